@@ -1,0 +1,53 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. The others are for developers.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fix bench clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+# A stamp file stands for each installed set, so that a second run costs nothing.
+$(VENV)/.core: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo "installing the test tools (once)"
+	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	@echo "installing the tools to measure against (once)"
+	@$(PIP) install --editable '.[bench]'
+	@touch $@
+
+setup: $(VENV)/.dev ## create .venv and install everything for development
+	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
+
+demo: $(VENV)/.core ## install the package and compare two retrieval systems, offline
+	@$(BIN)/rag-eval demo
+
+test: $(VENV)/.dev ## install what the tests need and run them all
+	@$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest tests/test_architecture.py
+
+fix: $(VENV)/.dev ## let ruff repair and format what it can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
+	@$(BIN)/python -m benchmarks
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist

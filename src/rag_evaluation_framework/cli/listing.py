@@ -1,0 +1,30 @@
+"""``rag-eval list``: show what can be used."""
+
+from __future__ import annotations
+
+import click
+
+EXAMPLES = """\b
+Examples:
+  rag-eval list metrics
+  rag-eval list metrics --json"""
+
+
+@click.group("list", epilog=EXAMPLES, short_help="Show what can be used: metrics.")
+def command() -> None:
+    """Show what can be used."""
+
+
+@command.command("metrics", epilog=EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def metrics(as_json: bool) -> None:
+    """Show every metric: how it is written, which way is better, what it needs, and its formula."""
+    from rag_evaluation_framework.files import strict_json
+    from rag_evaluation_framework.metrics.declaration import all_metrics
+    from rag_evaluation_framework.reports.metric_list import metric_list_text, metric_rows
+
+    declared = all_metrics()
+    if as_json:
+        click.echo(strict_json.encode(metric_rows(declared), indent=2))
+    else:
+        click.echo(metric_list_text(declared))

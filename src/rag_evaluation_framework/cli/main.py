@@ -1,0 +1,101 @@
+"""The command ``rag-eval``: the table of commands, and the one place where errors become exit codes.
+
+Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the run is incomplete, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from rag_evaluation_framework.errors import RagEvalError
+from rag_evaluation_framework.version import __version__
+
+EXAMPLES = """\b
+Examples:
+  rag-eval rank qrels.trec bm25.run                    how good is a retrieval run?
+  rag-eval rank qrels.trec old.run new.run -m ndcg@10  did the change help?
+  rag-eval list metrics                                what can be measured?
+  rag-eval COMMAND --help                              more on a command"""
+
+
+class _Command(NamedTuple):
+    """Where a command lives and what it does; the module is imported when the command is used."""
+
+    module: str
+    summary: str
+
+
+GROUPS: dict[str, dict[str, _Command]] = {
+    "Evaluate": {
+        "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
+    },
+    "Setting up": {
+        "list": _Command("listing", "Show what can be used: metrics."),
+    },
+}
+
+
+class _LazyGroup(click.Group):
+    """A group that imports a command's module only when it is used, so that ``--help`` is instant."""
+
+    _commands: dict[str, _Command] = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = self._commands.get(cmd_name)
+        if found is None:
+            return None
+        module = import_module(f"rag_evaluation_framework.cli.{found.module}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._commands and not args[0].startswith("-"):
+            from rag_evaluation_framework.errors import UnknownNameError
+
+            raise UnknownNameError("command", args[0], list(self._commands))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, command.summary) for name, command in commands.items()])
+
+
+@click.group(
+    cls=_LazyGroup,
+    epilog=EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="rag-eval", message="%(prog)s %(version)s")
+def program() -> None:
+    """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; every foreseeable error is a clear line on standard error, not a traceback."""
+    try:
+        code: Any = program.main(args=arguments, prog_name="rag-eval", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except RagEvalError as error:
+        for line in str(error).splitlines():
+            click.echo(f"rag-eval: {line}", err=True)
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("rag-eval: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader went away, as with `| head`; nothing is left to say
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,1 @@
+"""Dialects to records and back: one module a dialect."""

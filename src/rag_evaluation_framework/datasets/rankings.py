@@ -1,0 +1,248 @@
+"""Relevance judgements and retrieval runs: TREC files, BEIR files and JSON, told apart by content.
+
+======  ===========================================================  ====================================
+format  judgements (qrels)                                           run
+======  ===========================================================  ====================================
+trec    ``query iteration document grade`` per line                  ``query Q0 document rank score tag``
+beir    tab-separated ``query-id corpus-id score``, header first     as json
+json    ``{query: {document: grade}}`` or ``{query: [document]}``    ``{query: {document: score}}`` or
+                                                                     ``{query: [document, best first]}``
+======  ===========================================================  ====================================
+
+Files may be compressed with gzip or Zstandard. Every problem of a file is reported, with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
+
+from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.compression import open_reading
+
+Format = Literal["trec", "beir", "json"]
+FORMATS: tuple[Format, ...] = ("trec", "beir", "json")
+
+Qrels: TypeAlias = dict[str, dict[str, int]]
+RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
+
+MAX_ISSUES = 100
+"""Of a file with more problems than this, the first are shown and the rest counted."""
+
+Number = TypeVar("Number", int, float)
+
+
+def read_qrels(path: str | Path, *, format: Format | None = None) -> Qrels:  # noqa: A002
+    """Read relevance judgements: grade by document by query. The format is told from the content."""
+    chosen = format or _told_format(path)
+    if chosen == "json":
+        return _graded(_read_json(path), str(path))
+    table = _Table(str(path), _BEIR_QRELS if chosen == "beir" else _TREC_QRELS, _whole_number)
+    return table.read()
+
+
+def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:  # noqa: A002
+    """Read a retrieval run: score by document by query, or ranked lists where the file has no scores."""
+    if (format or _told_format(path)) == "trec":
+        return _Table(str(path), _TREC_RUN, _finite_number).read()
+    return _scored(_read_json(path), str(path))
+
+
+def _told_format(path: str | Path) -> Format:
+    """Tell the format from the first line that is not blank."""
+    with open_reading(path) as stream:
+        for line in stream:
+            text = line.removeprefix(b"\xef\xbb\xbf").strip()
+            if text:
+                if text.startswith(b"{"):
+                    return "json"
+                return "beir" if len(text.split(b"\t")) == 3 else "trec"
+    raise InputError([Issue("empty-file", "at least one line", "an empty file", file=str(path))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Which columns a line has. BEIR ids may hold spaces, so only a tab parts them."""
+
+    columns: tuple[str, ...]
+    query: int
+    document: int
+    number: int
+    separator: bytes | None = None
+    header: bool = False
+
+
+_TREC_QRELS = _Layout(("query", "iteration", "document", "grade"), query=0, document=2, number=3)
+_TREC_RUN = _Layout(("query", "Q0", "document", "rank", "score", "tag"), query=0, document=2, number=4)
+_BEIR_QRELS = _Layout(
+    ("query-id", "corpus-id", "score"), query=0, document=1, number=2, separator=b"\t", header=True
+)
+
+
+@dataclass
+class _Problems:
+    """The problems of one file: the first are kept, the rest counted."""
+
+    file: str
+    issues: list[Issue] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, code: str, expected: str, found: str, *, path: str = "", line: int | None = None) -> None:
+        if len(self.issues) < MAX_ISSUES:
+            self.issues.append(Issue(code, expected, found, path, file=self.file, line=line))
+        else:
+            self.more += 1
+
+    def raise_if_any(self) -> None:
+        if self.more:
+            found = f"{self.more} more problems"
+            self.issues.append(Issue("too-many", f"at most {MAX_ISSUES} problems to show", found, file=self.file))
+        if self.issues:
+            raise InputError(self.issues)
+
+
+class _Table:
+    """Reads a file of columns into numbers by document by query, line by line."""
+
+    def __init__(self, file: str, layout: _Layout, number: Callable[[bytes], Any]) -> None:
+        self.file, self.layout, self.number = file, layout, number
+        self.problems = _Problems(file)
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        table: dict[str, dict[str, Any]] = {}
+        layout, number = self.layout, self.number
+        previous: bytes | None = None
+        row: dict[str, Any] = {}
+        with open_reading(self.file) as stream:
+            for line_number, fields in self._rows(stream):
+                try:
+                    if fields[layout.query] != previous:  # lines of one query stand together
+                        row = table.setdefault(fields[layout.query].decode(), {})
+                        previous = fields[layout.query]
+                    document = fields[layout.document].decode()
+                    value = number(fields[layout.number])
+                except ValueError as error:
+                    self._wrong_value(line_number, fields, error)
+                    continue
+                if document in row:
+                    found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
+                    self.problems.add(
+                        "duplicate-document", "each document once per query", found, line=line_number
+                    )
+                row[document] = value
+        if not table:
+            self.problems.add("empty-file", "at least one line of " + " ".join(layout.columns), "none")
+        self.problems.raise_if_any()
+        return table
+
+    def _rows(self, stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield the lines that have the right number of columns; blank lines and the header are passed over."""
+        width, separator = len(self.layout.columns), self.layout.separator
+        header = [name.encode() for name in self.layout.columns] if self.layout.header else None
+        for line_number, line in enumerate(stream, 1):
+            if line_number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            fields = line.rstrip(b"\r\n").split(separator) if separator else line.split()
+            if len(fields) == width:
+                if line_number == 1 and fields == header:
+                    continue
+                yield line_number, fields
+            elif line.strip():
+                expected = f"{width} columns ({' '.join(self.layout.columns)})"
+                self.problems.add("wrong-columns", expected, f"{len(fields)}", line=line_number)
+
+    def _wrong_value(self, line: int, fields: list[bytes], error: ValueError) -> None:
+        if isinstance(error, UnicodeDecodeError):
+            self.problems.add("not-utf8", "UTF-8 text", shown(error.object), line=line)
+        else:
+            column = self.layout.columns[self.layout.number]
+            found = shown(fields[self.layout.number].decode(errors="replace"))
+            self.problems.add("wrong-number", str(error), found, path=column, line=line)
+
+
+def _whole_number(text: bytes) -> int:
+    try:
+        if b"_" not in text:  # Python reads 1_000 as a number; nobody else does
+            return int(text)
+    except ValueError:
+        pass
+    raise ValueError("a whole number")
+
+
+def _finite_number(text: bytes) -> float:
+    try:
+        value = float(text)
+        if isfinite(value) and b"_" not in text:
+            return value
+    except ValueError:
+        pass
+    raise ValueError("a finite number")
+
+
+def _read_json(path: str | Path) -> dict[str, Any]:
+    with open_reading(path) as stream:
+        value = strict_json.decode(stream.read(), file=str(path))
+    if not isinstance(value, dict) or not value:
+        found = "an empty object" if value == {} else shown(value)
+        raise InputError([Issue("wrong-type", "an object with a key per query", found, file=str(path))])
+    return value
+
+
+def _graded(value: dict[str, Any], file: str) -> Qrels:
+    """Check judgements read from JSON; a list of relevant documents gives each the grade 1."""
+    problems = _Problems(file)
+    qrels: Qrels = {}
+    for query, documents in value.items():
+        if isinstance(documents, list):
+            qrels[query] = dict.fromkeys(_documents(query, documents, problems), 1)
+        else:
+            qrels[query] = _numbers(query, documents, int, "a whole number", problems)
+    problems.raise_if_any()
+    return qrels
+
+
+def _scored(value: dict[str, Any], file: str) -> RetrievalRun:
+    """Check a run read from JSON: scores for every query, or ranked lists for every query."""
+    problems = _Problems(file)
+    if all(isinstance(documents, list) for documents in value.values()):
+        ranked = {query: _documents(query, documents, problems) for query, documents in value.items()}
+        problems.raise_if_any()
+        return ranked
+    scored = {
+        query: _numbers(query, documents, float, "a number", problems) for query, documents in value.items()
+    }
+    problems.raise_if_any()
+    return scored
+
+
+def _documents(query: str, documents: Sequence[Any], problems: _Problems) -> list[str]:
+    seen: dict[str, None] = {}
+    for index, document in enumerate(documents):
+        path = f"{query}[{index}]"
+        if not isinstance(document, str):
+            problems.add("wrong-type", "a document id", shown(document), path=path)
+        elif document in seen:
+            problems.add("duplicate-document", "each document once per query", f"{shown(document)} again", path=path)
+        else:
+            seen[document] = None
+    return list(seen)
+
+
+def _numbers(
+    query: str, documents: Any, kind: type[Number], expected: str, problems: _Problems
+) -> dict[str, Number]:
+    if not isinstance(documents, dict):
+        problems.add("wrong-type", f"{expected} per document", shown(documents), path=query)
+        return {}
+    accepted = (int,) if kind is int else (int, float)
+    numbers: dict[str, Number] = {}
+    for document, number in documents.items():
+        if isinstance(number, bool) or not isinstance(number, accepted):
+            problems.add("wrong-number", expected, shown(number), path=f"{query}.{document}")
+        else:
+            numbers[document] = kind(number)
+    return numbers

@@ -1,0 +1,179 @@
+"""Every exception of the package, and the records that say what is wrong and where.
+
+::
+
+    RagEvalError                 everything this package raises on purpose
+    ├── InputError               data that does not hold what it must: carries every Issue found
+    │   └── LimitExceededError   input larger, deeper or more compressed than the limits allow
+    ├── UsageError               a call, a name or an option that makes no sense
+    │   └── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
+    ├── MissingExtraError        an optional dependency is not installed: says what to install
+    └── StorageError             the disk refused (full, read-only, gone); the old file is untouched
+
+Low code raises with the field alone; the reader that knows the file and line adds them once, with
+:meth:`InputError.located`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+
+_SHOWN_CHARACTERS = 60
+
+
+def shown(value: object) -> str:
+    """Write a value for an error message: its ``repr``, cut when it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in the input: ``evals/rag.jsonl:17: citations[0].end_char``; unknown parts are left out."""
+
+    file: str | None = None
+    line: int | None = None
+    field: str = ""
+
+    def __str__(self) -> str:
+        place = self.file or ""
+        if self.line is not None:
+            place = f"{place}:{self.line}" if place else f"line {self.line}"
+        return ": ".join(part for part in (place, self.field) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One problem in the input: what was expected, what was found, and where.
+
+    ``code`` is stable and meant for machines; ``expected`` and ``found`` are phrases that complete
+    "expected …, got …".
+    """
+
+    code: str
+    expected: str
+    found: str
+    path: str = ""
+    severity: Severity = "error"
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def location(self) -> Location:
+        return Location(self.file, self.line, self.path)
+
+    def located(self, file: str | None = None, line: int | None = None, within: str = "") -> Issue:
+        """Return this issue with the file, line and enclosing path that were not known where it arose."""
+        if within and self.path:
+            path = f"{within}{self.path}" if self.path.startswith("[") else f"{within}.{self.path}"
+        else:
+            path = within or self.path
+        return replace(
+            self,
+            path=path,
+            file=file if self.file is None else self.file,
+            line=line if self.line is None else self.line,
+        )
+
+    def __str__(self) -> str:
+        place = str(self.location)
+        text = f"expected {self.expected}, got {self.found}"
+        return f"{place}: {text}" if place else text
+
+
+class RagEvalError(Exception):
+    """The root of everything this package raises on purpose."""
+
+
+class InputError(RagEvalError, ValueError):
+    """Data that does not hold what it must. ``issues`` has every problem found, in reading order."""
+
+    def __init__(self, issues: Iterable[Issue]) -> None:
+        self.issues: tuple[Issue, ...] = tuple(issues)
+        super().__init__("\n".join(map(str, self.issues)))
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Issue, ...]]]:
+        return type(self), (self.issues,)
+
+    def located(self, file: str | None = None, line: int | None = None, within: str = "") -> InputError:
+        """Return the same error with the place added to every issue that lacks it."""
+        return type(self)(issue.located(file, line, within) for issue in self.issues)
+
+
+class LimitExceededError(InputError):
+    """Input that is larger, deeper or more compressed than the limits allow."""
+
+
+class UsageError(RagEvalError, ValueError):
+    """A call, a name or an option that makes no sense."""
+
+
+class UnknownNameError(UsageError):
+    """No such name; the message offers the nearest ones."""
+
+    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        nearest = get_close_matches(name, self.known, n=3, cutoff=0.5)
+        if nearest:
+            hint = "did you mean " + " or ".join(nearest) + "?"
+        elif self.known:
+            hint = "known: " + ", ".join(sorted(self.known))
+        else:
+            hint = f"no {kind} is installed"
+        super().__init__(f"unknown {kind} {shown(name)}; {hint}")
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
+        return type(self), (self.kind, self.name, self.known)
+
+
+class MissingExtraError(RagEvalError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.feature, self.extra = feature, extra
+        super().__init__(f"{feature} needs an extra: pip install 'rag-evaluation-framework[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), (self.feature, self.extra)
+
+
+class StorageError(RagEvalError, OSError):
+    """The disk refused a read or a write; what was there before is untouched."""
+
+
+def invalid(path: str, expected: str, found: object, *, code: str = "invalid-value") -> InputError:
+    """Build the error for one wrong field; ``found`` is shown as it is written in Python."""
+    return InputError([Issue(code, expected, shown(found), path)])
+
+
+class Problems:
+    """Collects errors, so that a user hears of all of them at once.
+
+    ``with problems.collected(): …`` keeps an error of ours and goes on; :meth:`raise_all` ends the matter.
+    """
+
+    def __init__(self) -> None:
+        self._errors: list[RagEvalError] = []
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        try:
+            yield
+        except RagEvalError as error:
+            self._errors.append(error)
+
+    def raise_all(self) -> None:
+        """Raise nothing, the one error there is, or one error with a line for each."""
+        if len(self._errors) == 1:
+            raise self._errors[0]
+        inputs = [error for error in self._errors if isinstance(error, InputError)]
+        if inputs and len(inputs) == len(self._errors):
+            raise InputError(issue for error in inputs for issue in error.issues)
+        if self._errors:
+            raise UsageError("\n".join(map(str, self._errors)))

@@ -1,0 +1,190 @@
+"""What can be plugged in: the Protocols a component fulfils, and the registry that finds it by name.
+
+A component is a class that has the Protocol's methods; inheriting from the Protocol is welcome (it then
+insists on the abstract methods) and never required. An installed package offers components through entry
+points of the group ``rag_evaluation_framework.<kind>``; ours come in the same way. Nothing is imported
+before it is asked for.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+ENTRY_POINT_PREFIX = "rag_evaluation_framework."
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Chunker(Protocol):
+    """Splits text into chunk texts, without positions."""
+
+    @abstractmethod
+    def chunk(self, text: str) -> list[str]: ...
+
+
+@runtime_checkable
+class PositionAwareChunker(Protocol):
+    """Splits a document into chunks that know their characters: ``content == document[start:end]``."""
+
+    @abstractmethod
+    def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]: ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors, one row a text, in order."""
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
+
+
+@runtime_checkable
+class VectorStore(Protocol):
+    """Keeps chunks with their vectors and finds the nearest ones."""
+
+    @abstractmethod
+    def add(self, chunks: Sequence[PositionAwareChunk], embeddings: Sequence[Sequence[float]]) -> None: ...
+
+    @abstractmethod
+    def search(self, query_embedding: Sequence[float], k: int) -> list[PositionAwareChunk]: ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Orders candidates anew for a query and keeps the best k."""
+
+    @abstractmethod
+    def rerank(self, query: str, chunks: Sequence[PositionAwareChunk], k: int) -> list[PositionAwareChunk]: ...
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """Completes a prompt."""
+
+    @abstractmethod
+    def complete(self, prompt: str) -> str: ...
+
+
+@runtime_checkable
+class Target(Protocol):
+    """The system under test: answers a sample."""
+
+    @abstractmethod
+    def answer(self, sample: Sample) -> Response: ...
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Scores one response to one sample; what cannot be scored is a skipped or failed score."""
+
+    name: str
+
+    @abstractmethod
+    def score(self, sample: Sample, response: Response) -> Score: ...
+
+
+@runtime_checkable
+class DatasetReader(Protocol):
+    """Reads one dialect of dataset file into samples."""
+
+    dialect: str
+
+    @abstractmethod
+    def recognises(self, head: bytes) -> bool: ...
+
+    @abstractmethod
+    def read(self, path: Path) -> Iterator[Sample]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A registered component: the object itself, or where to import it from."""
+
+    load: Callable[[], Any]
+    extra: str | None
+
+
+class Registry(Generic[T]):
+    """Components of one kind by name, imported when first asked for.
+
+    >>> registry: Registry[type] = Registry("codec")
+    >>> registry.register("json", "json:JSONDecoder")
+    >>> registry.get("json").__name__
+    'JSONDecoder'
+    >>> registry.get("jsn")
+    Traceback (most recent call last):
+    ...
+    rag_evaluation_framework.errors.UnknownNameError: unknown codec 'jsn'; did you mean json?
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, _Entry] = {}
+        self._installed_read = False
+
+    def register(self, name: str, component: T | str, *, extra: str | None = None) -> None:
+        """Add a component, or the place to import it from as ``"module:attribute"``.
+
+        ``extra`` names the optional dependency to install when the import fails. A name is taken once:
+        registering it again for something else is an error.
+        """
+        if name in self._entries:
+            raise UsageError(f"{self.kind} {name!r} is registered already")
+        if isinstance(component, str):
+            self._entries[name] = _Entry(lambda: _imported(component), extra)
+        else:
+            self._entries[name] = _Entry(lambda: component, extra)
+
+    def get(self, name: str) -> T:
+        """Return the component; unknown names offer the nearest, missing packages say what to install."""
+        entry = self._entries.get(name)
+        if entry is None:
+            self._read_installed()
+            entry = self._entries.get(name)
+        if entry is None:
+            raise UnknownNameError(self.kind, name, list(self._entries))
+        try:
+            return cast("T", entry.load())
+        except ImportError as error:
+            if entry.extra is None:
+                raise
+            raise MissingExtraError(f"{self.kind} {name!r}", entry.extra) from error
+
+    def names(self) -> list[str]:
+        """Return every name, installed packages' included, sorted; nothing is imported."""
+        self._read_installed()
+        return sorted(self._entries)
+
+    def _read_installed(self) -> None:
+        """Add what installed packages declare; a name that is taken keeps its first owner."""
+        if self._installed_read:
+            return
+        self._installed_read = True
+        from importlib.metadata import entry_points  # costs 30 ms, so only when a name is not ours
+
+        for point in entry_points(group=f"{ENTRY_POINT_PREFIX}{self.kind}s"):
+            if point.name not in self._entries:
+                extra = point.extras[0] if point.extras else None
+                self._entries[point.name] = _Entry(point.load, extra)
+
+
+def _imported(place: str) -> object:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,215 @@
+"""How a metric is declared, and how its name with parameters reads back into it.
+
+A metric is a function under :func:`metric`. Its docstring has four parts: the first line says what it
+measures; ``Formula:``, ``Empty:`` and ``Source:`` each start a paragraph. ``rag-eval list metrics`` and
+``docs/metrics.md`` are printed from these declarations, so there is one place to keep true.
+
+Names: ``ndcg``, ``ndcg@10``, ``rbp(p=0.5)``, ``rbp(p=0.5)@10``. trec_eval's spellings (``P_10``,
+``ndcg_cut_10``, ``recip_rank``) are accepted as aliases and print under our names.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal, TypeVar
+
+from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.specifications import Specification, parse_specification
+
+Family = Literal["ranking", "chunks", "spans", "citations", "texts"]
+
+# The modules that declare metrics; each is imported when a name is first looked up.
+FAMILY_MODULES: dict[Family, str] = {
+    "ranking": "rag_evaluation_framework.metrics.ranking",
+    "chunks": "rag_evaluation_framework.metrics.chunks",
+    "spans": "rag_evaluation_framework.metrics.spans",
+    "citations": "rag_evaluation_framework.metrics.citations",
+    "texts": "rag_evaluation_framework.metrics.texts",
+}
+
+_CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@]*)\Z")
+_TREC_CUT_OFF = re.compile(r"(?P<name>.+)_(?P<k>\d+)\Z")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A declared metric: what it is called, needs and means, and the function that computes it."""
+
+    name: str
+    family: Family
+    function: Callable[..., Any] = field(repr=False)
+    higher_is_better: bool
+    needs: tuple[str, ...]
+    parameters: Mapping[str, Any] = field(hash=False)
+    method: str
+    version: int
+    aliases: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        return _docstring_parts(self.function)[""]
+
+    @property
+    def formula(self) -> str:
+        return _docstring_parts(self.function)["Formula"]
+
+    @property
+    def empty(self) -> str:
+        return _docstring_parts(self.function)["Empty"]
+
+    @property
+    def source(self) -> str:
+        return _docstring_parts(self.function)["Source"]
+
+    @property
+    def signature(self) -> str:
+        """The name with its parameters, for people: ``ndcg[@k]``, ``rbp(p=0.8)[@k]``."""
+        others = {key: value for key, value in self.parameters.items() if key != "k"}
+        return str(Specification(self.name, others)) + ("[@k]" if "k" in self.parameters else "")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMetric:
+    """A metric with its parameters filled in. ``str()`` is its name, which parses back into it."""
+
+    metric: Metric
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def k(self) -> int | None:
+        """The cut-off, or ``None`` for the whole list."""
+        k: int | None = self.parameters.get("k")
+        return k
+
+    def __str__(self) -> str:
+        defaults = self.metric.parameters
+        others = {
+            key: value for key, value in self.parameters.items() if key != "k" and value != defaults[key]
+        }
+        cut_off = f"@{self.k}" if self.k is not None else ""
+        return f"{Specification(self.metric.name, others)}{cut_off}"
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Compute the metric on the arguments of its family."""
+        return self.metric.function(*arguments, **self.parameters, **options)
+
+
+_declared: dict[str, Metric] = {}
+_aliases: dict[str, str] = {}
+
+
+def metric(
+    name: str,
+    *,
+    family: Family,
+    needs: tuple[str, ...],
+    higher_is_better: bool = True,
+    parameters: Mapping[str, Any] | None = None,
+    method: str = "exact",
+    version: int = 1,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Declare the function below as a metric. The function itself is returned unchanged.
+
+    ``parameters`` has each keyword parameter with its default; ``k`` is the cut-off written ``@k``.
+    """
+
+    def declare(function: F) -> F:
+        for taken in (name, *aliases):
+            if taken in _declared or taken in _aliases:
+                raise UsageError(f"metric {taken!r} is declared already")
+        _declared[name] = Metric(
+            name, family, function, higher_is_better, needs, dict(parameters or {}), method, version, aliases
+        )
+        _aliases.update(dict.fromkeys(aliases, name))
+        return function
+
+    return declare
+
+
+def all_metrics() -> list[Metric]:
+    """Return every metric, family by family, in the order in which each module declares them."""
+    for module in FAMILY_MODULES.values():
+        import_module(module)
+    order = list(FAMILY_MODULES)
+    return sorted(_declared.values(), key=lambda declared: order.index(declared.family))
+
+
+def parse_metric(text: str) -> BoundMetric:
+    """Read a metric's name with its parameters: ``parse_metric("ndcg@10")``.
+
+    ``str()`` of the result is the canonical name and parses back into an equal metric. An unknown name
+    offers the nearest ones; an unknown or impossible parameter says which there are.
+    """
+    return _parsed(text.strip())
+
+
+def parse_metrics(texts: Iterable[str]) -> list[BoundMetric]:
+    """Read several names; all the wrong ones are reported in one error, a line each."""
+    found: list[BoundMetric] = []
+    problems = Problems()
+    for text in texts:
+        with problems.collected():
+            found.append(parse_metric(text))
+    problems.raise_all()
+    return list({str(bound): bound for bound in found}.values())
+
+
+@cache
+def _parsed(text: str) -> BoundMetric:
+    all_metrics()
+    given: dict[str, Any] = {}
+    match = _CUT_OFF.match(text)
+    specification = parse_specification(match["name"] if match else text)
+    name = specification.name
+    if match:
+        given["k"] = _cut_off(text, match["k"])
+    elif (trec := _TREC_CUT_OFF.match(name)) and trec["name"] in _aliases:
+        name, given["k"] = trec["name"], _cut_off(text, trec["k"])
+    declared = _declared.get(_aliases.get(name, name))
+    if declared is None:
+        raise UnknownNameError("metric", name, [*_declared, *_aliases])
+    for key, value in (*specification.arguments.items(), *given.items()):
+        if key not in declared.parameters:
+            raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")
+        given[key] = _checked(text, key, value, declared.parameters[key])
+    return BoundMetric(declared, {key: given.get(key, default) for key, default in declared.parameters.items()})
+
+
+def _cut_off(text: str, digits: str) -> int:
+    if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits[:10]) <= 10**9:
+        raise UsageError(f"metric {shown(text)}: expected a whole number of at least 1 after @, got {shown(digits)}")
+    return int(digits)
+
+
+def _checked(text: str, key: str, value: Any, default: Any) -> Any:
+    """Accept a value of the default's type; ``k``, whose default is the whole list, is a whole number."""
+    if key == "k":
+        return _cut_off(text, str(value))
+    if isinstance(value, type(default)):
+        return value
+    if isinstance(default, float) and isinstance(value, int):
+        return float(value)
+    raise UsageError(f"metric {shown(text)}: expected {key} to be like {default!r}, got {shown(value)}")
+
+
+@cache
+def _docstring_parts(function: Callable[..., Any]) -> dict[str, str]:
+    """Split a metric's docstring into its first line and its Formula, Empty and Source paragraphs."""
+    parts: dict[str, str] = {}
+    for paragraph in (inspect.getdoc(function) or "").split("\n\n"):
+        label, colon, rest = paragraph.partition(":")
+        labelled = colon and label in ("Formula", "Empty", "Source")
+        text = " ".join((rest if labelled else paragraph).split())
+        parts.setdefault(label if labelled else "", text)
+    missing = [label for label in ("", "Formula", "Empty", "Source") if not parts.get(label)]
+    if missing:
+        raise UsageError(f"{function.__name__}: its docstring lacks {', '.join(missing) or 'a first line'}")
+    return parts

@@ -1,0 +1,265 @@
+"""The ranking metrics: one vectorised definition each, over a block of judged rankings.
+
+A document is relevant when its grade reaches the relevance level (1 unless the rules say otherwise). A
+negative grade is trec_eval's mark for "pooled but not judged" and counts as no judgement. Every function
+returns one value per query; nothing here divides by zero or returns NaN. Which queries enter the mean is
+decided by the rules of :func:`~rag_evaluation_framework.metrics.evaluate_ranking.evaluate_ranking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.metrics.declaration import BoundMetric, metric
+from rag_evaluation_framework.metrics.judged_rankings import (
+    Floats,
+    Integers,
+    JudgedRankings,
+    Reading,
+    last_row,
+)
+
+_NEEDS = ("retrieved", "relevant_documents")
+
+# Without a cut-off these look for the first relevant document only, not at the whole list.
+_FIRST_HIT_ONLY = frozenset({"hit", "mrr"})
+_FIRST_LOOK = 10
+
+# 2**1000 summed over a million ranks is still a finite number.
+_HIGHEST_EXPONENT = 1000
+
+
+def reading_for(metrics: Iterable[BoundMetric]) -> Reading:
+    """Return how far down the lists these metrics look."""
+    depth: int | None = 0
+    first_hit = False
+    for bound in metrics:
+        if bound.k is not None:
+            depth = None if depth is None else max(depth, bound.k)
+        elif bound.metric.name in _FIRST_HIT_ONLY:
+            first_hit = True
+        else:
+            depth = None
+    return Reading(depth if depth is None else depth or _FIRST_LOOK, first_hit)
+
+
+@metric("hit", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("success", "Success"))
+def hit(judged: JudgedRankings, *, k: int | None = None) -> Floats:
+    """Whether any relevant document is among the first k.
+
+    Formula: 1 if some rank <= k holds a relevant document, else 0
+
+    Empty: nothing retrieved is 0
+
+    Source: trec_eval's success
+    """
+    first = judged.first_relevant
+    found = first > 0 if k is None else (first > 0) & (first <= k)
+    return found.astype(np.float64)
+
+
+@metric("precision", family="ranking", needs=_NEEDS, parameters={"k": None})
+def precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
+    """The share of relevant documents among the first k retrieved, over what was retrieved.
+
+    Formula: relevant in the first k / min(k, retrieved)
+
+    Empty: nothing retrieved is 0
+
+    Source: differs from trec_eval's P, which divides by k and is precision_strict here
+    """
+    return _share(judged.hits_within(k), judged.retrieved_within(k))
+
+
+@metric("precision_strict", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("P",))
+def precision_strict(judged: JudgedRankings, *, k: int | None = None) -> Floats:
+    """The share of the first k ranks that hold a relevant document; a short list is not excused.
+
+    Formula: relevant in the first k / k; without k, relevant retrieved / retrieved
+
+    Empty: nothing retrieved is 0
+
+    Source: trec_eval's P
+    """
+    return judged.hits_within(k) / float(k) if k is not None else precision(judged)
+
+
+@metric("recall", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("R",))
+def recall(judged: JudgedRankings, *, k: int | None = None) -> Floats:
+    """The share of the relevant documents that are among the first k.
+
+    Formula: relevant in the first k / relevant
+
+    Empty: no relevant document is 0 where the rules score it at all; nothing retrieved is 0
+
+    Source: trec_eval's recall
+    """
+    return _share(judged.hits_within(k), judged.relevant)
+
+
+@metric(
+    "ndcg",
+    family="ranking",
+    needs=_NEEDS,
+    parameters={"k": None, "gain": "linear"},
+    aliases=("ndcg_cut", "nDCG"),
+)
+def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") -> Floats:
+    """How much of the gain of the best possible first k ranks the ranking delivers.
+
+    Formula: DCG@k / ideal DCG@k, where DCG@k is the sum over ranks <= k of gain / log2(rank + 1); the gain
+    is the grade, or 2^grade - 1 with gain=exponential; the ideal ranks every judged document by grade
+
+    Empty: no positive grade is 0 where the rules score it at all; nothing retrieved is 0
+
+    Source: Järvelin and Kekäläinen 2002; linear as trec_eval's ndcg_cut, exponential as Burges et al. 2005
+    """
+    if gain not in ("linear", "exponential"):
+        raise UsageError(f"ndcg: expected gain to be linear or exponential, got {gain!r}")
+    achieved = last_row(_discounted_gains(judged.grades, gain), k)
+    return _share(achieved, last_row(_discounted_gains(judged.ideal_grades, gain), k))
+
+
+@metric("mrr", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("recip_rank", "RR"))
+def mrr(judged: JudgedRankings, *, k: int | None = None) -> Floats:
+    """How near the top the first relevant document is.
+
+    Formula: 1 / rank of the first relevant document, 0 if there is none (or none in the first k)
+
+    Empty: nothing retrieved is 0
+
+    Source: Voorhees 1999; trec_eval's recip_rank
+    """
+    first = judged.first_relevant
+    within = first if k is None else np.where(first <= k, first, 0)
+    return _share(np.minimum(within, 1), within)
+
+
+@metric("map", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("map_cut", "AP", "MAP"))
+def average_precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
+    """The precision at each relevant document, averaged over all that should have been found.
+
+    Formula: sum over relevant documents at ranks <= k of (relevant at or above it / its rank), / relevant
+
+    Empty: no relevant document is 0 where the rules score it at all; nothing retrieved is 0
+
+    Source: trec_eval's map and map_cut, which divide by all relevant documents, also under a cut-off
+    """
+    return _share(last_row(judged.precision_sums, k), judged.relevant)
+
+
+@metric("r_precision", family="ranking", needs=_NEEDS, aliases=("r-precision", "Rprec", "RPrec"))
+def r_precision(judged: JudgedRankings) -> Floats:
+    """The precision at as many ranks as there are relevant documents.
+
+    Formula: relevant in the first R / R, where R counts the relevant documents
+
+    Empty: no relevant document is 0 where the rules score it at all; nothing retrieved is 0
+
+    Source: trec_eval's Rprec
+    """
+    if judged.depth == 0:
+        return np.zeros(len(judged.relevant))
+    row = np.clip(judged.relevant, 1, judged.depth) - 1
+    found = judged.hits[row, np.arange(len(row))]
+    return _share(np.where(judged.relevant > 0, found, 0), judged.relevant)
+
+
+@metric("bpref", family="ranking", needs=_NEEDS, aliases=("Bpref", "BPref"))
+def bpref(judged: JudgedRankings) -> Floats:
+    """How rarely judged non-relevant documents stand above relevant ones; unjudged ones are passed over.
+
+    Formula: 1/R * sum over retrieved relevant documents of 1 - min(n, R) / min(N, R), where n counts the
+    judged non-relevant documents above it, N all judged non-relevant ones and R the relevant ones
+
+    Empty: no relevant document is 0 where the rules score it at all; nothing retrieved is 0
+
+    Source: Buckley and Voorhees 2004, as trec_eval computes it
+    """
+    is_nonrelevant = (judged.grades >= 0) & ~judged.is_relevant
+    above = np.minimum(np.cumsum(is_nonrelevant, axis=0, dtype=np.int64), judged.relevant)
+    possible = np.maximum(np.minimum(judged.nonrelevant, judged.relevant), 1)
+    preferred = np.where(judged.is_relevant, 1.0 - above / possible, 0.0)
+    return _share(last_row(np.cumsum(preferred, axis=0), None), judged.relevant)
+
+
+@metric("rbp", family="ranking", needs=_NEEDS, parameters={"k": None, "p": 0.8}, aliases=("RBP",))
+def rbp(judged: JudgedRankings, *, k: int | None = None, p: float = 0.8) -> Floats:
+    """What a user gains who looks at the next rank with probability p; binary relevance.
+
+    Formula: (1 - p) * sum over relevant documents of p^(rank - 1)
+
+    Empty: nothing retrieved is 0
+
+    Source: Moffat and Zobel 2008; p = 0.8 as ir_measures has it
+    """
+    if not 0 < p < 1:
+        raise UsageError(f"rbp: expected p above 0 and below 1, got {p!r}")
+    weights = (1.0 - p) * p ** (judged.ranks - 1.0)
+    return last_row(np.cumsum(judged.is_relevant * weights, axis=0), k)
+
+
+@metric("err", family="ranking", needs=_NEEDS, parameters={"k": None, "max_grade": 4}, aliases=("ERR",))
+def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> Floats:
+    """The expected reciprocal rank at which a user who reads down the list is satisfied.
+
+    Formula: sum over ranks of s(rank) / rank * product of 1 - s above it, where s = (2^grade - 1) /
+    2^max_grade is the chance that a document satisfies
+
+    Empty: nothing retrieved is 0
+
+    Source: Chapelle et al. 2009; max_grade = 4 as gdeval has it, so one document of grade 1 satisfies one
+    user in sixteen: for binary judgements write err(max_grade=1)
+    """
+    highest = int(judged.grades.max(initial=0))
+    if not 1 <= max_grade <= _HIGHEST_EXPONENT:
+        raise UsageError(f"err: expected max_grade from 1 to {_HIGHEST_EXPONENT}, got {max_grade}")
+    if highest > max_grade:
+        raise UsageError(
+            f"err(max_grade={max_grade}): expected no grade above {max_grade}, got {highest}; "
+            f"write err(max_grade={highest})"
+        )
+    satisfied = (np.exp2(np.maximum(judged.grades, 0).astype(np.float64)) - 1.0) / 2.0**max_grade
+    reached = np.ones_like(satisfied)
+    np.cumprod(1.0 - satisfied[:-1], axis=0, out=reached[1:])
+    return last_row(np.cumsum(satisfied * reached / judged.ranks, axis=0), k)
+
+
+@metric(
+    "hole", family="ranking", needs=_NEEDS, parameters={"k": None}, higher_is_better=False, aliases=("holes",)
+)
+def hole(judged: JudgedRankings, *, k: int | None = None) -> Floats:
+    """The share of the first k retrieved documents that nobody judged; high values make the rest doubtful.
+
+    Formula: unjudged in the first k / min(k, retrieved)
+
+    Empty: nothing retrieved leaves no hole, 0
+
+    Source: hole@k as reported with BEIR (Thakur et al. 2021); 1 - Judged@k of ir_measures for full lists
+    """
+    seen = last_row(np.cumsum(judged.grades >= 0, axis=0, dtype=np.int64), k)
+    retrieved = judged.retrieved_within(k)
+    return _share(retrieved - seen, retrieved)
+
+
+def _share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
+    """Divide query by query; where the whole is nothing the share is 0."""
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=np.asarray(whole > 0))
+
+
+def _discounted_gains(grades: Integers, gain: str) -> Floats:
+    """Sum gain / log2(rank + 1) down the ranks."""
+    gains = np.maximum(grades, 0).astype(np.float64)
+    if gain == "exponential":
+        if gains.max(initial=0.0) > _HIGHEST_EXPONENT:
+            raise UsageError(
+                f"ndcg(gain=exponential): expected grades up to {_HIGHEST_EXPONENT}, got {gains.max():.0f}"
+            )
+        gains = np.exp2(gains) - 1.0
+    discounts = np.log2(np.arange(2.0, len(gains) + 2.0))[:, np.newaxis]
+    return np.cumsum(gains / discounts, axis=0)

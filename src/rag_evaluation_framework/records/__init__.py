@@ -1,0 +1,1 @@
+"""The nouns: frozen records that every room passes on and none changes."""

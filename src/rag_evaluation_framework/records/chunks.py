@@ -1,0 +1,111 @@
+"""Chunks, their content-hash ids, and the registry that finds them again.
+
+An id is a hash of the text alone, so the same text in two places shares one. Nothing may therefore use
+an id as a place: a position-aware chunk is identified by (id, doc_id, start).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.identifiers import ChunkId, DocumentId, PositionAwareChunkId
+from rag_evaluation_framework.records.spans import CharacterSpan, check_range
+
+
+def generate_chunk_id(content: str) -> ChunkId:
+    """Return ``chunk_`` and the first 12 hexadecimal digits of the text's SHA-256.
+
+    >>> generate_chunk_id("Hello, World!")
+    'chunk_dffd6021bb2b'
+    """
+    return ChunkId(f"chunk_{_digest(content)}")
+
+
+def generate_pa_chunk_id(content: str) -> PositionAwareChunkId:
+    """Return ``pa_chunk_`` and the first 12 hexadecimal digits of the text's SHA-256."""
+    return PositionAwareChunkId(f"pa_chunk_{_digest(content)}")
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document's text, without its position."""
+
+    id: ChunkId
+    content: str
+    doc_id: DocumentId
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionAwareChunk:
+    """A piece of a document's text with its characters: ``document.content[start:end] == content``."""
+
+    id: PositionAwareChunkId
+    content: str
+    doc_id: DocumentId
+    start: int
+    end: int
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        check_range(self.start, self.end)
+
+    def to_span(self) -> CharacterSpan:
+        """Return the characters this chunk covers."""
+        return CharacterSpan(self.doc_id, self.start, self.end)
+
+    def matches(self, document: Document) -> bool:
+        """Tell whether the chunk's text really stands at its place in the document."""
+        return document.id == self.doc_id and document.content[self.start : self.end] == self.content
+
+
+class ChunkRegistry:
+    """Finds chunks by id. A text that stands in several places is kept with all of them."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[str, Chunk] = {}
+        self._occurrences: dict[str, dict[tuple[str, int], PositionAwareChunk]] = {}
+
+    def register(self, chunk: Chunk | PositionAwareChunk) -> None:
+        """Register a chunk of either kind; registering it again changes nothing."""
+        if isinstance(chunk, PositionAwareChunk):
+            self.register_pa_chunk(chunk)
+        else:
+            self.register_chunk(chunk)
+
+    def register_chunk(self, chunk: Chunk) -> None:
+        """Register a chunk without position; of the same text, the first stays."""
+        self._chunks.setdefault(chunk.id, chunk)
+
+    def register_pa_chunk(self, chunk: PositionAwareChunk) -> None:
+        """Register one occurrence of a position-aware chunk."""
+        self._occurrences.setdefault(chunk.id, {}).setdefault((chunk.doc_id, chunk.start), chunk)
+
+    def get(self, chunk_id: str) -> Chunk | PositionAwareChunk | None:
+        """Look up a chunk of either kind; ``None`` when there is none."""
+        return self._chunks.get(chunk_id) or self.get_pa_chunk(PositionAwareChunkId(chunk_id))
+
+    def get_chunk(self, chunk_id: ChunkId) -> Chunk | None:
+        """Look up a chunk without position."""
+        return self._chunks.get(chunk_id)
+
+    def get_pa_chunk(self, chunk_id: PositionAwareChunkId) -> PositionAwareChunk | None:
+        """Look up the first registered occurrence of a position-aware chunk."""
+        return next(iter(self._occurrences.get(chunk_id, {}).values()), None)
+
+    def get_span(self, chunk_id: PositionAwareChunkId) -> CharacterSpan | None:
+        """Return the characters of the first occurrence."""
+        chunk = self.get_pa_chunk(chunk_id)
+        return None if chunk is None else chunk.to_span()
+
+    def get_spans(self, chunk_id: PositionAwareChunkId) -> list[CharacterSpan]:
+        """Return the characters of every occurrence, in the order of registration."""
+        return [chunk.to_span() for chunk in self._occurrences.get(chunk_id, {}).values()]

@@ -1,0 +1,60 @@
+"""A score: a number, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Literal
+
+from rag_evaluation_framework.errors import invalid
+
+Status = Literal["scored", "skipped", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The outcome of one metric on one sample.
+
+    *scored* has a finite value; *skipped* (the metric does not apply) and *failed* (it broke) have a
+    reason instead. There is no fourth case: neither a zero nor a NaN ever stands for "unknown". Build one
+    with :meth:`scored`, :meth:`skipped` or :meth:`failed`.
+    """
+
+    metric: str
+    method: str
+    status: Status
+    value: float | None = None
+    reason: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.status not in ("scored", "skipped", "failed"):
+            raise invalid("status", "'scored', 'skipped' or 'failed'", self.status)
+        if self.status == "scored":
+            if self.value is None or not isfinite(self.value):
+                raise invalid("value", "a finite number for a scored sample", self.value)
+            if self.reason is not None:
+                raise invalid("reason", "none for a scored sample", self.reason)
+        else:
+            if self.value is not None:
+                raise invalid("value", f"none for a {self.status} sample", self.value)
+            if not self.reason:
+                raise invalid("reason", f"why the sample was {self.status}", self.reason)
+
+    @classmethod
+    def scored(
+        cls, metric: str, value: float, *, method: str, details: Mapping[str, Any] | None = None
+    ) -> Score:
+        """Return a score that has a value."""
+        return cls(metric=metric, method=method, status="scored", value=float(value), details=details or {})
+
+    @classmethod
+    def skipped(cls, metric: str, reason: str, *, method: str) -> Score:
+        """Return the score of a sample to which the metric does not apply."""
+        return cls(metric=metric, method=method, status="skipped", reason=reason)
+
+    @classmethod
+    def failed(cls, metric: str, reason: str, *, method: str) -> Score:
+        """Return the score of a sample on which the metric broke."""
+        return cls(metric=metric, method=method, status="failed", reason=reason)

@@ -1,0 +1,127 @@
+"""Ranking results as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.rankings import RankedSystem, RankingResults
+from rag_evaluation_framework.statistics.intervals import Interval
+
+_LISTED_QUERIES = 5
+
+
+def ranking_text(results: RankingResults, *, per_query: bool = False) -> str:
+    """Render means with intervals, then the comparisons, then (if asked for) every query."""
+    parts = [_means(results.systems), *_notes(results)]
+    if results.comparisons:
+        parts.append(_comparisons(results.comparisons))
+    if per_query:
+        parts.extend(_per_query(system) for system in results.systems)
+    return "\n\n".join(parts)
+
+
+def _means(systems: Sequence[RankedSystem]) -> str:
+    confidence = next(
+        (f"{summary.interval.confidence:.0%} interval" for system in systems for summary in system.summaries if summary.interval),
+        "interval",
+    )
+    rows = [
+        [
+            summaries[0].metric if position == 0 else "",
+            system.name,
+            "–" if summary.value is None else f"{summary.value:.4f}",
+            _interval(summary.interval),
+            str(summary.n_scored),
+            str(summary.n_skipped),
+        ]
+        for summaries in zip(*(system.summaries for system in systems), strict=True)
+        for position, (system, summary) in enumerate(zip(systems, summaries, strict=True))
+    ]
+    headers = ["metric", "run", "mean", confidence, "scored", "skipped"]
+    return text_table(headers, rows, align="<<>>>>")
+
+
+def _notes(results: RankingResults) -> Iterator[str]:
+    """Say what the figures rest on: rules, interval methods, and queries that were treated apart."""
+    methods = dict.fromkeys(
+        summary.interval.method for system in results.systems for summary in system.summaries if summary.interval
+    )
+    lines = [f"rules: {results.rules.description}"]
+    if methods:
+        lines.append("intervals: " + "; ".join(methods))
+    for system in results.systems:
+        report = system.report
+        for queries, what in (
+            (list(report.skipped), "skipped: no relevant document is known"),
+            (report.missing, results.rules.missing_description),
+            (report.unjudged, "not scored: no judgements"),
+        ):
+            if queries:
+                lines.append(f"{system.name}: {_listed(queries)} {what}")
+    yield "\n".join(lines)
+
+
+def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
+    first = comparisons[0]
+    rows = [
+        [
+            each.metric,
+            each.contender,
+            f"{each.difference:+.4f}",
+            _interval(each.interval),
+            _probability(each.p_value),
+            _probability(each.p_adjusted),
+            "–" if each.effect_size is None else f"{each.effect_size:+.2f}",
+            f"{each.wins}/{each.ties}/{each.losses}",
+            "–" if each.smallest_detectable is None else f"{each.smallest_detectable:.4f}",
+            each.verdict,
+        ]
+        for each in comparisons
+    ]
+    headers = [
+        "metric",
+        "run",
+        "difference",
+        f"{1 - first.alpha:.0%} interval",
+        "p",
+        "p (Holm)",
+        "effect d",
+        "wins/ties/losses",
+        "detectable",
+        "verdict",
+    ]
+    table = text_table(headers, rows, align="<<>>>>>>><")
+    return (
+        f"compared with {first.baseline}, query by query\n\n{table}\n\n"
+        f"test: {first.test}; Holm's correction over {len(comparisons)} tests; detectable: the smallest "
+        "difference that this many queries would show four times in five"
+    )
+
+
+def _per_query(system: RankedSystem) -> str:
+    metrics = list(system.report.per_query)
+    columns = [values.tolist() for values in system.report.per_query.values()]
+    rows = [
+        [query, *(f"{value:.4f}" for value in values)]
+        for query, *values in zip(system.report.query_ids, *columns, strict=True)
+    ]
+    return f"{system.name}, per query\n\n" + text_table(["query", *metrics], rows, align="<" + ">" * len(metrics))
+
+
+def _interval(interval: Interval | None) -> str:
+    return "–" if interval is None else f"[{interval.low:.4f}, {interval.high:.4f}]"
+
+
+def _probability(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _listed(queries: Sequence[str]) -> str:
+    names = ", ".join(queries[:_LISTED_QUERIES])
+    more = len(queries) - _LISTED_QUERIES
+    count = "1 query" if len(queries) == 1 else f"{len(queries)} queries"
+    return f"{count} ({names}{f' and {more} more' if more > 0 else ''})"

@@ -1,0 +1,1 @@
+"""From scores to what they amount to: summaries with intervals, comparisons."""

@@ -1,0 +1,111 @@
+"""Retrieval runs scored against one set of judgements: summaries of each, comparisons with a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.evaluate_ranking import Qrels, RankingReport, RetrievalRun, evaluate_ranking
+from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.results.comparison import MetricComparison, PairedTest, compare_systems
+from rag_evaluation_framework.results.summaries import MetricSummary, summarise
+from rag_evaluation_framework.statistics.intervals import IntervalMethod
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSystem:
+    """One run's scores per query and what they amount to."""
+
+    name: str
+    report: RankingReport
+    summaries: tuple[MetricSummary, ...]
+
+    def scores(self) -> dict[str, dict[str, float]]:
+        """Return value by query by metric."""
+        return {
+            metric: dict(zip(self.report.query_ids, values.tolist(), strict=True))
+            for metric, values in self.report.per_query.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RankingResults:
+    """Everything ``rag-eval rank`` shows, as data."""
+
+    systems: tuple[RankedSystem, ...]
+    comparisons: tuple[MetricComparison, ...]
+    rules: RankingRules
+    seed: int
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Return plain values for JSON; ``per_query`` adds every query's scores."""
+        return {
+            "rules": asdict(self.rules),
+            "seed": self.seed,
+            "systems": [_system(system, per_query) for system in self.systems],
+            "comparisons": [comparison.to_dict() for comparison in self.comparisons],
+        }
+
+
+def rank_systems(
+    qrels: Qrels,
+    runs: Mapping[str, RetrievalRun],
+    metrics: Sequence[BoundMetric],
+    *,
+    rules: RankingRules | None = None,
+    baseline: str | None = None,
+    test: PairedTest = "randomisation",
+    interval_method: IntervalMethod = "auto",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> RankingResults:
+    """Score each run and, where there are several, compare the others with the baseline (the first)."""
+    rules = rules or RankingRules()
+    systems = []
+    for name, run in runs.items():
+        try:
+            report = evaluate_ranking(qrels, run, metrics, rules=rules)
+        except InputError as error:
+            raise error.located(file=name) from None
+        summaries = tuple(
+            summarise(
+                metric,
+                report.per_query[str(metric)],
+                n_skipped=len(report.skipped),
+                confidence=confidence,
+                interval_method=interval_method,
+                resamples=resamples,
+                seed=seed,
+            )
+            for metric in metrics
+        )
+        systems.append(RankedSystem(name, report, summaries))
+    comparisons: list[MetricComparison] = []
+    if len(systems) > 1:
+        comparisons = compare_systems(
+            {system.name: system.scores() for system in systems},
+            metrics,
+            baseline=baseline or systems[0].name,
+            test=test,
+            alpha=1 - confidence,
+            resamples=resamples,
+            seed=seed,
+        )
+    return RankingResults(tuple(systems), tuple(comparisons), rules, seed)
+
+
+def _system(system: RankedSystem, per_query: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "name": system.name,
+        "metrics": {summary.metric: summary.to_dict() for summary in system.summaries},
+        "skipped_queries": dict(system.report.skipped),
+        "missing_queries": list(system.report.missing),
+        "unjudged_queries": list(system.report.unjudged),
+    }
+    if per_query:
+        values["per_query"] = system.scores()
+    return values

@@ -1,0 +1,101 @@
+"""A metric's name with its parameters parses back into the metric."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.metrics.declaration import (
+    BoundMetric,
+    Metric,
+    all_metrics,
+    metric,
+    parse_metric,
+    parse_metrics,
+)
+
+METRICS = all_metrics()
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical", "k"),
+    [
+        ("ndcg@10", "ndcg@10", 10),
+        ("ndcg", "ndcg", None),
+        (" mrr ", "mrr", None),
+        ("ndcg_cut_10", "ndcg@10", 10),
+        ("P_5", "precision_strict@5", 5),
+        ("P@5", "precision_strict@5", 5),
+        ("recip_rank", "mrr", None),
+        ("rbp(p=0.8)", "rbp", None),
+        ("rbp(p=0.5)@10", "rbp(p=0.5)@10", 10),
+        ("ndcg(k=3)", "ndcg@3", 3),
+        ("span_iou", "span_iou", None),
+    ],
+)
+def test_names_are_read_and_written_canonically(written: str, canonical: str, k: int | None) -> None:
+    bound = parse_metric(written)
+    assert (str(bound), bound.k) == (canonical, k)
+
+
+@pytest.mark.parametrize("declared", METRICS, ids=lambda each: each.name)
+@given(k=st.none() | st.integers(1, 10**9))
+def test_every_metrics_name_round_trips(declared: Metric, k: int | None) -> None:
+    defaults = dict(declared.parameters)
+    if "k" in defaults:
+        defaults["k"] = k
+    bound = BoundMetric(declared, defaults)
+    assert parse_metric(str(bound)) == bound
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("ncdg@10", "unknown metric 'ncdg'; did you mean ndcg"),
+        ("ndcg@", "at least 1 after @, got ''"),
+        ("ndcg@0", "at least 1 after @, got '0'"),
+        ("ndcg@-3", "at least 1 after @, got '-3'"),
+        ("ndcg@ten", "at least 1 after @, got 'ten'"),
+        ("ndcg@１０", "at least 1 after @"),
+        ("ndcg@99999999999", "at least 1 after @"),
+        ("ndcg(q=1)", r"no parameter q; it is written ndcg"),
+        ("span_iou@5", "no parameter k; it is written span_iou"),
+        ("rbp(p=high)", "expected p to be like 0.8, got 'high'"),
+        ("", "expected a name"),
+    ],
+)
+def test_a_wrong_name_says_what_is_wrong(written: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_metric(written)
+
+
+def test_all_wrong_names_are_reported_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_metrics(["ncdg@10", "mrr", "recal@5"])
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_one_wrong_name_offers_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean recall"):
+        parse_metrics(["recal@5"])
+
+
+def test_the_same_metric_twice_is_measured_once() -> None:
+    assert [str(each) for each in parse_metrics(["mrr", "recip_rank", "ndcg@5"])] == ["mrr", "ndcg@5"]
+
+
+@pytest.mark.parametrize("declared", METRICS, ids=lambda each: each.name)
+def test_every_metric_says_what_it_measures_how_and_from_where(declared: Metric) -> None:
+    assert declared.summary
+    assert declared.formula
+    assert declared.empty
+    assert declared.source
+    assert declared.needs
+    assert declared.version >= 1
+
+
+def test_a_name_is_declared_once() -> None:
+    with pytest.raises(UsageError, match="declared already"):
+        metric("ndcg", family="ranking", needs=())(lambda: 0)

@@ -1,0 +1,155 @@
+"""Records keep their invariants, and refuse what breaks them with the field's name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.records.chunks import Chunk, PositionAwareChunk
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.ground_truths import Query
+from rag_evaluation_framework.records.identifiers import DocumentId, PositionAwareChunkId
+from rag_evaluation_framework.records.responses import Failure, Hit, Response
+from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
+from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+DOC = DocumentId("doc1")
+ASKED = (Turn(role="user", content="What is RAG?"),)
+SCORE = Score.scored("mrr", 1, method="exact")
+
+REFUSED: list[tuple[str, Callable[[], Any]]] = [
+    ("end", lambda: CharacterSpan(DOC, 5, 5)),
+    ("end", lambda: CharacterSpan(DOC, 5, 4)),
+    ("start", lambda: CharacterSpan(DOC, -1, 4)),
+    ("start", lambda: CharacterSpan(DOC, 0.0, 4)),  # type: ignore[arg-type]
+    ("end", lambda: CharacterSpan(DOC, 0, True)),
+    ("end", lambda: PositionAwareChunk(PositionAwareChunkId("pa_chunk_x"), "", DOC, 3, 3)),
+    ("id", lambda: Document(DocumentId(""), "text")),
+    ("content", lambda: Document(DOC, b"text")),  # type: ignore[arg-type]
+    ("documents", lambda: Corpus([Document(DOC, "a"), Document(DOC, "b")])),
+    ("id", lambda: Query("", "text")),  # type: ignore[arg-type]
+    ("start", lambda: SpanCitation("a.pdf", -3, 4)),
+    ("file", lambda: SpanCitation("", 3, 4)),
+    ("confidence", lambda: SpanCitation("a.pdf", 3, 4, confidence=1.5)),
+    ("end", lambda: TokenSpanCitation("a.pdf", 3, 3, tokenizer="cl100k")),
+    ("number", lambda: ContextCitation(0)),
+    ("role", lambda: Turn(role="bot", content="x")),  # type: ignore[arg-type]
+    ("content", lambda: Turn(role="user")),
+    ("sources", lambda: Recorded(contexts=("a", "b"), sources=("x",))),
+    ("id", lambda: Sample(id="", turns=ASKED)),
+    ("turns", lambda: Sample(id="s", turns=())),
+    ("turns", lambda: Sample(id="s", turns=(Turn(role="assistant", reference="x"),))),
+    ("score", lambda: Hit(id="d", score=float("nan"))),
+    ("failure", lambda: Response(text="x", failure=Failure(kind="timeout", message="30 s"))),
+    ("latency_ms", lambda: Response(text="x", latency_ms=float("inf"))),
+    ("value", lambda: Score.scored("mrr", float("nan"), method="exact")),
+    ("value", lambda: Score(metric="mrr", method="exact", status="skipped", value=0.0, reason="empty")),
+    ("reason", lambda: Score.failed("mrr", "", method="exact")),
+    ("reason", lambda: Score(metric="mrr", method="exact", status="scored", value=0.0, reason="x")),
+    ("status", lambda: Score(metric="mrr", method="exact", status="nan")),  # type: ignore[arg-type]
+    ("run_id", lambda: RunHead(run_id="", dataset_id="d")),
+    ("scores", lambda: SampleResult("s", Response(text="x"), (SCORE, SCORE))),
+    (
+        "results[1]",
+        lambda: Run(RunHead(run_id="r", dataset_id="d"), (SampleResult("s", Response()), SampleResult("s", Response()))),
+    ),
+]
+
+
+@pytest.mark.parametrize(("field", "build"), REFUSED)
+def test_a_broken_record_is_refused_by_field(field: str, build: Callable[[], Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        build()
+    assert [issue.path for issue in caught.value.issues] == [field]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        CharacterSpan(DOC, 0, 5),
+        Document(DOC, "text", {"author": "Ada"}),
+        Corpus([Document(DOC, "text")]),
+        Chunk("chunk_x", "text", DOC, {"section": 1}),  # type: ignore[arg-type]
+        Sample(id="s", turns=ASKED, metadata={"a": 1}),
+        Response(text="x", metadata={"a": 1}),
+        SCORE,
+    ],
+)
+def test_records_are_frozen(record: Any) -> None:
+    name = dataclasses.fields(record)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(record, name, "other")
+
+
+@pytest.mark.parametrize("record", [Document(DOC, "text", {"a": []}), Sample(id="s", turns=ASKED, metadata={"a": []})])
+def test_records_with_metadata_can_stand_in_a_set(record: Any) -> None:
+    assert {record, record} == {record}
+
+
+ranges = st.tuples(st.integers(0, 50), st.integers(1, 50)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@given(ranges, ranges, st.booleans())
+def test_span_overlap_counts_the_characters_two_spans_share(
+    a: tuple[int, int], b: tuple[int, int], same_document: bool
+) -> None:
+    first = CharacterSpan(DOC, *a)
+    second = CharacterSpan(DOC if same_document else DocumentId("doc2"), *b)
+    shared = set(range(*a)) & set(range(*b)) if same_document else set()
+    assert first.overlap_chars(second) == second.overlap_chars(first) == len(shared)
+    assert first.overlaps(second) == bool(shared)
+    assert first.length() == len(range(*a))
+
+
+def test_spans_that_only_touch_do_not_overlap() -> None:
+    assert not CharacterSpan(DOC, 0, 5).overlaps(CharacterSpan(DOC, 5, 9))
+
+
+def test_a_document_gives_the_characters_of_a_span_by_code_points() -> None:
+    document = Document(DOC, "你好👋🏽, World!")
+    assert document.text_of(CharacterSpan(DOC, 2, 4)) == "👋🏽"
+    with pytest.raises(InputError, match="end: expected at most 12"):
+        document.text_of(CharacterSpan(DOC, 0, 13))
+    with pytest.raises(InputError, match="doc_id"):
+        document.text_of(CharacterSpan(DocumentId("other"), 0, 1))
+
+
+def test_a_fingerprint_is_the_sha256_of_the_text() -> None:
+    # printf 'Hello, World!' | sha256sum
+    expected = "dffd6021bb2bd5b0af676290809ec3a53191dd81c7f70a4b28688a362182986f"
+    assert Corpus([Document(DOC, "Hello, World!")]).fingerprints == {"doc1": expected}
+
+
+def test_the_last_words_of_the_user_are_the_question() -> None:
+    conversation = Sample(
+        id="s",
+        turns=(
+            Turn(role="user", content="基尼奇的龙伙伴叫什么？"),
+            Turn(role="assistant", reference="他的龙伙伴叫阿尤。"),
+            Turn(role="user", content="它做了什么？"),
+            Turn(role="assistant", reference="…", needs=("previous_turn_resolution",)),
+        ),
+    )
+    assert conversation.question == "它做了什么？"
+
+
+def test_a_runs_scores_pair_by_sample_id() -> None:
+    skipped = Score.skipped("mrr", "no relevant documents", method="exact")
+    run = Run(
+        RunHead(run_id="r", dataset_id="d"),
+        (
+            SampleResult("b", Response(text="x"), (SCORE,)),
+            SampleResult("a", Response(text="y"), (skipped,)),
+            SampleResult("c", Response(text="z")),
+        ),
+    )
+    assert run.scores("mrr") == {"b": SCORE, "a": skipped}

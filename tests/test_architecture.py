@@ -1,0 +1,94 @@
+"""Holds the plan of the house: who may import whom, and how modules are named and sized."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "rag_evaluation_framework"
+NAME = PACKAGE.name
+
+# A room imports only from rooms above it, and from itself.
+ROOMS = [
+    "version",
+    "errors",
+    "specifications",
+    "files",
+    "records",
+    "extensions",
+    "metrics",
+    "statistics",
+    "datasets",
+    "results",
+    "reports",
+    "cli",
+]
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "common", "base", "manager", "misc"}
+IMPORT_NAMES = {"PyYAML": "yaml", "backports.zstd": "backports"}
+
+
+def room_of(module: Path) -> str:
+    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(module: Path) -> set[str]:
+    """Return the dotted names a module imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: imports are written in full"
+            assert node.module is not None
+            found.add(node.module)
+            if node.module == NAME:
+                found.update(f"{NAME}.{alias.name}" for alias in node.names)
+    return found
+
+
+def test_the_rooms_in_the_folder_are_the_rooms_in_the_plan() -> None:
+    assert {room_of(module) for module in MODULES} - {"__init__"} == set(ROOMS)
+
+
+def test_the_architecture_page_lists_the_rooms_in_order() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    tree = page[page.index("src/rag_evaluation_framework/") :]
+    listed = re.findall(r"^[├└]── (\w+)(?:\.py|/)", tree[: tree.index("```")], re.MULTILINE)
+    assert [room for room in listed if room != "__init__"] == ROOMS
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_room_imports_only_from_rooms_above_it(module: Path) -> None:
+    room = room_of(module)
+    if room == "__init__":
+        return  # the front door loads names when asked and imports only the version
+    for name in imports_of(module):
+        parts = name.split(".")
+        if parts[0] == NAME and len(parts) > 1:
+            assert ROOMS.index(parts[1]) <= ROOMS.index(room), f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_has_a_docstring_an_honest_name_and_one_readings_length(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), f"{module} does not say what it is for"
+    assert module.stem not in FORBIDDEN_NAMES
+    assert text.count("\n") <= 400, f"{module} is longer than one reading"
+
+
+def test_only_declared_dependencies_are_imported_and_there_are_at_most_ten() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [re.match(r"[\w.-]+", line)[0] for line in project["dependencies"]]  # type: ignore[index]
+    assert len(declared) <= 10
+    allowed = {IMPORT_NAMES.get(name, name) for name in declared} | set(sys.stdlib_module_names) | {NAME}
+    allowed.add("compression")  # where Python 3.14 keeps what backports.zstd brings to older ones
+    for module in MODULES:
+        foreign = {name.split(".")[0] for name in imports_of(module)} - allowed
+        assert not foreign, f"{module} imports {foreign}"

@@ -1,0 +1,117 @@
+"""Errors say where, what was expected and what was there."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from rag_evaluation_framework import errors
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    Location,
+    MissingExtraError,
+    Problems,
+    RagEvalError,
+    UnknownNameError,
+    UsageError,
+    invalid,
+    shown,
+)
+
+
+@pytest.mark.parametrize(
+    ("location", "text"),
+    [
+        (Location("evals/rag.jsonl", 17, "citations[0].end_char"), "evals/rag.jsonl:17: citations[0].end_char"),
+        (Location("a.json", None, "queries[3]"), "a.json: queries[3]"),
+        (Location("a.json", 4), "a.json:4"),
+        (Location(None, 4, "x"), "line 4: x"),
+        (Location(), ""),
+    ],
+)
+def test_a_location_leaves_out_what_is_not_known(location: Location, text: str) -> None:
+    assert str(location) == text
+
+
+def test_an_issue_reads_expected_got_at_its_place() -> None:
+    issue = Issue("bad-span", "an integer above 1350", "1250", "citations[0].end_char", file="evals/rag.jsonl", line=17)
+    assert str(issue) == "evals/rag.jsonl:17: citations[0].end_char: expected an integer above 1350, got 1250"
+
+
+def test_the_reader_adds_the_place_once_and_never_overwrites_it() -> None:
+    low = invalid("end", "a whole number above 5", 5)
+    placed = low.located("a.jsonl", 3, within="citations[0]")
+    assert str(placed) == "a.jsonl:3: citations[0].end: expected a whole number above 5, got 5"
+    assert placed.located("other", 9).issues == placed.issues
+
+
+def test_an_index_follows_its_list_without_a_dot() -> None:
+    assert Issue("c", "x", "y", "[2].start").located(within="spans").path == "spans[2].start"
+    assert Issue("c", "x", "y").located(within="spans").path == "spans"
+
+
+def test_long_values_are_cut_in_messages() -> None:
+    assert len(shown("x" * 1000)) == 60
+    assert shown("x") == "'x'"
+
+
+def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:
+    assert str(UnknownNameError("metric", "ncdg", ["ndcg", "mrr"])) == "unknown metric 'ncdg'; did you mean ndcg?"
+    assert str(UnknownNameError("metric", "zzz", ["ndcg", "mrr"])) == "unknown metric 'zzz'; known: mrr, ndcg"
+    assert str(UnknownNameError("store", "zzz", [])) == "unknown store 'zzz'; no store is installed"
+
+
+def test_a_missing_extra_says_what_to_install() -> None:
+    assert "pip install 'rag-evaluation-framework[chroma]'" in str(MissingExtraError("ChromaVectorStore", "chroma"))
+
+
+def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:
+    examples = [
+        invalid("a", "b", 1),
+        errors.LimitExceededError([Issue("c", "x", "y")]),
+        UsageError("no"),
+        UnknownNameError("metric", "a", ["b"]),
+        MissingExtraError("x", "y"),
+        errors.StorageError("full"),
+    ]
+    kinds = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert {type(example) for example in examples} == kinds - {RagEvalError}
+    for example in examples:
+        assert isinstance(example, RagEvalError)
+        copy = pickle.loads(pickle.dumps(example))
+        assert (type(copy), str(copy)) == (type(example), str(example))
+
+
+def test_the_tree_in_the_docstring_names_every_exception() -> None:
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            assert name in (errors.__doc__ or "")
+
+
+def test_collected_problems_are_raised_together() -> None:
+    problems = Problems()
+    problems.raise_all()
+    for field in ("a", "b"):
+        with problems.collected():
+            raise invalid(field, "x", 1)
+    with pytest.raises(InputError) as caught:
+        problems.raise_all()
+    assert [issue.path for issue in caught.value.issues] == ["a", "b"]
+
+
+def test_collected_problems_of_different_kinds_keep_a_line_each() -> None:
+    problems = Problems()
+    with problems.collected():
+        raise invalid("a", "x", 1)
+    with problems.collected():
+        raise UsageError("no such thing")
+    with pytest.raises(UsageError, match=r"a: expected x, got 1\nno such thing"):
+        problems.raise_all()
+
+
+def test_a_foreign_error_is_not_collected() -> None:
+    problems = Problems()
+    with pytest.raises(ZeroDivisionError), problems.collected():
+        _ = 1 / 0
