@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fix bench clean
+.PHONY: help setup demo test check fix docs bench clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,8 +30,10 @@ $(VENV)/.bench: $(VENV)/.dev
 setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
-demo: $(VENV)/.core ## install the package and compare two retrieval systems, offline
-	@$(BIN)/rag-eval demo
+EXAMPLE := examples/handbook/ranking
+
+demo: $(VENV)/.core ## install the package and compare three retrieval systems, offline
+	$(BIN)/rag-eval rank $(EXAMPLE)/qrels.trec $(EXAMPLE)/bm25.run $(EXAMPLE)/ngrams.run $(EXAMPLE)/fused.run
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto
@@ -45,6 +47,9 @@ check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
 fix: $(VENV)/.dev ## let ruff repair and format what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(VENV)/.dev ## print the pages that come from the code
+	@$(BIN)/python docs/print_pages.py
 
 bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance.md)
 	@$(BIN)/python -m benchmarks

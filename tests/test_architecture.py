@@ -31,7 +31,9 @@ ROOMS = [
 ]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "common", "base", "manager", "misc"}
-IMPORT_NAMES = {"PyYAML": "yaml", "backports.zstd": "backports"}
+IMPORT_NAMES = {"PyYAML": "yaml", "backports.zstd": "backports", "jsonschema-rs": "jsonschema_rs"}
+# What extras bring; imported inside functions only, when used.
+EXTRAS = {"pyarrow", "h5py"}
 
 
 def room_of(module: Path) -> str:
@@ -90,5 +92,13 @@ def test_only_declared_dependencies_are_imported_and_there_are_at_most_ten() -> 
     allowed = {IMPORT_NAMES.get(name, name) for name in declared} | set(sys.stdlib_module_names) | {NAME}
     allowed.add("compression")  # where Python 3.14 keeps what backports.zstd brings to older ones
     for module in MODULES:
-        foreign = {name.split(".")[0] for name in imports_of(module)} - allowed
+        foreign = {name.split(".")[0] for name in imports_of(module)} - allowed - EXTRAS
         assert not foreign, f"{module} imports {foreign}"
+
+
+def test_what_an_extra_brings_is_imported_when_used_and_not_before() -> None:
+    for module in MODULES:
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.split(".")[0] for name in names} & EXTRAS, f"{module} imports an extra at the top"

@@ -1,20 +1,131 @@
 """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped.
 
-Everything meant to be used is importable from here and loads when it is first touched, so importing the
-package costs next to nothing.
+Every public name is importable from here and loads when it is first touched, so that importing the package
+costs next to nothing. ``__init__.pyi`` tells type checkers the same names; a test keeps the two equal.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.version import __version__
 
-if TYPE_CHECKING:
-    from rag_evaluation_framework.errors import InputError as InputError
-    from rag_evaluation_framework.errors import Issue as Issue
-    from rag_evaluation_framework.errors import Location as Location
-    from rag_evaluation_framework.errors import RagEvalError as RagEvalError
-    from rag_evaluation_framework.errors import UsageError as UsageError
-    from rag_evaluation_framework.extensions import Chunker as Chunker
+_HOMES = {
+    "errors": (
+        "InputError",
+        "Issue",
+        "LimitExceededError",
+        "Location",
+        "MissingExtraError",
+        "RagEvalError",
+        "StorageError",
+        "UnknownNameError",
+        "UsageError",
+    ),
+    "extensions": (
+        "Chunker",
+        "Dialect",
+        "Embedder",
+        "LanguageModel",
+        "PositionAwareChunker",
+        "Registry",
+        "Reranker",
+        "Scorer",
+        "Target",
+        "VectorStore",
+    ),
+    "metrics.chunks": ("ChunkF1", "ChunkLevelMetric", "ChunkPrecision", "ChunkRecall"),
+    "metrics.citations": ("evaluate_citation_spans",),
+    "metrics.declaration": (
+        "BoundMetric",
+        "Metric",
+        "all_metrics",
+        "metric",
+        "parse_metric",
+        "parse_metrics",
+    ),
+    "metrics.evaluate_ranking": ("RankingReport", "evaluate_ranking"),
+    "metrics.evaluate_spans": ("SpanReport", "evaluate_spans"),
+    "metrics.inline_citations": ("parse_citations",),
+    "metrics.ranking_rules": ("RankingRules",),
+    "metrics.span_sets": ("merge_spans",),
+    "metrics.spans": (
+        "SpanF1",
+        "SpanIoU",
+        "SpanPrecision",
+        "SpanRecall",
+        "TokenLevelMetric",
+    ),
+    "records.chunks": (
+        "Chunk",
+        "ChunkRegistry",
+        "PositionAwareChunk",
+        "generate_chunk_id",
+        "generate_pa_chunk_id",
+    ),
+    "records.citations": ("Citation", "ContextCitation", "SpanCitation", "TokenSpanCitation"),
+    "records.datasets": ("Dataset", "Preview"),
+    "records.documents": ("Corpus", "Document"),
+    "records.ground_truths": (
+        "ChunkLevelDatasetExample",
+        "ChunkLevelGroundTruth",
+        "ChunkLevelRunOutput",
+        "Query",
+        "TokenLevelDatasetExample",
+        "TokenLevelGroundTruth",
+        "TokenLevelRunOutput",
+    ),
+    "records.identifiers": (
+        "ChunkId",
+        "DocumentId",
+        "EvaluationType",
+        "PositionAwareChunkId",
+        "QueryId",
+        "QueryText",
+    ),
+    "records.responses": ("Failure", "Hit", "Response", "Usage"),
+    "records.runs": ("Run", "RunHead", "SampleResult"),
+    "records.samples": (
+        "Entities",
+        "Expectation",
+        "Milestones",
+        "Origin",
+        "Recorded",
+        "Refusal",
+        "Relation",
+        "Sample",
+        "Turn",
+    ),
+    "records.scores": ("Score",),
+    "records.spans": ("CharacterSpan",),
+    "results.comparison": ("MetricComparison", "compare_systems"),
+    "results.rankings": ("RankingResults", "rank_systems"),
+    "results.summaries": ("MetricSummary", "summarise"),
+    "specifications": ("Specification", "parse_specification"),
+    "statistics.agreement": ("cohens_kappa", "krippendorff_alpha"),
+    "statistics.corrections": ("holm",),
+    "statistics.effects": ("cohens_d", "wins_ties_losses"),
+    "statistics.intervals": (
+        "Interval",
+        "bootstrap_interval",
+        "mean_interval",
+        "normal_interval",
+        "wilson_interval",
+    ),
+    "statistics.paired": ("paired_randomisation_test", "paired_t_test", "wilcoxon_test"),
+    "statistics.power": ("sample_size", "smallest_detectable_difference"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME_OF, "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

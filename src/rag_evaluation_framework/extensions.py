@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime
 
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.records.datasets import Dataset, Preview
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -71,7 +72,9 @@ class Reranker(Protocol):
     """Orders candidates anew for a query and keeps the best k."""
 
     @abstractmethod
-    def rerank(self, query: str, chunks: Sequence[PositionAwareChunk], k: int) -> list[PositionAwareChunk]: ...
+    def rerank(
+        self, query: str, chunks: Sequence[PositionAwareChunk], k: int
+    ) -> list[PositionAwareChunk]: ...
 
 
 @runtime_checkable
@@ -101,16 +104,37 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
-class DatasetReader(Protocol):
-    """Reads one dialect of dataset file into samples."""
+class Dialect(Protocol):
+    """A way of writing samples down, read and written by one object.
 
-    dialect: str
+    Within one dialect nothing is lost: what has no field in :class:`Sample` goes through ``extra``. Between
+    dialects, what the target cannot hold is known beforehand from ``holds``.
+    """
+
+    name: str
+    """What ``--format``, ``--from`` and ``--to`` call it: ``agent-samples``."""
+
+    suffixes: tuple[str, ...]
+    """Endings of file names that are usual for it; a hint when writing, never a proof when reading."""
+
+    holds: frozenset[str]
+    """The fields of ``Sample`` and, as ``dataset.<field>``, of ``Dataset`` that it can hold."""
 
     @abstractmethod
-    def recognises(self, head: bytes) -> bool: ...
+    def recognises(self, preview: Preview) -> bool:
+        """Tell from the content whether a file is of this dialect."""
 
     @abstractmethod
-    def read(self, path: Path) -> Iterator[Sample]: ...
+    def read(self, path: Path) -> Dataset:
+        """Read a whole file; all of its problems are in one ``InputError``, with file, line and path."""
+
+    @abstractmethod
+    def stream(self, path: Path) -> Iterator[Sample]:
+        """Read sample by sample, in memory that does not grow with the file where the layout allows it."""
+
+    @abstractmethod
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """Write a whole file atomically."""
 
 
 @dataclass(frozen=True, slots=True)

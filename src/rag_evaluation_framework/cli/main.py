@@ -43,7 +43,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
 class _LazyGroup(click.Group):
     """A group that imports a command's module only when it is used, so that ``--help`` is instant."""
 
-    _commands: dict[str, _Command] = {name: command for group in GROUPS.values() for name, command in group.items()}
+    _commands: dict[str, _Command] = {
+        name: command for group in GROUPS.values() for name, command in group.items()
+    }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._commands)

@@ -23,17 +23,57 @@ Examples:
   rag-eval rank qrels.trec bm25.run -m P_5 -m recip_rank --rules trec_eval"""
 
 
-@click.command("rank", epilog=EXAMPLES, short_help="Score retrieval runs against relevance judgements and compare them.")
+@click.command(
+    "rank", epilog=EXAMPLES, short_help="Score retrieval runs against relevance judgements and compare them."
+)
 @click.argument("qrels", type=_FILE)
 @click.argument("runs", type=_FILE, nargs=-1, required=True, metavar="RUN [RUN2 …]")
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help=f"A metric, such as ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]")
+@click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help=f"A metric, such as ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]",
+)
 @click.option("--baseline", metavar="RUN", help="The run to compare the others with.  [default: the first]")
-@click.option("--rules", type=click.Choice(["ours", "trec_eval"]), default="ours", show_default=True, help="How ties, missing queries and queries without relevant documents are treated.")
-@click.option("--format", "format_", type=click.Choice(_FORMATS), help="The format of all files.  [default: told from each file's content]")
-@click.option("--test", type=click.Choice(_TESTS), default="randomisation", show_default=True, help="The paired test.")
-@click.option("--interval", type=click.Choice(_INTERVALS), default="auto", show_default=True, help="The interval of a mean: auto is Wilson's for proportions, else the bootstrap.")
-@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Of intervals; differences are claimed at 1 minus it.")
-@click.option("--resamples", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="For the bootstrap and the randomisation test.")
+@click.option(
+    "--rules",
+    type=click.Choice(["ours", "trec_eval"]),
+    default="ours",
+    show_default=True,
+    help="How ties, missing queries and queries without relevant documents are treated.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(_FORMATS),
+    help="The format of all files.  [default: told from each file's content]",
+)
+@click.option(
+    "--test", type=click.Choice(_TESTS), default="randomisation", show_default=True, help="The paired test."
+)
+@click.option(
+    "--interval",
+    type=click.Choice(_INTERVALS),
+    default="auto",
+    show_default=True,
+    help="The interval of a mean: auto is Wilson's for proportions, else the bootstrap.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Of intervals; differences are claimed at 1 minus it.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(100, 10_000_000),
+    default=10_000,
+    show_default=True,
+    help="For the bootstrap and the randomisation test.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same figures.")
 @click.option("--per-query", is_flag=True, help="Show every query's scores too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")

@@ -100,7 +100,9 @@ class _Problems:
     def raise_if_any(self) -> None:
         if self.more:
             found = f"{self.more} more problems"
-            self.issues.append(Issue("too-many", f"at most {MAX_ISSUES} problems to show", found, file=self.file))
+            self.issues.append(
+                Issue("too-many", f"at most {MAX_ISSUES} problems to show", found, file=self.file)
+            )
         if self.issues:
             raise InputError(self.issues)
 
@@ -134,7 +136,7 @@ class _Table:
                         "duplicate-document", "each document once per query", found, line=line_number
                     )
                 row[document] = value
-        if not table:
+        if not table and not self.problems.issues:
             self.problems.add("empty-file", "at least one line of " + " ".join(layout.columns), "none")
         self.problems.raise_if_any()
         return table
@@ -226,7 +228,9 @@ def _documents(query: str, documents: Sequence[Any], problems: _Problems) -> lis
         if not isinstance(document, str):
             problems.add("wrong-type", "a document id", shown(document), path=path)
         elif document in seen:
-            problems.add("duplicate-document", "each document once per query", f"{shown(document)} again", path=path)
+            problems.add(
+                "duplicate-document", "each document once per query", f"{shown(document)} again", path=path
+            )
         else:
             seen[document] = None
     return list(seen)

@@ -13,12 +13,12 @@ import zlib
 from dataclasses import dataclass
 from gzip import GzipFile
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
+from typing import BinaryIO, Literal, Protocol, cast
 
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, UsageError
 from rag_evaluation_framework.files.refusals import refused
 
-if TYPE_CHECKING or sys.version_info < (3, 14):
+if sys.version_info < (3, 14):
     from backports import zstd
 else:
     from compression import zstd
@@ -81,18 +81,15 @@ def open_reading(
     """
     if isinstance(source, bytes):
         stream: BinaryIO = io.BytesIO(source)
+        start = source[:4]
     else:
         file = str(source) if file is None else file
         try:
-            stream = Path(source).open("rb")
-        except OSError as error:
+            opened = Path(source).open("rb")  # noqa: SIM115  # the caller closes what is returned
+            # Peeking rather than reading and going back: a pipe cannot go back.
+            stream, start = opened, opened.peek(4)
+        except (OSError, ValueError) as error:
             raise refused("read", source, error) from error
-    try:
-        start = stream.read(4)
-        stream.seek(0)
-    except OSError as error:
-        stream.close()
-        raise refused("read", file or "the bytes given", error) from error
     compression = recognise(start)
     if compression is None:
         return stream
@@ -130,7 +127,10 @@ def compressing(stream: BinaryIO, compression: Compression | None, *, level: int
         raise UsageError(f"expected a {compression} level from {levels[0]} to {levels[-1]}, got {level!r}")
     if compression == "gzip":
         return cast("BinaryIO", GzipFile("", "wb", level, stream, mtime=0))
-    return cast("BinaryIO", zstd.ZstdFile(stream, "wb", level=level))
+    frame = zstd.ZstdFile(stream, "wb", level=level)
+    # Without any write ZstdFile leaves an empty file, which is no Zstandard at all.
+    frame.write(b"")
+    return cast("BinaryIO", frame)
 
 
 class _LeftOpen(io.BufferedIOBase):
@@ -211,12 +211,14 @@ class _Expanding(io.RawIOBase):
                 self._decompressor = self._new_decompressor()
             decompressor = self._decompressor
             if decompressor.needs_input and not self._waiting and not self._read_piece():
-                raise self._damaged("a complete stream", "one that is cut off")
+                raise self._damaged(f"{self._compression} data to their end", "a file that is cut off")
             piece, self._waiting = (self._waiting, b"") if decompressor.needs_input else (b"", self._waiting)
             try:
                 expanded = decompressor.decompress(piece, size)
             except (zlib.error, zstd.ZstdError) as error:
-                raise self._damaged("an intact stream", f"a damaged one ({error})") from error
+                raise self._damaged(
+                    f"intact {self._compression} data", f"what cannot be read ({error})"
+                ) from error
             if decompressor.eof:
                 self._waiting = decompressor.unused_data + self._waiting
                 self._decompressor = None
@@ -234,7 +236,7 @@ class _Expanding(io.RawIOBase):
             self._waiting = b""
             if not self._read_piece():
                 return False
-        raise self._damaged("nothing after the compressed data", "other bytes")
+        raise self._damaged(f"nothing after the {self._compression} data", "other bytes")
 
     def _read_piece(self) -> bool:
         try:
@@ -264,6 +266,4 @@ class _Expanding(io.RawIOBase):
         return LimitExceededError([Issue("decompression-limit", expected, found, file=self._file)])
 
     def _damaged(self, expected: str, found: str) -> InputError:
-        return InputError(
-            [Issue("damaged-compression", f"{expected} of {self._compression} data", found, file=self._file)]
-        )
+        return InputError([Issue("damaged-compression", expected, found, file=self._file)])

@@ -180,12 +180,16 @@ def _parsed(text: str) -> BoundMetric:
         if key not in declared.parameters:
             raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")
         given[key] = _checked(text, key, value, declared.parameters[key])
-    return BoundMetric(declared, {key: given.get(key, default) for key, default in declared.parameters.items()})
+    return BoundMetric(
+        declared, {key: given.get(key, default) for key, default in declared.parameters.items()}
+    )
 
 
 def _cut_off(text: str, digits: str) -> int:
     if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits[:10]) <= 10**9:
-        raise UsageError(f"metric {shown(text)}: expected a whole number of at least 1 after @, got {shown(digits)}")
+        raise UsageError(
+            f"metric {shown(text)}: expected a whole number of at least 1 after @, got {shown(digits)}"
+        )
     return int(digits)
 
 

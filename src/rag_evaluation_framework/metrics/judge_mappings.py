@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.errors import InputError, Issue
+from rag_evaluation_framework.metrics.grade_counts import count_grades, smallest_type
 from rag_evaluation_framework.metrics.judged_rankings import (
-    Integers,
+    JudgedBlock,
     JudgedRankings,
     Reading,
     blocks,
+    capped,
     rank_of_first,
 )
-from rag_evaluation_framework.metrics.judgements import (
-    CountedJudgements,
-    Judgements,
-    as_lookups,
-    collection_issue,
-    count_judgements,
-    grade_issues,
-)
+from rag_evaluation_framework.metrics.judgements import Judgements, flat_grades, grade_issues, lookups
+from rag_evaluation_framework.metrics.ranked_lists import RankedLists
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
-from rag_evaluation_framework.metrics.rankings import (
-    Ranking,
-    duplicate_issues,
-    look_up,
-    order_by_score,
-    score_issues,
-)
+from rag_evaluation_framework.metrics.rankings import Rankings, Run, holds_scores
+from rag_evaluation_framework.metrics.scored_documents import ScoredDocuments
 
-Qrels = Mapping[Hashable, Judgements]
-Run = Mapping[Hashable, Ranking]
-JudgedBlock = tuple[list[Hashable], JudgedRankings]
-
-_SHOWN_ISSUES = 20
+Qrels = Mapping[Any, Judgements]
 
 
 def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Reading) -> Iterator[JudgedBlock]:
@@ -46,44 +33,61 @@ def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Read
     A query that the run lacks is yielded as one that retrieved nothing, or left out, as the rules say. Wrong
     values are collected over all the blocks and raised together at the end.
     """
-    nothing: dict[Any, float] | list[Any] = {} if _run_holds_scores(run) else []
-    queries = [query for query in qrels if rules.missing_queries == "zero" or query in run]
-    rankings = [run.get(query, nothing) for query in queries]
-    judgements = as_lookups(_checked_judgements(qrels, queries))
+    kind = ScoredDocuments if holds_scores(run) else RankedLists
+    queries = list(qrels if rules.missing_queries == "zero" else filter(run.__contains__, qrels))
+    judgements = lookups(queries, list(map(qrels.__getitem__, queries)))
+    retrieved = kind.checked(queries, run)
     issues: list[Issue] = []
-    for block in blocks(_widths(rankings, judgements, reading.depth)):
-        lookups, retrieved = judgements[block], rankings[block]
-        counted = count_judgements(lookups, relevance_level=rules.relevance_level, depth=reading.depth)
-        judged = counted and _judged(counted, retrieved, rules=rules, reading=reading)
-        if judged is None:
-            for query, lookup, ranking in zip(queries[block], lookups, retrieved, strict=True):
-                issues += _issues(query, lookup, ranking)
-        elif not issues:
+    depth = None if kind is ScoredDocuments else reading.depth
+    for block in blocks(_widths(judgements, retrieved, depth=depth)):
+        rankings = kind(retrieved[block], rules.ties)
+        judged = _judged(judgements[block], rankings, rules=rules, reading=reading)
+        if judged is not None:
             yield queries[block], judged
+            continue
+        for row, query in enumerate(queries[block]):
+            issues += grade_issues(query, judgements[block][row])
+            issues += rankings.issues(query, row)
     if issues:
-        raise InputError(_capped(issues))
+        raise InputError(capped(issues))
+
+
+def _widths(
+    judgements: Sequence[Mapping[Any, int]], retrieved: Sequence[Any], *, depth: int | None
+) -> npt.NDArray[np.int64]:
+    """Return how many cells each query takes up in a block's arrays."""
+    lengths = np.fromiter(map(len, retrieved), dtype=np.int64, count=len(retrieved))
+    judged = np.fromiter(map(len, judgements), dtype=np.int64, count=len(judgements))
+    widths = np.maximum(lengths, judged)
+    return widths if depth is None else np.minimum(widths, depth)
 
 
 def _judged(
-    counted: CountedJudgements, rankings: Sequence[Any], *, rules: RankingRules, reading: Reading
+    judgements: Sequence[Mapping[Any, int]], rankings: Rankings, *, rules: RankingRules, reading: Reading
 ) -> JudgedRankings | None:
-    """Grade a block's rankings as deep as the metrics look; ``None`` if something in them is wrong."""
-    ranked = _documents(rankings, depth=reading.depth, rules=rules)
-    if ranked is None:
+    """Grade a block's rankings as deep as the metrics look; ``None`` if something read is wrong."""
+    grades = flat_grades(judgements)
+    if grades is None:
         return None
-    grades = look_up(ranked, counted.lookups, kind=counted.grade_type)
-    retrieved = np.fromiter(map(len, rankings), dtype=np.int64, count=len(rankings))
+    judged = np.fromiter(map(len, judgements), dtype=np.int64, count=len(judgements))
+    counts = count_grades(grades, judged, relevance_level=rules.relevance_level, depth=reading.depth)
+    top = rankings.look_up(judgements, depth=reading.depth, grade_type=smallest_type(grades))
+    if top is None:
+        return None
     first_hit = None
     if reading.first_hit and reading.depth is not None:
-        first_hit = rank_of_first(grades >= rules.relevance_level)
-        missed = np.flatnonzero((first_hit == 0) & (retrieved > reading.depth) & (counted.relevant > 0)).tolist()
-        deeper = _documents([rankings[row] for row in missed], depth=None, rules=rules, )
+        first_hit = rank_of_first(top >= rules.relevance_level)
+        missed = np.flatnonzero((first_hit == 0) & (rankings.lengths > reading.depth)).tolist()
+        below = rankings.first_relevant(missed, judgements, relevance_level=rules.relevance_level)
+        if below is None:
+            return None
+        first_hit[missed] = below
     return JudgedRankings(
-        grades,
-        retrieved,
-        counted.relevant,
-        counted.nonrelevant,
-        counted.ideal_grades,
+        top,
+        rankings.lengths,
+        counts.relevant,
+        counts.nonrelevant,
+        counts.ideal_grades,
         rules.relevance_level,
         first_hit,
     )

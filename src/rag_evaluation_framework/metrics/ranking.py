@@ -22,6 +22,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     JudgedRankings,
     Reading,
     last_row,
+    running_sum,
 )
 
 _NEEDS = ("retrieved", "relevant_documents")
@@ -182,10 +183,10 @@ def bpref(judged: JudgedRankings) -> Floats:
     Source: Buckley and Voorhees 2004, as trec_eval computes it
     """
     is_nonrelevant = (judged.grades >= 0) & ~judged.is_relevant
-    above = np.minimum(np.cumsum(is_nonrelevant, axis=0, dtype=np.int64), judged.relevant)
+    above = np.minimum(running_sum(is_nonrelevant.astype(np.int64)), judged.relevant)
     possible = np.maximum(np.minimum(judged.nonrelevant, judged.relevant), 1)
     preferred = np.where(judged.is_relevant, 1.0 - above / possible, 0.0)
-    return _share(last_row(np.cumsum(preferred, axis=0), None), judged.relevant)
+    return _share(last_row(running_sum(preferred), None), judged.relevant)
 
 
 @metric("rbp", family="ranking", needs=_NEEDS, parameters={"k": None, "p": 0.8}, aliases=("RBP",))
@@ -201,7 +202,7 @@ def rbp(judged: JudgedRankings, *, k: int | None = None, p: float = 0.8) -> Floa
     if not 0 < p < 1:
         raise UsageError(f"rbp: expected p above 0 and below 1, got {p!r}")
     weights = (1.0 - p) * p ** (judged.ranks - 1.0)
-    return last_row(np.cumsum(judged.is_relevant * weights, axis=0), k)
+    return last_row(running_sum(judged.is_relevant * weights), k)
 
 
 @metric("err", family="ranking", needs=_NEEDS, parameters={"k": None, "max_grade": 4}, aliases=("ERR",))
@@ -227,7 +228,7 @@ def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> 
     satisfied = (np.exp2(np.maximum(judged.grades, 0).astype(np.float64)) - 1.0) / 2.0**max_grade
     reached = np.ones_like(satisfied)
     np.cumprod(1.0 - satisfied[:-1], axis=0, out=reached[1:])
-    return last_row(np.cumsum(satisfied * reached / judged.ranks, axis=0), k)
+    return last_row(running_sum(satisfied * reached / judged.ranks), k)
 
 
 @metric(
@@ -242,7 +243,7 @@ def hole(judged: JudgedRankings, *, k: int | None = None) -> Floats:
 
     Source: hole@k as reported with BEIR (Thakur et al. 2021); 1 - Judged@k of ir_measures for full lists
     """
-    seen = last_row(np.cumsum(judged.grades >= 0, axis=0, dtype=np.int64), k)
+    seen = last_row(running_sum((judged.grades >= 0).astype(np.int64)), k)
     retrieved = judged.retrieved_within(k)
     return _share(retrieved - seen, retrieved)
 
@@ -262,4 +263,4 @@ def _discounted_gains(grades: Integers, gain: str) -> Floats:
             )
         gains = np.exp2(gains) - 1.0
     discounts = np.log2(np.arange(2.0, len(gains) + 2.0))[:, np.newaxis]
-    return np.cumsum(gains / discounts, axis=0)
+    return running_sum(gains / discounts)

@@ -7,6 +7,8 @@ from typing import Literal
 
 from rag_evaluation_framework.errors import UsageError, shown
 
+Ties = Literal["document_ascending", "trec_eval"]
+
 _CHOICES: dict[str, tuple[str, ...]] = {
     "ties": ("document_ascending", "trec_eval"),
     "missing_queries": ("zero", "skip"),
@@ -34,7 +36,7 @@ class RankingRules:
     A query of the run without judgements is never scored, only listed.
     """
 
-    ties: Literal["document_ascending", "trec_eval"] = "document_ascending"
+    ties: Ties = "document_ascending"
     missing_queries: Literal["zero", "skip"] = "zero"
     no_relevant: Literal["skip", "zero"] = "skip"
     relevance_level: int = 1

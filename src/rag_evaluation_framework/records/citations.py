@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.spans import check_range
@@ -11,7 +12,10 @@ from rag_evaluation_framework.records.spans import check_range
 
 @dataclass(frozen=True, slots=True)
 class SpanCitation:
-    """The characters ``[start, end)`` of a file, or of one page of it."""
+    """The characters ``[start, end)`` of a file, or of one page of it.
+
+    ``extra`` keeps what else a file said of it, so that writing it back loses nothing.
+    """
 
     file: str
     start: int
@@ -19,6 +23,7 @@ class SpanCitation:
     page: int | None = None
     text: str | None = None
     confidence: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         _check_file(self.file)

@@ -72,7 +72,9 @@ class Corpus:
             raise invalid("folder_path", "an existing folder", str(folder_path), code="missing-folder")
         documents: list[Document] = []
         issues: list[Issue] = []
-        paths = {path.relative_to(folder).as_posix(): path for path in folder.glob(glob_pattern) if path.is_file()}
+        paths = {
+            path.relative_to(folder).as_posix(): path for path in folder.glob(glob_pattern) if path.is_file()
+        }
         for name in sorted(paths):
             try:
                 documents.append(Document(DocumentId(name), read_text(paths[name])))
@@ -82,7 +84,10 @@ class Corpus:
             raise InputError(issues)
         if not documents:
             raise invalid(
-                "glob_pattern", f"a pattern that matches a file in {folder_path}", glob_pattern, code="empty-corpus"
+                "glob_pattern",
+                f"a pattern that matches a file in {folder_path}",
+                glob_pattern,
+                code="empty-corpus",
             )
         return cls(documents, {"folder": str(folder_path), "glob_pattern": glob_pattern})
 

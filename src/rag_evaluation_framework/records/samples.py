@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.records.citations import Citation
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.citations import Citation, SpanCitation
 
 Role = Literal["user", "assistant", "system"]
 
@@ -22,6 +21,7 @@ class Turn:
     reference: str | None = None
     needs: tuple[str, ...] = ()
     """What the turn cannot be answered without, such as ``previous_turn_resolution``."""
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.role not in ("user", "assistant", "system"):
@@ -104,7 +104,7 @@ class Sample:
     recorded: Recorded | None = None
     reference_contexts: tuple[str, ...] = ()
     relevant_documents: Mapping[str, int] = field(default_factory=dict, hash=False)
-    relevant_spans: tuple[CharacterSpan, ...] = ()
+    relevant_spans: tuple[SpanCitation, ...] = ()
     relevant_chunk_ids: tuple[str, ...] = ()
     expectation: Expectation | None = None
     category: str | None = None

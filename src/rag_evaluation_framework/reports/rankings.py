@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.rankings import RankedSystem, RankingResults
@@ -24,7 +25,12 @@ def ranking_text(results: RankingResults, *, per_query: bool = False) -> str:
 
 def _means(systems: Sequence[RankedSystem]) -> str:
     confidence = next(
-        (f"{summary.interval.confidence:.0%} interval" for system in systems for summary in system.summaries if summary.interval),
+        (
+            f"{summary.interval.confidence:.0%} interval"
+            for system in systems
+            for summary in system.summaries
+            if summary.interval
+        ),
         "interval",
     )
     rows = [
@@ -46,21 +52,36 @@ def _means(systems: Sequence[RankedSystem]) -> str:
 def _notes(results: RankingResults) -> Iterator[str]:
     """Say what the figures rest on: rules, interval methods, and queries that were treated apart."""
     methods = dict.fromkeys(
-        summary.interval.method for system in results.systems for summary in system.summaries if summary.interval
+        summary.interval.method
+        for system in results.systems
+        for summary in system.summaries
+        if summary.interval
     )
-    lines = [f"rules: {results.rules.description}"]
+    lines = [f"rules: {_rules(results.rules)}"]
     if methods:
         lines.append("intervals: " + "; ".join(methods))
     for system in results.systems:
-        report = system.report
-        for queries, what in (
-            (list(report.skipped), "skipped: no relevant document is known"),
-            (report.missing, results.rules.missing_description),
-            (report.unjudged, "not scored: no judgements"),
-        ):
-            if queries:
-                lines.append(f"{system.name}: {_listed(queries)} {what}")
+        reasons: dict[str, list[str]] = {}
+        for query, reason in system.report.skipped.items():
+            reasons.setdefault(reason, []).append(str(query))
+        lines += [
+            f"{system.name}: skipped {_listed(queries)}: {reason}" for reason, queries in reasons.items()
+        ]
+        if system.missing and results.rules.missing_queries == "zero":
+            lines.append(f"{system.name}: counted as 0, not in the run: {_listed(system.missing)}")
     yield "\n".join(lines)
+
+
+def _rules(rules: RankingRules) -> str:
+    """Put the rules in a sentence."""
+    if rules == RankingRules.trec_eval(relevance_level=rules.relevance_level):
+        text = "those of trec_eval"
+    else:
+        text = (
+            "ties by document id; judged queries missing from a run count 0; "
+            "queries without a relevant document are skipped"
+        )
+    return text if rules.relevance_level == 1 else f"{text}; relevant from grade {rules.relevance_level}"
 
 
 def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
@@ -104,10 +125,12 @@ def _per_query(system: RankedSystem) -> str:
     metrics = list(system.report.per_query)
     columns = [values.tolist() for values in system.report.per_query.values()]
     rows = [
-        [query, *(f"{value:.4f}" for value in values)]
+        [str(query), *(f"{value:.4f}" for value in values)]
         for query, *values in zip(system.report.query_ids, *columns, strict=True)
     ]
-    return f"{system.name}, per query\n\n" + text_table(["query", *metrics], rows, align="<" + ">" * len(metrics))
+    return f"{system.name}, per query\n\n" + text_table(
+        ["query", *metrics], rows, align="<" + ">" * len(metrics)
+    )
 
 
 def _interval(interval: Interval | None) -> str:

@@ -18,9 +18,7 @@ def text_width(text: str) -> int:
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, align: str) -> str:
     """Lay out rows under headers; ``align`` has ``<`` or ``>`` for each column."""
-    widths = [
-        max(map(text_width, column)) for column in zip(headers, *rows, strict=True)
-    ]
+    widths = [max(map(text_width, column)) for column in zip(headers, *rows, strict=True)]
     lines = [headers, ["─" * width for width in widths], *rows]
     return "\n".join(
         "  ".join(

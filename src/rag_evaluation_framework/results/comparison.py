@@ -20,13 +20,13 @@ from rag_evaluation_framework.statistics.corrections import holm
 from rag_evaluation_framework.statistics.effects import cohens_d, wins_ties_losses
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
-    TestResult,
+    PairedTestResult,
     paired_randomisation_test,
     paired_t_test,
     wilcoxon_test,
 )
 from rag_evaluation_framework.statistics.power import smallest_detectable_difference
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation
 
 PairedTest = Literal["randomisation", "t", "wilcoxon"]
 PAIRED_TESTS: tuple[PairedTest, ...] = ("randomisation", "t", "wilcoxon")
@@ -169,7 +169,7 @@ def _tested(
     test: PairedTest,
     resamples: int,
     seed: int,
-) -> TestResult | None:
+) -> PairedTestResult | None:
     if len(new) < 2:
         return None
     if test == "t":
@@ -182,4 +182,4 @@ def _tested(
 def _detectable(differences: npt.NDArray[np.float64], alpha: float) -> float | None:
     if len(differences) < 2:
         return None
-    return smallest_detectable_difference(differences, len(differences), alpha=alpha)
+    return smallest_detectable_difference(standard_deviation(differences), len(differences), alpha=alpha)

@@ -8,7 +8,8 @@ from typing import Any
 
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.evaluate_ranking import Qrels, RankingReport, RetrievalRun, evaluate_ranking
+from rag_evaluation_framework.metrics.evaluate_ranking import RankingReport, evaluate_ranking
+from rag_evaluation_framework.metrics.judge_mappings import Qrels, Run
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.results.comparison import MetricComparison, PairedTest, compare_systems
 from rag_evaluation_framework.results.summaries import MetricSummary, summarise
@@ -17,16 +18,17 @@ from rag_evaluation_framework.statistics.intervals import IntervalMethod
 
 @dataclass(frozen=True, slots=True)
 class RankedSystem:
-    """One run's scores per query and what they amount to."""
+    """One run's scores per query and what they amount to. ``missing`` are scored queries it lacks."""
 
     name: str
     report: RankingReport
+    missing: tuple[str, ...]
     summaries: tuple[MetricSummary, ...]
 
     def scores(self) -> dict[str, dict[str, float]]:
         """Return value by query by metric."""
         return {
-            metric: dict(zip(self.report.query_ids, values.tolist(), strict=True))
+            metric: dict(zip(map(str, self.report.query_ids), values.tolist(), strict=True))
             for metric, values in self.report.per_query.items()
         }
 
@@ -52,7 +54,7 @@ class RankingResults:
 
 def rank_systems(
     qrels: Qrels,
-    runs: Mapping[str, RetrievalRun],
+    runs: Mapping[str, Run],
     metrics: Sequence[BoundMetric],
     *,
     rules: RankingRules | None = None,
@@ -83,7 +85,8 @@ def rank_systems(
             )
             for metric in metrics
         )
-        systems.append(RankedSystem(name, report, summaries))
+        missing = tuple(str(query) for query in report.query_ids if query not in run)
+        systems.append(RankedSystem(name, report, missing, summaries))
     comparisons: list[MetricComparison] = []
     if len(systems) > 1:
         comparisons = compare_systems(
@@ -102,9 +105,8 @@ def _system(system: RankedSystem, per_query: bool) -> dict[str, Any]:
     values: dict[str, Any] = {
         "name": system.name,
         "metrics": {summary.metric: summary.to_dict() for summary in system.summaries},
-        "skipped_queries": dict(system.report.skipped),
-        "missing_queries": list(system.report.missing),
-        "unjudged_queries": list(system.report.unjudged),
+        "skipped_queries": {str(query): reason for query, reason in system.report.skipped.items()},
+        "missing_queries": list(system.missing),
     }
     if per_query:
         values["per_query"] = system.scores()

@@ -1,0 +1,1 @@
+"""Speed, memory and size, measured against named peers in the same run."""

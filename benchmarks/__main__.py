@@ -1,0 +1,38 @@
+"""Run every benchmark, or those named: ``python -m benchmarks ranking statistics``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import import_module
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+def processor() -> str:
+    """Return the processor's name, as far as the system tells."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def main() -> None:
+    known = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+    chosen = sys.argv[1:] or known
+    unknown = [name for name in chosen if name not in known]
+    if unknown:
+        sys.exit(f"unknown benchmark {', '.join(unknown)}; known: {', '.join(known)}")
+    print(f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    for name in chosen:
+        module = import_module(f"benchmarks.{name}")
+        print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}\n", flush=True)
+        module.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Print what comes from the code: ``metrics.md``, ``commands.md`` and the stub of the front door (`make docs`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import rag_evaluation_framework as front_door
+from rag_evaluation_framework.cli.main import program
+from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.reports.metric_list import metric_list_markdown
+
+FOLDER = Path(__file__).parent
+STUB = Path(front_door.__file__).with_suffix(".pyi")
+
+COMMANDS_HEAD = """# Commands
+
+Printed from the program by `make docs`. Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the run is
+incomplete, 130 interrupted."""
+
+
+def metrics_page() -> str:
+    return metric_list_markdown(all_metrics()) + "\n"
+
+
+def commands_page() -> str:
+    parts = [COMMANDS_HEAD]
+    _describe(program, ["rag-eval"], parts)
+    return "\n\n".join(parts) + "\n"
+
+
+def _describe(command: click.Command, path: list[str], parts: list[str]) -> None:
+    """Add a command's help, then its subcommands'."""
+    with click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100) as context:
+        parts.append(f"## `{' '.join(path)}`\n\n```text\n{command.get_help(context).strip()}\n```")
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                member = command.get_command(context, name)
+                assert member is not None
+                _describe(member, [*path, name], parts)
+
+
+def stub() -> str:
+    """Return what type checkers read in place of the front door, which loads its names lazily."""
+    homes = [("version", "__version__"), *((home, name) for name, home in front_door._HOME_OF.items())]
+    lines = sorted(f"from rag_evaluation_framework.{home} import {name} as {name}" for home, name in homes)
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    STUB.write_text(stub(), encoding="utf-8")
+    (FOLDER / "metrics.md").write_text(metrics_page(), encoding="utf-8")
+    (FOLDER / "commands.md").write_text(commands_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Which predicted citation stands for which true one, and how well each pair agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from rag_evaluation_framework.errors import InputError, invalid
+from rag_evaluation_framework.metrics.assignment import heaviest_pairs
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+CitationLike: TypeAlias = SpanCitation | CharacterSpan | Mapping[str, Any]
+
+# Evaluation files write a citation as {file_name, page_number, start_char, end_char, …}.
+_FILE_KEYS = {
+    "file": "file_name",
+    "start": "start_char",
+    "end": "end_char",
+    "page": "page_number",
+    "confidence": "confidence_score",
+}
+
+# Between pairings of equal overlap the better Jaccard decides, to this many steps.
+_JACCARD_STEPS = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class CitationPair:
+    """A true and a predicted citation that share characters."""
+
+    true: SpanCitation
+    predicted: SpanCitation
+    exact_jaccard: float
+    tolerance_jaccard: float
+
+
+def span_citations(citations: Sequence[CitationLike], side: str) -> list[SpanCitation]:
+    """Read citations of any accepted form; the first wrong one is named as ``side[3].end_char``."""
+    read = []
+    for number, citation in enumerate(citations):
+        try:
+            read.append(_span_citation(citation))
+        except InputError as error:
+            raise error.located(within=f"{side}[{number}]") from None
+    return read
+
+
+def _span_citation(citation: CitationLike) -> SpanCitation:
+    if isinstance(citation, SpanCitation):
+        return citation
+    if isinstance(citation, CharacterSpan):
+        return SpanCitation(citation.doc_id, citation.start, citation.end)
+    if not isinstance(citation, Mapping):
+        raise invalid("", "a span citation", citation)
+    fields: dict[str, Any] = {name: citation.get(key) for name, key in _FILE_KEYS.items()}
+    page = fields["page"]
+    if page is not None and (not isinstance(page, int) or isinstance(page, bool)):
+        raise invalid("page_number", "a whole number", page)
+    try:
+        return SpanCitation(**fields, text=citation.get("text"))
+    except InputError as error:
+        issues = [replace(issue, path=_FILE_KEYS.get(issue.path, issue.path)) for issue in error.issues]
+        raise InputError(issues) from None
+
+
+def pair_citations(
+    true: Sequence[SpanCitation], predicted: Sequence[SpanCitation], *, tolerance_chars: int
+) -> list[CitationPair]:
+    """Pair one to one, within a file and a page where both have one, so that most characters are shared.
+
+    Between equally good pairings the one with the larger sum of Jaccards is taken. Neither depends on the
+    order in which the citations come. Citations that share no character are not paired.
+    """
+    true, predicted = sorted(true, key=_place), sorted(predicted, key=_place)
+    weights: list[dict[int, int]] = [{} for _ in true]
+    scale = (len(true) + 1) * _JACCARD_STEPS
+    for row, column in _overlapping(true, predicted):
+        shared = _shared(true[row], predicted[column])
+        weights[row][column] = shared * scale + int(jaccard(true[row], predicted[column]) * _JACCARD_STEPS)
+    return [
+        CitationPair(
+            true[row],
+            predicted[column],
+            jaccard(true[row], predicted[column]),
+            tolerance_jaccard(true[row], predicted[column], tolerance_chars=tolerance_chars),
+        )
+        for row, column in heaviest_pairs(weights).items()
+    ]
+
+
+def jaccard(true: SpanCitation, predicted: SpanCitation) -> float:
+    """Return shared characters / characters of either."""
+    shared = _shared(true, predicted)
+    return shared / (true.end - true.start + predicted.end - predicted.start - shared)
+
+
+def tolerance_jaccard(true: SpanCitation, predicted: SpanCitation, *, tolerance_chars: int) -> float:
+    """Return the Jaccard after moving each predicted end within the tolerance onto the true one.
+
+    It is never below the exact one and 1 when both ends are within the tolerance. Spans that share no
+    character stay at 0, however near they are.
+    """
+    if not _shared(true, predicted):
+        return 0.0
+    start = true.start if abs(predicted.start - true.start) <= tolerance_chars else predicted.start
+    end = true.end if abs(predicted.end - true.end) <= tolerance_chars else predicted.end
+    return jaccard(true, replace(predicted, start=start, end=end))
+
+
+def same_place(first: SpanCitation, second: SpanCitation) -> bool:
+    """Tell whether two citations are of one file, and of one page where both have one."""
+    return first.file == second.file and (first.page == second.page or None in (first.page, second.page))
+
+
+def _shared(first: SpanCitation, second: SpanCitation) -> int:
+    return max(0, min(first.end, second.end) - max(first.start, second.start))
+
+
+def _place(citation: SpanCitation) -> tuple[str, int, int, int]:
+    return citation.file, citation.start, citation.end, -1 if citation.page is None else citation.page
+
+
+def _overlapping(true: Sequence[SpanCitation], predicted: Sequence[SpanCitation]) -> list[tuple[int, int]]:
+    """Return (number of the true one, number of the predicted one) of all that share characters.
+
+    One sweep over the starts, file by file, keeping the citations of each side that have not ended.
+    """
+    sides = (true, predicted)
+    events = sorted(
+        (citation.file, citation.start, side, number)
+        for side, citations in enumerate(sides)
+        for number, citation in enumerate(citations)
+    )
+    found: list[tuple[int, int]] = []
+    open_numbers: tuple[list[int], list[int]] = ([], [])
+    for _, _, side, number in events:
+        citation, others = sides[side][number], sides[1 - side]
+        still_open = open_numbers[1 - side]
+        still_open[:] = [
+            other
+            for other in still_open
+            if others[other].file == citation.file and others[other].end > citation.start
+        ]
+        found += [
+            (other, number) if side else (number, other)
+            for other in still_open
+            if same_place(citation, others[other])
+        ]
+        open_numbers[side].append(number)
+    return sorted(found)

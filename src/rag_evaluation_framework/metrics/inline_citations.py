@@ -1,0 +1,167 @@
+"""Citations written into an answer, read with their places: ``[file:page:start-end]`` and ``[n]``.
+
+===================================================  ==================================================
+``[guide.pdf:3:100-200]``                            characters 100 to 200 of page 3
+``[guide.pdf:?:100-200]``                            the page is not known
+``[guide.pdf:3:100-200, 250-300]``                   two spans of the same page
+``[guide.pdf:3:100-200, 4:0-50, notes.md:1:5-9]``    another page, another file
+``[guide.pdf:3:100-200 | excerpt: "the words"]``     with the words that stand there
+``[2]``  ``[1, 3]``  ``[1-3]``                       numbered contexts; a range means each of its numbers
+===================================================  ==================================================
+
+A file name may have spaces, colons and any script. A bracket that is meant as a citation and cannot be
+read is reported, never guessed; any other bracket is text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
+
+# A file name may hold one level of brackets itself: ``report [final].pdf``.
+_BRACKET = re.compile(
+    r"""\[(?P<targets>(?:[^\[\]|"]|\[[^\[\]|"]{0,200}\]){1,2000})
+        (?:\|\s*excerpt\s*:\s*(?:"(?P<straight>.{0,5000}?)"|“(?P<curly>.{0,5000}?)”)\s*)?\]""",
+    re.DOTALL | re.VERBOSE,
+)
+_SEPARATOR = "[,，、;]"
+_RANGE = r"(?P<start>[0-9]{1,15})\s*[-–]\s*(?P<end>[0-9]{1,15})"
+_TARGET = re.compile(
+    rf"""\s*(?:(?:(?P<file>[^\n]+?)\s*:\s*)??(?P<page>[0-9]{{1,9}}|\?)\s*:\s*)?{_RANGE}
+         \s*(?:{_SEPARATOR}(?!\s*\Z)|\Z)""",
+    re.VERBOSE,
+)
+# "a:3:", "a.pdf:3" or "…:…:10-20" is meant as a citation; a time such as 12:30:05 is not.
+_MEANT_AS_SPAN = re.compile(
+    rf"""[^\s\d:,][^:]*:\s*(?:[0-9]+|\?)\s*:
+        |\.\w{{1,8}}\s*:\s*[0-9?]
+        |:[^:\n]*:\s*[0-9]+\s*[-–]\s*[0-9]+\s*(?:{_SEPARATOR}|\Z)""",
+    re.VERBOSE,
+)
+_NUMBER_OR_RANGE = r"-?[0-9]+(?:\s*[-–]\s*[0-9]+)?"
+_NUMBERS = re.compile(rf"\s*{_NUMBER_OR_RANGE}(?:\s*{_SEPARATOR}\s*(?:{_NUMBER_OR_RANGE})?)*\s*")
+_NUMBER = re.compile(r"\s*(?P<first>[0-9]{1,9})\s*(?:[-–]\s*(?P<last>[0-9]{1,9})\s*)?")
+_WIDEST_RANGE = 100
+
+_SPAN_FORM = "file:page:start-end"
+_NUMBER_FORM = "a context's number from 1"
+
+
+@dataclass(frozen=True, slots=True)
+class InlineCitation:
+    """One citation and the bracket ``answer[start:end]`` that holds it; a bracket may hold several.
+
+    ``excerpt`` is what the bracket quotes. It is also the ``text`` of the citation where the bracket has
+    one span only; with several there is no telling which it belongs to.
+    """
+
+    citation: SpanCitation | ContextCitation
+    start: int
+    end: int
+    excerpt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedCitation:
+    """A bracket ``answer[start:end]`` that is meant as a citation and cannot be read."""
+
+    text: str
+    start: int
+    end: int
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class InlineCitations:
+    """The citations of an answer in reading order, and the brackets that could not be read."""
+
+    citations: tuple[InlineCitation, ...]
+    malformed: tuple[MalformedCitation, ...]
+
+
+class _NotReadableError(ValueError):
+    """What should have stood in the bracket."""
+
+
+def parse_citations(text: str) -> InlineCitations:
+    """Read the citations of an answer.
+
+    >>> found = parse_citations("Paris [1] is old [a.pdf:?:5-9].")
+    >>> found.citations[0].citation
+    ContextCitation(number=1)
+    >>> found.citations[1].citation.file, found.citations[1].start
+    ('a.pdf', 17)
+    """
+    citations: list[InlineCitation] = []
+    malformed: list[MalformedCitation] = []
+    position = text.find("[")
+    while position >= 0:
+        bracket = _BRACKET.match(text, position)
+        after = position + 1  # a bracket that is text may hold a citation inside
+        if bracket:
+            try:
+                inside = list(_read(bracket))
+            except _NotReadableError as error:
+                if "[" not in bracket["targets"]:
+                    malformed.append(MalformedCitation(bracket[0], position, bracket.end(), str(error)))
+                    after = bracket.end()
+            else:
+                citations += inside
+                after = bracket.end() if inside else after
+        position = text.find("[", after)
+    return InlineCitations(tuple(citations), tuple(malformed))
+
+
+def _read(bracket: re.Match[str]) -> Iterator[InlineCitation]:
+    """Yield the citations of one bracket: none where it is ordinary text."""
+    targets = bracket["targets"]
+    excerpt = bracket["straight"] if bracket["straight"] is not None else bracket["curly"]
+    found: list[SpanCitation] | list[ContextCitation]
+    if _NUMBERS.fullmatch(targets):
+        found = [ContextCitation(number) for number in _context_numbers(targets)]
+    elif _MEANT_AS_SPAN.search(targets) or excerpt is not None:
+        found = _spans(targets, excerpt)
+    else:
+        return
+    for citation in found:
+        yield InlineCitation(citation, bracket.start(), bracket.end(), excerpt)
+
+
+def _context_numbers(targets: str) -> list[int]:
+    numbers: list[int] = []
+    for item in re.split(_SEPARATOR, targets):
+        match = _NUMBER.fullmatch(item)
+        if match is None or int(match["first"]) < 1:
+            raise _NotReadableError(_NUMBER_FORM)
+        first, last = int(match["first"]), int(match["last"] or match["first"])
+        if not first <= last < first + _WIDEST_RANGE:
+            raise _NotReadableError(f"a rising range of at most {_WIDEST_RANGE} numbers")
+        numbers.extend(range(first, last + 1))
+    return numbers
+
+
+def _spans(targets: str, excerpt: str | None) -> list[SpanCitation]:
+    """Read ``file:page:start-end`` and what follows after commas; file and page carry over."""
+    read: list[tuple[str, int | None, int, int]] = []
+    file: str | None = None
+    page: int | None = None
+    position = 0
+    while position < len(targets):
+        match = _TARGET.match(targets, position)
+        if match is None:
+            raise _NotReadableError(_SPAN_FORM)
+        file = match["file"] or file
+        if file is None:
+            raise _NotReadableError(f"a file name in {_SPAN_FORM}")
+        if match["page"]:
+            page = None if match["page"] == "?" else int(match["page"])
+        start, end = int(match["start"]), int(match["end"])
+        if end <= start:
+            raise _NotReadableError(f"an end above {start} in {_SPAN_FORM}")
+        read.append((file, page, start, end))
+        position = match.end()
+    only = excerpt if len(read) == 1 else None
+    return [SpanCitation(file, start, end, page=page, text=only) for file, page, start, end in read]

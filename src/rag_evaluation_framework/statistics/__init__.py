@@ -1,0 +1,1 @@
+"""Numbers to numbers: intervals, paired tests, effect sizes, power, corrections, agreement."""

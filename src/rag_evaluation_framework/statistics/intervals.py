@@ -1,0 +1,163 @@
+"""Confidence intervals of a mean: bootstrap, Wilson's for proportions, the normal approximation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.statistics.arrays import (
+    Floats,
+    Labels,
+    Numbers,
+    cluster_totals,
+    finite_array,
+    require_count,
+    require_share,
+)
+from rag_evaluation_framework.statistics.distributions import normal_quantile
+from rag_evaluation_framework.statistics.resampling import generator, resampled_sums
+from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation
+
+IntervalMethod = Literal["auto", "bootstrap", "wilson", "normal"]
+
+_METHODS = ("auto", "bootstrap", "wilson", "normal")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From ``low`` to ``high``, at this confidence, by this method."""
+
+    low: float
+    high: float
+    confidence: float
+    method: str
+
+
+def bootstrap_interval(
+    values: Numbers,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    clusters: Labels | None = None,
+) -> Interval:
+    """Return the percentile bootstrap interval of the mean.
+
+    Formula: the ``(1 - confidence) / 2`` and ``(1 + confidence) / 2`` quantiles of the means of ``resamples``
+    resamples of n values drawn with replacement. With ``clusters`` (a label for each value: the
+    conversation of a turn, the document of a question) whole clusters are drawn, and a resample's mean is
+    the sum of their sums over the sum of their sizes.
+
+    The same seed gives the same bits, in whatever order the values come. At least two values, or two
+    clusters, are needed.
+
+    Source: Efron, Bootstrap methods: another look at the jackknife, 1979; for clusters, Davison and
+    Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
+    """
+    array = finite_array(values, "values")
+    require_share(confidence, "confidence")
+    require_count(resamples, "resamples")
+    centre = exact_mean(array)
+    if clusters is None:
+        sums, sizes = array - centre, None
+    else:
+        sums, sizes = cluster_totals(array - centre, clusters)
+    if len(sums) < 2:
+        kind = "values" if clusters is None else "clusters"
+        raise UsageError(f"a bootstrap interval needs at least 2 {kind}, got {len(sums)}")
+    deviations, decimals = _resampled_deviations(sums, sizes, resamples=resamples, seed=seed)
+    tail = (1.0 - confidence) / 2.0
+    ends = (centre + np.quantile(deviations, [tail, 1.0 - tail])).tolist()
+    # A mean of the values lies between them; rounding must not carry it outside.
+    low, high = np.clip([round(end, decimals) for end in ends], array.min(), array.max()).tolist()
+    name = "bootstrap percentile" if clusters is None else "clustered bootstrap percentile"
+    return Interval(low, high, confidence, f"{name}, {resamples:,} resamples")
+
+
+def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Return Wilson's score interval of a proportion.
+
+    Formula: ``(p + z^2/2n ± z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 + z^2/n)`` with ``p = successes / n``.
+
+    Source: Wilson, Probable inference, the law of succession, and statistical inference, 1927.
+    """
+    require_count(n, "n")
+    require_count(successes, "successes", least=0)
+    if successes > n:
+        raise UsageError(f"successes: expected at most n ({n}), got {successes}")
+    z = normal_quantile((1.0 + require_share(confidence, "confidence")) / 2.0)
+    p, spread = successes / n, z * z / n
+    middle = (p + spread / 2.0) / (1.0 + spread)
+    half = z * math.sqrt(p * (1.0 - p) / n + spread / (4.0 * n)) / (1.0 + spread)
+    # At both ends the formula is exactly 0 and 1; rounding must not say otherwise.
+    low = 0.0 if successes == 0 else middle - half
+    high = 1.0 if successes == n else middle + half
+    return Interval(low, high, confidence, "Wilson score")
+
+
+def normal_interval(values: Numbers, *, confidence: float = 0.95) -> Interval:
+    """Return the interval of the mean by its normal approximation, ``mean ± z s / sqrt(n)``."""
+    array = finite_array(values, "values")
+    z = normal_quantile((1.0 + require_share(confidence, "confidence")) / 2.0)
+    if len(array) < 2:
+        raise UsageError(f"a normal interval needs at least 2 values, got {len(array)}")
+    mean = exact_mean(array)
+    half = z * standard_deviation(array) / math.sqrt(len(array))
+    return Interval(mean - half, mean + half, confidence, "normal approximation")
+
+
+def mean_interval(
+    values: Numbers,
+    *,
+    method: IntervalMethod = "auto",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    clusters: Labels | None = None,
+) -> Interval | None:
+    """Return the interval of the mean by the method asked for, or ``None`` where so few values cannot tell.
+
+    ``auto`` is Wilson's interval when every value is 0 or 1 and there are no clusters, else the bootstrap.
+    Differences of two systems are not proportions, though they too may all be 0 or 1: ask for the bootstrap.
+    """
+    if method not in _METHODS:
+        raise UnknownNameError("interval method", str(method), _METHODS)
+    array = finite_array(values, "values")
+    proportion = bool(np.isin(array, (0.0, 1.0)).all())
+    if clusters is not None:
+        if method in ("wilson", "normal"):
+            raise UsageError(f"clusters: expected with the bootstrap only, got the method {method!r}")
+        units = len(cluster_totals(array, clusters)[0])
+    else:
+        units = len(array)
+    if method == "wilson" and not proportion:
+        raise UsageError("a Wilson interval needs values that are all 0 or 1; ask for the bootstrap")
+    if method == "wilson" or (method == "auto" and proportion and clusters is None):
+        return wilson_interval(int(array.sum()), len(array), confidence=confidence)
+    if units < 2:
+        return None
+    if method == "normal":
+        return normal_interval(array, confidence=confidence)
+    return bootstrap_interval(array, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
+
+
+def _resampled_deviations(
+    sums: Floats, sizes: Floats | None, *, resamples: int, seed: int
+) -> tuple[Floats, int]:
+    """Return each resample's mean less the mean of all, and how many decimals of it hold.
+
+    The sums are first rounded to whole multiples of a power of two so small that it does not matter (2^-38 of
+    the largest for 10,000 values) and so large that adding n of them is exact in any order. Sizes of
+    ``None`` are all 1.
+    """
+    bits = 52 - math.ceil(math.log2(len(sums)))
+    shift = bits - math.frexp(float(np.abs(sums).max()))[1]
+    whole = np.rint(np.ldexp(sums, shift))
+    units = whole[:, None] if sizes is None else np.column_stack([whole, sizes])
+    drawn = resampled_sums(units, resamples=resamples, rng=generator(seed))
+    drawn_sizes = len(sums) if sizes is None else drawn[:, 1]
+    return np.ldexp(drawn[:, 0] / drawn_sizes, -shift), math.floor(shift * math.log10(2.0)) - 1

@@ -1,0 +1,172 @@
+"""Random resamples, drawn fast and in bounded memory: with replacement, and with random signs.
+
+A resample of n units with replacement is a vector of counts: how often each unit was drawn. Counts times
+values is a matrix product, so what costs is drawing the counts. Two ways, both exact in distribution:
+
+* few distinct units: one multinomial draw over the distinct ones;
+* many: each count is first a Poisson variable with a mean a little below 1, from a single random byte. Given
+  their total, such counts are spread as that many draws with replacement; the draws still missing to n are
+  added one by one, and in the rare resample that has more than n, all n are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.statistics.arrays import Floats, require_count
+
+Bytes = npt.NDArray[np.uint8]
+
+# Counts held at a time. 2 MB of floats stay in the processor's cache, and a product of this size is not
+# split over threads, which would cost more than it gains.
+_CELLS = 1 << 18
+
+# A multinomial draw costs about as much for a category as the other way for this many units.
+_UNITS_PER_CATEGORY = 64
+
+# Standard deviations between the Poisson total and n: 1 resample in 740 has more than n.
+_TOTAL_BELOW = 3.0
+
+# Below this many units the missing draws are most of the draws.
+_FEWEST_FOR_POISSON = 64
+
+
+def generator(seed: int) -> np.random.Generator:
+    """Return a generator of random numbers that is the same for the same seed."""
+    return np.random.Generator(np.random.SFC64(require_count(seed, "seed", least=0)))
+
+
+def resampled_sums(units: Floats, *, resamples: int, rng: np.random.Generator) -> Floats:
+    """Draw n of the n units (rows) with replacement, ``resamples`` times; return each draw's sum, a row each.
+
+    The result does not depend on the order of the units. If the units are whole numbers with sums below
+    2^53, it is exact, and then neither the processor nor the number of threads can change a bit of it.
+    """
+    distinct, multiplicity = np.unique(units, axis=0, return_counts=True)
+    if len(distinct) * _UNITS_PER_CATEGORY <= len(units):
+        return _multinomial_sums(distinct, multiplicity, resamples=resamples, rng=rng)
+    ordered = np.repeat(distinct, multiplicity, axis=0)
+    if len(units) >= _FEWEST_FOR_POISSON:
+        return _poisson_sums(ordered, resamples=resamples, rng=rng)
+    sums = np.zeros((resamples, units.shape[1]))
+    for block in _blocks(sums, len(units)):
+        _add_draws(block, ordered, draws=np.full(len(block), len(units)), rng=rng)
+    return sums
+
+
+def sign_flipped_sums(values: Floats, *, resamples: int, rng: np.random.Generator) -> Floats:
+    """Give every value a random sign, ``resamples`` times; return the sums. One random bit a sign."""
+    n = len(values)
+    total = math.fsum(values)
+    sums = np.empty(resamples)
+    for block in _blocks(sums, n):
+        bits = np.unpackbits(_random_bytes(-(-len(block) * n // 8), rng))[: len(block) * n]
+        block[:] = 2.0 * (bits.reshape(len(block), n).astype(np.float64) @ values) - total
+    return sums
+
+
+def all_sign_sums(values: Floats) -> Floats:
+    """Return the sums under all ``2^n`` signs."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
+
+
+class _PoissonCounts:
+    """Draws Poisson counts from random bytes, into the same memory each time.
+
+    Of the 256 bytes, ``floor(256 p)`` stand for a count of probability p: the count is the number of steps
+    that the byte reaches. The few bytes left over, from ``_open_from`` on, are drawn again, as fractions and
+    with the steps in ``_rest``, from what is then missing of each probability.
+    """
+
+    def __init__(self, mean: float, *, size: int) -> None:
+        # Counts above 20 have a probability below 1e-19.
+        probabilities = np.array(
+            [math.exp(-mean) * mean**count / math.factorial(count) for count in range(21)]
+        )
+        whole = np.floor(256 * probabilities)
+        ends = np.cumsum(whole[whole > 0]).astype(np.uint8)
+        rest = np.cumsum(256 * probabilities - whole)
+        rest /= rest[-1]
+        self._steps, self._open_from, self._rest = ends[:-1], ends[-1], rest[rest < 1.0]
+        self._counts = np.empty(size, dtype=np.uint8)
+        self._reached = np.empty(size, dtype=np.bool_)
+
+    def draw(self, size: int, rng: np.random.Generator) -> Bytes:
+        """Return ``size`` counts; the next draw overwrites them."""
+        drawn = _random_bytes(size, rng)
+        counts = self._steps_reached(drawn, self._steps, counts=self._counts[:size])
+        still_open = np.flatnonzero(np.greater_equal(drawn, self._open_from, out=self._reached[:size]))
+        again = np.empty(len(still_open), dtype=np.uint8)
+        counts[still_open] = self._steps_reached(rng.random(len(still_open)), self._rest, counts=again)
+        return counts
+
+    def _steps_reached(self, drawn: Bytes | Floats, steps: Bytes | Floats, *, counts: Bytes) -> Bytes:
+        """Count the steps that each number reaches: for so few, comparing all is faster than searching."""
+        np.greater_equal(drawn, steps[0], out=counts.view(np.bool_))
+        reached = self._reached[: len(drawn)]
+        for step in steps[1:]:
+            np.greater_equal(drawn, step, out=reached)
+            counts += reached.view(np.uint8)
+        return counts
+
+
+def _poisson_sums(units: Floats, *, resamples: int, rng: np.random.Generator) -> Floats:
+    n, columns = units.shape
+    sums = np.empty((resamples, columns))
+    units_and_ones = np.column_stack([units, np.ones(n)])
+    factors = np.empty((_rows(n), n))
+    poisson = _PoissonCounts(1.0 - _TOTAL_BELOW / math.sqrt(n), size=factors.size)
+    for block in _blocks(sums, n):
+        counts = factors[: len(block)]
+        counts[:] = poisson.draw(counts.size, rng).reshape(counts.shape)
+        products = counts @ units_and_ones
+        missing = n - products[:, -1].astype(np.int64)
+        too_many = missing < 0
+        products[too_many] = 0.0
+        missing[too_many] = n
+        block[:] = products[:, :-1]
+        _add_draws(block, units, draws=missing, rng=rng)
+    return sums
+
+
+def _multinomial_sums(
+    distinct: Floats, multiplicity: npt.NDArray[np.int64], *, resamples: int, rng: np.random.Generator
+) -> Floats:
+    n = int(multiplicity.sum())
+    sums = np.empty((resamples, distinct.shape[1]))
+    for block in _blocks(sums, len(distinct)):
+        block[:] = rng.multinomial(n, multiplicity / n, size=len(block)) @ distinct
+    return sums
+
+
+def _add_draws(
+    sums: Floats, units: Floats, *, draws: npt.NDArray[np.int64], rng: np.random.Generator
+) -> None:
+    """Add ``draws[i]`` units, drawn one by one, to row i of ``sums``, in place."""
+    chosen = rng.integers(0, len(units), size=int(draws.sum()))
+    some = np.flatnonzero(draws)
+    starts = np.cumsum(draws[some]) - draws[some]
+    for column, values in enumerate(units.T):
+        sums[some, column] += np.add.reduceat(values[chosen], starts)
+
+
+def _rows(counts: int) -> int:
+    """Return how many resamples of so many counts are drawn at a time."""
+    return max(1, _CELLS // counts)
+
+
+def _blocks(sums: Floats, counts: int) -> Iterator[Floats]:
+    """Cut the sums into views of as many resamples as are drawn at a time."""
+    return (sums[start : start + _rows(counts)] for start in range(0, len(sums), _rows(counts)))
+
+
+def _random_bytes(size: int, rng: np.random.Generator) -> Bytes:
+    words: npt.NDArray[np.uint64] = rng.bit_generator.random_raw(-(-size // 8))
+    return words.view(np.uint8)[:size]

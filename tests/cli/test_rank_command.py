@@ -1,0 +1,156 @@
+"""``rag-eval rank`` from the outside: what it prints, how it fails, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "handbook" / "ranking"
+QRELS = "q1 0 d1 2\nq1 0 d2 1\nq2 0 d3 1\nq3 0 d9 0\nq4 0 d1 1\n"
+RUN_A = "q1 Q0 d1 1 3 a\nq1 Q0 d7 2 2 a\nq1 Q0 d2 3 1 a\nq2 Q0 d4 1 2 a\nq2 Q0 d3 2 1 a\nq9 Q0 d3 2 1 a\n"
+RUN_B = "q1 Q0 d7 1 3 b\nq1 Q0 d2 3 1 b\nq2 Q0 d3 1 2 b\nq4 Q0 d1 2 1 b\n"
+
+
+def rag_eval(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    program = "from rag_evaluation_framework.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, content in (("qrels", QRELS), ("a.run", RUN_A), ("b.run", RUN_B)):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def test_means_stand_beside_their_intervals_and_counts(files: Path) -> None:
+    done = rag_eval("rank", "qrels", "a.run", "-m", "mrr", folder=files)
+    assert done.returncode == 0
+    # q1 finds d1 at rank 1, q2 finds d3 at rank 2, q4 is missing: (1 + 1/2 + 0) / 3 = 0.5
+    assert "mrr     a    0.5000" in done.stdout
+    assert "a: skipped 1 query (q9): no judgements for this query" in done.stdout
+    assert "a: skipped 1 query (q3): no relevant document among its judgements" in done.stdout
+    assert "a: counted as 0, not in the run: 1 query (q4)" in done.stdout
+
+
+def test_json_has_the_figures_unrounded_and_nothing_else_on_standard_output(files: Path) -> None:
+    done = rag_eval("rank", "qrels", "a.run", "b.run", "-m", "mrr", "-m", "P_1", "--per-query", "--json", folder=files)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    document = json.loads(done.stdout)
+    first, second = document["systems"]
+    assert first["per_query"]["mrr"] == {"q1": 1.0, "q2": 0.5, "q4": 0.0}
+    assert second["metrics"]["mrr"]["value"] == pytest.approx((1 / 2 + 1 + 1) / 3, abs=1e-15)
+    assert second["metrics"]["mrr"]["n_scored"] == 3
+    assert second["metrics"]["mrr"]["n_skipped"] == 1
+    assert {each["metric"] for each in document["comparisons"]} == {"mrr", "precision_strict@1"}
+    assert all(each["baseline"] == "a" for each in document["comparisons"])
+
+
+def test_the_same_seed_gives_the_same_bytes(files: Path) -> None:
+    arguments = ("rank", "qrels", "a.run", "b.run", "--json", "--seed", "7")
+    assert rag_eval(*arguments, folder=files).stdout == rag_eval(*arguments, folder=files).stdout
+
+
+def test_the_rules_of_trec_eval_drop_missing_queries(files: Path) -> None:
+    done = rag_eval("rank", "qrels", "a.run", "-m", "recip_rank", "--rules", "trec_eval", "--json", folder=files)
+    metrics = json.loads(done.stdout)["systems"][0]["metrics"]
+    assert metrics["mrr"]["value"] == (1 + 1 / 2) / 2
+
+
+def test_another_run_can_be_the_baseline(files: Path) -> None:
+    done = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "b", folder=files)
+    assert "compared with b, query by query" in done.stdout
+    wrong = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "c", folder=files)
+    assert (wrong.returncode, wrong.stderr) == (2, "rag-eval: baseline 'c' is not among a, b\n")
+
+
+def test_runs_of_the_same_name_in_two_folders_are_told_apart(files: Path) -> None:
+    (files / "other").mkdir()
+    (files / "other" / "a.run").write_text(RUN_B)
+    done = rag_eval("rank", "qrels", "a.run", "other/a.run", "-m", "mrr", folder=files)
+    assert done.returncode == 0
+    assert "other/a.run" in done.stdout
+    twice = rag_eval("rank", "qrels", "a.run", "a.run", folder=files)
+    assert (twice.returncode, twice.stderr) == (2, "rag-eval: the same run file is given twice\n")
+
+
+def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) -> None:
+    queries = range(40)
+    (tmp_path / "qrels").write_text("".join(f"q{n} 0 d{n} 1\n" for n in queries))
+    (tmp_path / "top.run").write_text("".join(f"q{n} Q0 d{n} 1 9 t\n" for n in queries))
+    (tmp_path / "low.run").write_text("".join(f"q{n} Q0 x 1 9 t\nq{n} Q0 d{n} 2 8 t\n" for n in queries))
+    arguments = ("rank", "qrels", "top.run", "low.run", "-m", "mrr", "-m", "hole@1", "--json")
+    verdicts = {
+        each["metric"]: each["verdict"] for each in json.loads(rag_eval(*arguments, folder=tmp_path).stdout)["comparisons"]
+    }
+    # The unjudged x stands first in every list of low.run, and fewer holes are better.
+    assert verdicts == {"mrr": "worse", "hole@1": "worse"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rank", "qrels", "bad.run"), "rag-eval: bad.run:2: score: expected a finite number, got 'x'\n"),
+        (("rank", "short", "a.run"), "rag-eval: short:1: expected 4 columns (query iteration document grade), got 3\n"),
+        (("rank", "qrels", "empty.run"), "rag-eval: empty.run: expected at least one line, got an empty file\n"),
+        (("rank", "qrels", "a.run", "-m", "ncdg@5"), "rag-eval: unknown metric 'ncdg'; did you mean ndcg or ndcg_cut?\n"),
+        (("rank", "qrels", "a.run", "-m", "token_f1"), "rag-eval: "),
+        (
+            ("rank", "short", "bad.run", "-m", "ncdg@5"),
+            "rag-eval: unknown metric 'ncdg'; did you mean ndcg or ndcg_cut?\n"
+            "rag-eval: short:1: expected 4 columns (query iteration document grade), got 3\n"
+            "rag-eval: bad.run:2: score: expected a finite number, got 'x'\n",
+        ),
+        (("rank", "nowhere", "a.run"), "Usage: rag-eval rank"),
+        (("rank", "qrels"), "Usage: rag-eval rank"),
+        (("rnak",), "rag-eval: unknown command 'rnak'; did you mean rank?\n"),
+    ],
+)
+def test_wrong_input_is_a_clear_line_each_and_exit_code_two(
+    files: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (files / "bad.run").write_text("q1 Q0 d1 1 3 a\nq1 Q0 d2 2 x a\n")
+    (files / "short").write_text("q1 0 d1\n")
+    (files / "empty.run").write_text("")
+    done = rag_eval(*arguments, folder=files)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith(message)
+    if message.endswith("\n"):
+        assert done.stderr == message
+
+
+def test_a_run_without_a_single_judged_query_is_not_scored_as_zero(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "other.run").write_text("x1 Q0 d1 1 1 t\n")
+    done = rag_eval("rank", "qrels", "other.run", folder=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_reader_of_a_pipe_may_leave_early(files: Path) -> None:
+    program = "from rag_evaluation_framework.cli.main import main; main()"
+    command = f"'{sys.executable}' -c '{program}' list metrics | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=files)
+    assert done.stdout == "ranking\n"
+    assert done.stderr == ""
+
+
+def test_the_example_runs_are_scored() -> None:
+    done = rag_eval("rank", *(str(EXAMPLES / name) for name in ("qrels.trec", "bm25.run", "ngrams.run")))
+    assert done.returncode == 0
+    assert "compared with bm25" in done.stdout

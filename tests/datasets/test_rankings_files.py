@@ -1,0 +1,147 @@
+"""Judgements and runs are read from TREC, BEIR and JSON files; every problem is told with its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.datasets.rankings import MAX_ISSUES, read_qrels, read_run
+from rag_evaluation_framework.errors import InputError
+
+QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"文档": 1}}
+RUN = {"q1": {"d2": 1.5, "d1": -0.25}, "q2": {"文档": 3.0}}
+TREC_QRELS = "q1 0 d1 2\nq1 0 d2 0\n\nq2\t0\t文档\t1\n"
+TREC_RUN = "q1 Q0 d2 1 1.5 tag\nq1 Q0 d1 2 -0.25 tag\nq2 Q0 文档 1 3e0 tag\n"
+
+
+def written(tmp_path: Path, content: str | bytes) -> Path:
+    path = tmp_path / "file"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TREC_QRELS,
+        TREC_QRELS.replace("\n", "\r\n"),
+        "\ufeff" + TREC_QRELS,
+        gzip.compress(TREC_QRELS.encode()),
+        "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\t文档\t1\n",
+        "q1\td1\t2\nq1\td2\t0\nq2\t文档\t1\n",
+        json.dumps(QRELS),
+        "\n  " + json.dumps(QRELS, indent=2, ensure_ascii=False),
+    ],
+)
+def test_judgements_are_the_same_whatever_the_format(tmp_path: Path, content: str | bytes) -> None:
+    assert read_qrels(written(tmp_path, content)) == QRELS
+
+
+@pytest.mark.parametrize("content", [TREC_RUN, json.dumps(RUN), gzip.compress(TREC_RUN.encode())])
+def test_runs_are_the_same_whatever_the_format(tmp_path: Path, content: str | bytes) -> None:
+    assert read_run(written(tmp_path, content)) == RUN
+
+
+def test_lists_are_relevant_documents_or_rankings(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"q1": ["d1", "d2"], "q2": []}')
+    assert read_qrels(path) == {"q1": {"d1": 1, "d2": 1}, "q2": {}}
+    assert read_run(path) == {"q1": ["d1", "d2"], "q2": []}
+
+
+def test_ids_with_spaces_are_kept_in_beir_files(tmp_path: Path) -> None:
+    assert read_qrels(written(tmp_path, "a query\ta document\t1\n")) == {"a query": {"a document": 1}}
+
+
+def test_only_ascii_space_parts_the_columns(tmp_path: Path) -> None:
+    assert read_qrels(written(tmp_path, "q\u3000１ 0 d\u00a0x 1\n")) == {"q\u3000１": {"d\u00a0x": 1}}
+
+
+@pytest.mark.parametrize(
+    ("content", "messages"),
+    [
+        ("q1 0 d1 1\nq1 0 d2\n", ["{file}:2: expected 4 columns (query iteration document grade), got 3"]),
+        ("q1 0 d1 one\n", ["{file}:1: grade: expected a whole number, got 'one'"]),
+        ("q1 0 d1 1.5\n", ["{file}:1: grade: expected a whole number, got '1.5'"]),
+        ("q1 0 d1 1_0\n", ["{file}:1: grade: expected a whole number, got '1_0'"]),
+        (
+            "q1 0 d1 1\nq2 0 d1 1\nq1 0 d1 0\n",
+            ["{file}:3: expected each document once per query, got 'd1' again for query 'q1'"],
+        ),
+        (
+            "q1 0 d1\nq1 0 d1 x\nq1 0 d1 1\nq1 0 d1 1\n",
+            [
+                "{file}:1: expected 4 columns (query iteration document grade), got 3",
+                "{file}:2: grade: expected a whole number, got 'x'",
+                "{file}:4: expected each document once per query, got 'd1' again for query 'q1'",
+            ],
+        ),
+        ("", ["{file}: expected at least one line, got an empty file"]),
+        (" \n\n", ["{file}: expected at least one line, got an empty file"]),
+        (b"q1 0 d\xff 1\n", ["{file}:1: expected UTF-8 text, got b'd\\xff'"]),
+        ("{}", ["{file}: expected an object with a key per query, got an empty object"]),
+        ('{"q1": {"d1": 1.5}}', ["{file}: q1.d1: expected a whole number, got 1.5"]),
+        ('{"q1": {"d1": true}}', ["{file}: q1.d1: expected a whole number, got True"]),
+        ('{"q1": 3}', ["{file}: q1: expected a whole number per document, got 3"]),
+        (
+            '{"q1": ["d1", 2, "d1"]}',
+            [
+                "{file}: q1[1]: expected a document id, got 2",
+                "{file}: q1[2]: expected each document once per query, got 'd1' again",
+            ],
+        ),
+    ],
+)
+def test_every_problem_of_judgements_is_told_with_its_place(
+    tmp_path: Path, content: str | bytes, messages: list[str]
+) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(InputError) as caught:
+        read_qrels(path)
+    assert [str(issue) for issue in caught.value.issues] == [each.replace("{file}", str(path)) for each in messages]
+
+
+@pytest.mark.parametrize(
+    ("content", "messages"),
+    [
+        ("q1 Q0 d1 1 high tag\n", ["{file}:1: score: expected a finite number, got 'high'"]),
+        ("q1 Q0 d1 1 nan tag\n", ["{file}:1: score: expected a finite number, got 'nan'"]),
+        ("q1 Q0 d1 1 1e999 tag\n", ["{file}:1: score: expected a finite number, got '1e999'"]),
+        ("q1 Q0 d1 1 0.5\n", ["{file}:1: expected 6 columns (query Q0 document rank score tag), got 5"]),
+        ('{"q1": {"d1": "high"}}', ["{file}: q1.d1: expected a number, got 'high'"]),
+        ('{"q1": {"d1": 1}, "q2": ["d1"]}', ["{file}: q2: expected a number per document, got ['d1']"]),
+    ],
+)
+def test_every_problem_of_a_run_is_told_with_its_place(
+    tmp_path: Path, content: str, messages: list[str]
+) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(InputError) as caught:
+        read_run(path)
+    assert [str(issue) for issue in caught.value.issues] == [each.replace("{file}", str(path)) for each in messages]
+
+
+def test_a_file_that_is_wrong_throughout_is_told_shortly(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_qrels(written(tmp_path, "q 0 d\n" * 250))
+    assert len(caught.value.issues) == MAX_ISSUES + 1
+    assert "150 more problems" in str(caught.value.issues[-1])
+
+
+identifiers = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=8).filter(
+    lambda text: not text.isspace() and not text.startswith(("{", "\ufeff"))
+)
+
+
+@given(st.dictionaries(identifiers, st.dictionaries(identifiers, st.integers(-2, 4), min_size=1), min_size=1))
+def test_what_is_written_in_trec_columns_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]]
+) -> None:
+    path = tmp_path_factory.mktemp("qrels") / "file"
+    lines = [f"{query} 0 {document} {grade}\n" for query, row in qrels.items() for document, grade in row.items()]
+    path.write_text("".join(lines), encoding="utf-8", newline="")
+    assert read_qrels(path, format="trec") == qrels

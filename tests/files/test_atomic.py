@@ -1,0 +1,223 @@
+"""Atomic writes: the old file or the new one, whole, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework.files.atomic import (
+    atomic_writer,
+    write_bytes_atomically,
+    write_text_atomically,
+)
+from rag_evaluation_framework.files.atomic_group import recover
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_file_appears_only_when_the_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_bytes(b"old")
+    with atomic_writer(path) as stream:
+        stream.write(b"new")
+        stream.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["results.json"]
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, OSError])
+def test_a_failure_in_the_block_leaves_the_old_file_and_passes_on(
+    failure: type[BaseException], tmp_path: Path
+) -> None:
+    path = tmp_path / "results.json"
+    path.write_bytes(b"old")
+    with pytest.raises(failure), atomic_writer(path) as stream:
+        stream.write(b"x" * 100_000)
+        raise failure
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["results.json"]
+
+
+def test_permission_bits_are_kept_and_new_files_honour_the_umask(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"")
+    old.chmod(0o640)
+    umask = os.umask(0o027)
+    try:
+        write_bytes_atomically(old, b"1")
+        write_bytes_atomically(new, b"1")
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+    assert stat.S_IMODE(new.stat().st_mode) == 0o640  # 0o666 without 0o027
+    old.chmod(0o604)
+    write_bytes_atomically(old, b"2")
+    assert stat.S_IMODE(old.stat().st_mode) == 0o604
+
+
+def test_a_link_stays_and_the_file_it_points_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    real = tmp_path / "store" / "real.json"
+    link = tmp_path / "link.json"
+    link.symlink_to("store/real.json")
+    write_bytes_atomically(link, b"created through a dangling link")
+    assert link.is_symlink()
+    write_bytes_atomically(link, b"replaced")
+    assert real.read_bytes() == b"replaced"
+    assert link.is_symlink()
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    with pytest.raises(StorageError, match="symbolic links"):
+        write_bytes_atomically(loop, b"")
+    assert loop.is_symlink()
+
+
+def test_a_name_of_the_longest_length_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 255)
+    write_bytes_atomically(path, b"1")
+    assert path.read_bytes() == b"1"
+
+
+def test_devices_are_written_to_and_never_replaced() -> None:
+    write_bytes_atomically("/dev/null", b"gone")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    with pytest.raises(StorageError, match="cannot write /dev/full: No space left on device"):
+        write_bytes_atomically("/dev/full", b"x" * 10)
+    with pytest.raises(StorageError, match="No space left on device"):
+        write_bytes_atomically("/dev/full", b"x" * 1_000_000)
+
+
+def test_what_the_system_refuses_is_one_line_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for path, reason in [
+        (tmp_path / "file" / "below", "Not a directory"),
+        (tmp_path / "missing" / "below", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        (tmp_path / ("n" * 256), "File name too long"),
+    ]:
+        with pytest.raises(StorageError) as caught:
+            write_bytes_atomically(path, b"1")
+        assert str(caught.value) == f"cannot write {path}: {reason}"
+        assert caught.value.errno is not None
+    with pytest.raises(StorageError, match="null byte"):
+        write_bytes_atomically("a\0b", b"")
+    assert names(tmp_path) == ["file"]
+
+
+def test_text_is_written_in_utf8_with_its_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    write_text_atomically(path, "文\r\n\n")
+    assert path.read_bytes() == b"\xe6\x96\x87\r\n\n"
+    with pytest.raises(InputError, match=r"report\.md: .*half a surrogate pair at character 1"):
+        write_text_atomically(path, "a\ud800")
+    assert path.read_bytes() == b"\xe6\x96\x87\r\n\n"
+
+
+def test_a_file_that_must_be_new_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    write_bytes_atomically(path, b"first", overwrite=False)
+    with pytest.raises(UsageError, match=r"expected no file at .*run\.json, got one that exists already"):
+        write_bytes_atomically(path, b"second", overwrite=False)
+    late = tmp_path / "late.json"
+    with pytest.raises(UsageError, match="exists already"), atomic_writer(late, overwrite=False) as stream:
+        stream.write(b"ours")
+        late.write_bytes(b"theirs")
+    assert path.read_bytes() == b"first"
+    assert late.read_bytes() == b"theirs"
+    assert names(tmp_path) == ["late.json", "run.json"]
+
+
+def test_of_many_writers_of_a_new_file_exactly_one_succeeds(tmp_path: Path) -> None:
+    path = tmp_path / "eval_run_001.json"
+    start = threading.Barrier(8)
+    winners: list[int] = []
+
+    def attempt(number: int) -> None:
+        start.wait()
+        try:
+            write_bytes_atomically(path, b"%d" % number * 1000, overwrite=False)
+        except UsageError:
+            return
+        winners.append(number)
+
+    threads = [threading.Thread(target=attempt, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(winners) == 1
+    assert path.read_bytes() == b"%d" % winners[0] * 1000
+    assert names(tmp_path) == [path.name]
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_bytes(b"old")
+    # A limit on the size of files makes the system refuse a real write, as a full disk does.
+    program = f"""
+        import resource, signal
+        from rag_evaluation_framework.errors import StorageError
+        from rag_evaluation_framework.files.atomic import atomic_writer, write_bytes_atomically
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+        try:
+            write_bytes_atomically({str(path)!r}, b"x" * 1_000_000)
+        except StorageError as error:
+            print(error)
+        try:
+            with atomic_writer({str(path)!r}) as stream:
+                for _ in range(60):
+                    stream.write(b"x" * 1_000)
+        except StorageError as error:
+            print(error)
+    """
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.splitlines() == [f"cannot write {path}: File too large"] * 2
+    assert result.stderr == ""
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["results.json"]
+
+
+def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    program = f"""
+        from rag_evaluation_framework.files.atomic import write_bytes_atomically
+        print("ready", flush=True)
+        for version in range(10**9):
+            write_bytes_atomically({str(path)!r}, b"%09d" % version * 50_000)
+    """
+    moments = random.Random(7)
+    for _ in range(12):
+        with subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE
+        ) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(moments.uniform(0.0, 0.06))
+            writer.send_signal(signal.SIGKILL)
+        if path.exists():
+            data = path.read_bytes()
+            assert len(data) == 450_000
+            assert data == data[:9] * 50_000
+        recover(tmp_path)
+        assert set(names(tmp_path)) <= {"results.json"}
+    assert path.exists()

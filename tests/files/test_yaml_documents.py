@@ -1,0 +1,240 @@
+"""YAML: the same meaning as JSON, a line for every value, and no bombs."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import InputError, LimitExceededError
+from rag_evaluation_framework.files.values import MAX_DEPTH
+from rag_evaluation_framework.files.yaml_documents import decode, decode_with_lines, encode
+
+# What the word on the left means, by the core schema of YAML 1.2.
+WORDS: list[tuple[str, Any]] = [
+    ("true", True),
+    ("True", True),
+    ("TRUE", True),
+    ("false", False),
+    ("yes", "yes"),
+    ("no", "no"),
+    ("on", "on"),
+    ("Off", "Off"),
+    ("y", "y"),
+    ("null", None),
+    ("~", None),
+    ("", None),
+    ("nil", "nil"),
+    ("12", 12),
+    ("-12", -12),
+    ("+12", 12),
+    ("010", 10),
+    ("0o10", 8),
+    ("0x1F", 31),
+    ("0b1", "0b1"),
+    ("1_000", "1_000"),
+    ("1:30", "1:30"),
+    ("12:30:45", "12:30:45"),
+    ("1.5", 1.5),
+    (".5", 0.5),
+    ("5.", 5.0),
+    ("1e3", 1000.0),
+    ("1.5E-3", 0.0015),
+    ("1e", "1e"),
+    ("-", "-"),
+    (".", "."),
+    ("1.2.3", "1.2.3"),
+    ("2024-01-15", "2024-01-15"),
+    ("2024-01-15T10:30:00Z", "2024-01-15T10:30:00Z"),
+    ("2024-01-15 10:30:00", "2024-01-15 10:30:00"),
+    ("=", "="),
+    ("文", "文"),
+    ("'12'", "12"),
+    ('"true"', "true"),
+    ("! 12", "12"),
+    ("!!str 12", "12"),
+    ("!!int 12", 12),
+    ("!!float 12", 12.0),
+    ("!!bool true", True),
+    ("!!null ~", None),
+    ("123456789012345678901234567890123456789012", 123456789012345678901234567890123456789012),
+]
+
+
+@pytest.mark.parametrize(("word", "value"), [pair for pair in WORDS if pair[0] != "-"])
+def test_a_plain_word_means_what_yaml_1_2_says(word: str, value: Any) -> None:
+    read = decode(f"a: {word}\n")["a"]
+    assert read == value
+    assert type(read) is type(value)
+
+
+REFUSED: list[tuple[str, str]] = [
+    ("a: 1\na: 2", "s.yaml:2: expected each key once in a map, got 'a' again"),
+    ("x:\n  - b: 1\n    b: 2", r"s.yaml:3: x[0]: expected each key once"),
+    ("1: x", 's.yaml:1: expected keys that are strings, got 1: write "1" in quotes'),
+    ("true: x", 'got True: write "true" in quotes'),
+    ("null: x", "got None"),
+    ("? [a]\n: 1", "expected keys that are strings, got a list"),
+    ("? {a: 1}\n: 1", "expected keys that are strings, got a map"),
+    ("a: &d {x: 1}\nb:\n  <<: *d", "s.yaml:3: b: expected keys written out, got the merge key <<"),
+    ("a: .nan", "s.yaml:1: a: expected a finite number, got '.nan'"),
+    ("a: [1, -.inf]", "a[1]: expected a finite number"),
+    ("a: 1e999", "a number within the range of a double"),
+    ("a: " + "1" * 4301, "an integer of at most 4300 digits"),
+    ("a: !!python/object/apply:os.system [id]", "expected no tag"),
+    ("a: !!python/name:os.system x", "expected a value that fits a tag"),
+    ("a: !secret x", "expected a value that fits a tag"),
+    ("a: !!int x", "expected a value that fits a tag"),
+    ("a: !!timestamp 2024-01-15", "expected a value that fits a tag"),
+    ("a: !!set {x}", "expected no tag"),
+    ("a: *b", "expected an alias of a value that ended above, got *b"),
+    ("a: &a [*a]", "expected an alias of a value that ended above, got *a"),
+    ("a: 1\n---\nb: 2", "expected one document, got another"),
+    ("a: [1", "s.yaml:"),
+    ("a: b: c", "s.yaml:1: expected valid YAML"),
+    ("a:\n\t- 1", "s.yaml:2: expected valid YAML"),
+    ("@x", "expected valid YAML"),
+    ("a: 'x", "expected valid YAML"),
+    ('a: "\\ud800"', "expected valid YAML"),
+    ("\nb: \ud800", "s.yaml:2: expected such a character escaped"),
+    ("a: 文\nb: x\x01", "s.yaml:2: expected such a character escaped, in double quotes, got U+0001"),
+    ('a: "x\x85y"', "got U+0085"),
+    ('a: "x \u2028 y"', "got U+2028"),
+    ("a: \x7f", "got U+007F"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED)
+def test_what_json_could_not_mean_is_refused_with_file_and_line(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        decode(text, file="s.yaml")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_not_utf8_are_refused_with_their_offset() -> None:
+    with pytest.raises(InputError, match=r"s\.yaml:2: expected UTF-8 text, got byte 0xff at byte 8"):
+        decode(b"a: 1\nb: \xff", file="s.yaml")
+
+
+def test_an_empty_document_is_null() -> None:
+    assert decode("") is None
+    assert decode("# only a comment\n") is None
+    assert decode("\ufeffa: 1") == {"a": 1}
+
+
+def test_every_value_has_its_line_and_aliases_the_lines_of_what_they_stand_for() -> None:
+    text = "# agent\nspec:\n  datasets:\n    - path: &p\n        [x,\n         y]\n    - path: *p\nname: z\n"
+    value, lines = decode_with_lines(text)
+    assert value == {"spec": {"datasets": [{"path": ["x", "y"]}, {"path": ["x", "y"]}]}, "name": "z"}
+    assert lines == {
+        (): 2,
+        ("spec",): 3,
+        ("spec", "datasets"): 4,
+        ("spec", "datasets", 0): 4,
+        ("spec", "datasets", 0, "path"): 4,
+        ("spec", "datasets", 0, "path", 0): 5,
+        ("spec", "datasets", 0, "path", 1): 6,
+        ("spec", "datasets", 1): 7,
+        ("spec", "datasets", 1, "path"): 4,
+        ("spec", "datasets", 1, "path", 0): 5,
+        ("spec", "datasets", 1, "path", 1): 6,
+        ("name",): 8,
+    }
+
+
+def test_aliases_give_values_of_their_own() -> None:
+    value = decode("a: &x {k: [1]}\nb: *x\nc: &x 5\nd: *x")
+    assert value == {"a": {"k": [1]}, "b": {"k": [1]}, "c": 5, "d": 5}
+    value["a"]["k"].append(2)
+    assert value["b"] == {"k": [1]}
+
+
+def test_an_alias_bomb_of_a_few_hundred_bytes_is_refused() -> None:
+    levels = ["a0: &a0 [x,x,x,x,x,x,x,x,x]"]
+    levels += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    bomb = "\n".join(levels)
+    assert len(bomb) < 500
+    with pytest.raises(LimitExceededError, match="aliases that stand for at most 100,000 values, got more"):
+        decode(bomb, file="bomb.yaml")
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
+def test_a_nesting_bomb_is_one_clear_error(opening: str) -> None:
+    for depth in (MAX_DEPTH + 1, 5_000, 100_000):
+        with pytest.raises(InputError, match=r"at most 200 levels of nesting|keys that are strings"):
+            decode(opening * depth)
+
+
+# -- properties ---------------------------------------------------------------------------------------
+
+TEXTS = (
+    st.text(st.characters(exclude_categories=["Cs"]))
+    | st.sampled_from([word for word, _ in WORDS])
+    | st.text(st.sampled_from(" \n\t\r:#-'\"|>&*!%@`,[]{}?ab0.~\x85\u2028\ufeff\x00文😀"), max_size=12)
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+    | st.text(st.sampled_from("ab \n"), max_size=200),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_what_is_written_reads_back_equal(value: Any) -> None:
+    text = encode(value)
+    read, lines = decode_with_lines(text)
+    assert read == value
+    assert repr(read) == repr(value)
+    assert max(lines.values()) <= text.count("\n")
+
+
+@given(VALUES)
+def test_yaml_1_1_readers_read_what_is_written_too(value: Any) -> None:
+    assert yaml.safe_load(encode(value)) == value
+
+
+@given(VALUES.filter(lambda value: "\x7f" not in str(value)))
+def test_ascii_json_means_the_same_read_as_yaml(value: Any) -> None:
+    # JSON's pairs of escapes for characters beyond U+FFFF are the one thing YAML does not know.
+    text = json.dumps(value)
+    if "\\ud" not in text and len(text) < 1000:
+        assert decode(text) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": [math.nan]}, r"a\[0\]: expected a finite number"),
+        ({"a": "\ud800"}, "a: expected a string of Unicode characters"),
+        ({1: 2}, "expected keys that are strings"),
+        ({"a": object}, "a: expected null, a boolean"),
+    ],
+)
+def test_what_yaml_and_json_do_not_both_hold_is_not_written(value: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        encode(value)
+
+
+def test_written_yaml_is_pleasant_to_read() -> None:
+    value = {
+        "name": "文 é 😀",
+        "on": "yes",
+        "notes": "first\nsecond",
+        "date": "2024-01-15",
+        "list": [1, "1", 1.5, None],
+    }
+    assert encode(value) == (
+        "name: 文 é 😀\n'on': 'yes'\nnotes: |-\n  first\n  second\ndate: '2024-01-15'\n"
+        "list:\n- 1\n- '1'\n- 1.5\n- null\n"
+    )

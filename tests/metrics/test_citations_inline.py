@@ -1,0 +1,132 @@
+"""Citations written into an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.metrics.inline_citations import parse_citations
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
+
+
+def span(file: str, page: int | None, start: int, end: int, text: str | None = None) -> SpanCitation:
+    return SpanCitation(file, start, end, page=page, text=text)
+
+
+READ = [
+    ("[guide.pdf:3:100-200]", [span("guide.pdf", 3, 100, 200)]),
+    ("[guide.pdf:?:100-200]", [span("guide.pdf", None, 100, 200)]),
+    ("[guide.pdf:3:100–200]", [span("guide.pdf", 3, 100, 200)]),
+    ("[ guide.pdf : 3 : 100 - 200 ]", [span("guide.pdf", 3, 100, 200)]),
+    ("[guide.pdf:3:100-200, 250-300]", [span("guide.pdf", 3, 100, 200), span("guide.pdf", 3, 250, 300)]),
+    ("[guide.pdf:3:1-2, 4:0-5]", [span("guide.pdf", 3, 1, 2), span("guide.pdf", 4, 0, 5)]),
+    ("[a.md:1:0-9, notes b.md:?:5-9]", [span("a.md", 1, 0, 9), span("notes b.md", None, 5, 9)]),
+    ('[a.md:1:0-9 | excerpt: "the [very] "words""]', [span("a.md", 1, 0, 9, 'the [very] "words"')]),
+    ("[a.md:1:0-9 | excerpt: “the words”]", [span("a.md", 1, 0, 9, "the words")]),
+    (r"[C:\docs\annual report.pdf:12:5-9]", [span(r"C:\docs\annual report.pdf", 12, 5, 9)]),
+    ("[Smith, J. 2020.pdf:3:1-5]", [span("Smith, J. 2020.pdf", 3, 1, 5)]),
+    (
+        "[报告：第一章.pdf:2:10-20，30-40]",
+        [span("报告：第一章.pdf", 2, 10, 20), span("报告：第一章.pdf", 2, 30, 40)],
+    ),
+    ("[report [final].pdf:1:3-9]", [span("report [final].pdf", 1, 3, 9)]),
+    ("[2]", [ContextCitation(2)]),
+    ("[1, 3]", [ContextCitation(1), ContextCitation(3)]),
+    ("[1][2]", [ContextCitation(1), ContextCitation(2)]),
+    ("[1-3]", [ContextCitation(1), ContextCitation(2), ContextCitation(3)]),
+    ("[see [1] there]", [ContextCitation(1)]),
+    ("[1](https://example.org)", [ContextCitation(1)]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), READ)
+def test_forms_that_are_read(text: str, expected: list[SpanCitation | ContextCitation]) -> None:
+    found = parse_citations(f"As stated {text}, it is.")
+    assert [placed.citation for placed in found.citations] == expected
+    assert found.malformed == ()
+
+
+MALFORMED = [
+    ("[guide.pdf:3:200-100]", "an end above 200 in file:page:start-end"),
+    ("[guide.pdf:3:100-100]", "an end above 100 in file:page:start-end"),
+    ("[guide.pdf:3]", "file:page:start-end"),
+    ("[guide.pdf:10-20]", "file:page:start-end"),
+    ("[guide.pdf:x:1-2]", "file:page:start-end"),
+    ("[guide.pdf:3:-5-7]", "file:page:start-end"),
+    ("[guide.pdf:3:1-2,]", "file:page:start-end"),
+    ("[:3:1-2]", "file:page:start-end"),
+    ('[3:1-2 | excerpt: "words"]', "a file name in file:page:start-end"),
+    ("[0]", "a context's number from 1"),
+    ("[-1]", "a context's number from 1"),
+    ("[1,]", "a context's number from 1"),
+    ("[3-1]", "a rising range of at most 100 numbers"),
+    ("[1-101]", "a rising range of at most 100 numbers"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), MALFORMED)
+def test_what_is_meant_as_a_citation_and_cannot_be_read_is_reported(text: str, expected: str) -> None:
+    answer = f"As stated {text} and [1]."
+    found = parse_citations(answer)
+    (problem,) = found.malformed
+    assert (problem.text, problem.expected) == (text, expected)
+    assert answer[problem.start : problem.end] == text
+    assert [placed.citation for placed in found.citations] == [ContextCitation(1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[sic]",
+        "[2024-01-15]",
+        "[12:30:05]",
+        "[10:30-11:00]",
+        "[]",
+        "[see below",
+        "[text](http://a:1:2-3)",
+        "[^1]",
+    ],
+)
+def test_other_brackets_are_text(text: str) -> None:
+    found = parse_citations(f"As stated {text}.")
+    assert found.citations == ()
+    assert found.malformed == ()
+
+
+def test_citations_know_their_place_in_the_answer() -> None:
+    answer = 'One [1, 2]. Two [a.md:1:0-9, 20-30 | excerpt: "words"].'
+    found = parse_citations(answer)
+    assert [answer[placed.start : placed.end] for placed in found.citations] == [
+        "[1, 2]",
+        "[1, 2]",
+        '[a.md:1:0-9, 20-30 | excerpt: "words"]',
+        '[a.md:1:0-9, 20-30 | excerpt: "words"]',
+    ]
+
+
+def test_an_excerpt_of_several_spans_is_kept_and_given_to_none_of_them() -> None:
+    found = parse_citations('[a.md:1:0-9, 20-30 | excerpt: "words"]')
+    assert [placed.excerpt for placed in found.citations] == ["words", "words"]
+    assert [placed.citation for placed in found.citations] == [span("a.md", 1, 0, 9), span("a.md", 1, 20, 30)]
+
+
+file_names = st.text(
+    st.characters(exclude_characters='[]|",，、;\n', exclude_categories=["C", "Z"]), min_size=1
+).map(lambda stem: f"{stem}.pdf")
+
+
+@given(file_names, st.none() | st.integers(0, 999), st.integers(0, 9999), st.integers(1, 999))
+def test_what_is_written_reads_back(file: str, page: int | None, start: int, length: int) -> None:
+    text = f"[{file}:{'?' if page is None else page}:{start}-{start + length}]"
+    assert [placed.citation for placed in parse_citations(text).citations] == [
+        span(file, page, start, start + length)
+    ]
+
+
+@given(st.text('[]0123456789:-,.|?a "\n“”', max_size=60))
+def test_any_text_is_read_without_failing(text: str) -> None:
+    found = parse_citations(text)
+    for placed in (*found.citations, *found.malformed):
+        assert text[placed.start] == "["
+        assert text[placed.end - 1] == "]"

@@ -1,0 +1,134 @@
+"""Span metrics of many queries at once agree with those of each query by itself."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.metrics.evaluate_spans import evaluate_spans
+from rag_evaluation_framework.metrics.span_columns import SpanColumns
+from rag_evaluation_framework.metrics.span_sets import count_characters
+from rag_evaluation_framework.metrics.spans import (
+    precision_omega,
+    span_f1,
+    span_iou,
+    span_iou_unmerged,
+    span_precision,
+    span_precision_unmerged,
+    span_recall,
+)
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+METRICS = {
+    "span_recall": span_recall,
+    "span_precision": span_precision,
+    "span_iou": span_iou,
+    "span_f1": span_f1,
+    "span_precision_unmerged": span_precision_unmerged,
+    "span_iou_unmerged": span_iou_unmerged,
+}
+
+spans = st.lists(
+    st.builds(
+        lambda document, start, length: CharacterSpan(DocumentId(document), start, start + length),
+        st.sampled_from("abc"),
+        st.integers(0, 20),
+        st.integers(1, 9),
+    ),
+    max_size=5,
+)
+queries = st.dictionaries(st.sampled_from(["q1", "q2", "q3", "q4"]), spans)
+
+
+def span(start: int, end: int) -> CharacterSpan:
+    return CharacterSpan(DocumentId("doc"), start, end)
+
+
+@given(queries, queries, spans)
+def test_every_query_scores_as_by_itself(
+    retrieved: dict[str, list[CharacterSpan]],
+    relevant: dict[str, list[CharacterSpan]],
+    chunks: list[CharacterSpan],
+) -> None:
+    report = evaluate_spans(retrieved, relevant, chunks=chunks, touching=True)
+    assert set(report.query_ids) == {*retrieved, *relevant}
+    for row, query in enumerate(report.query_ids):
+        found, truth = retrieved.get(query, []), relevant.get(query, [])
+        for name, metric in METRICS.items():
+            assert report.per_query[name][row] == metric(found, truth)
+        assert report.per_query["precision_omega"][row] == precision_omega(chunks, truth, touching=True)
+
+
+def test_what_has_nothing_to_measure_is_counted_and_left_out_of_the_mean() -> None:
+    report = evaluate_spans(
+        {"hit": [span(0, 10)], "unjudged": [span(0, 10)], "silent": []},
+        {"hit": [span(5, 15)], "silent": [span(0, 4)], "absent": [span(0, 4)]},
+    )
+    assert report.query_ids == ("hit", "silent", "absent", "unjudged")
+    assert report.scored["span_recall"].tolist() == [True, True, True, False]
+    assert report.mean["span_recall"] == pytest.approx((0.5 + 0 + 0) / 3)
+    assert report.scored["span_precision"].tolist() == [True, False, False, False]
+    assert report.mean["span_precision"] == 0.5
+    assert report.mean["span_iou"] == pytest.approx((5 / 15 + 0 + 0) / 3)
+    assert (report.n_scored["span_precision"], report.n_skipped["span_precision"]) == (1, 3)
+
+
+def test_a_metric_without_a_scored_query_has_no_mean() -> None:
+    report = evaluate_spans({"q": [span(0, 5)]}, {}, chunks=[span(0, 5)])
+    assert report.mean == {}
+    assert evaluate_spans({}, {}).query_ids == ()
+
+
+def test_the_mean_has_the_same_bits_in_any_order_of_queries() -> None:
+    rng = random.Random(7)
+    names = [f"q{number}" for number in range(300)]
+    retrieved = {name: [span(start := rng.randrange(500), start + rng.randrange(1, 90))] for name in names}
+    relevant = {name: [span(start := rng.randrange(500), start + rng.randrange(1, 90))] for name in names}
+    mean = evaluate_spans(retrieved, relevant).mean
+    for _ in range(5):
+        rng.shuffle(names)
+        assert evaluate_spans(retrieved, {name: relevant[name] for name in names}).mean == mean
+
+
+def test_a_hundred_thousand_spans_count_as_many_characters_as_a_bitmap() -> None:
+    rng = np.random.default_rng(3)
+    sides, bitmaps = [], []
+    for _ in range(2):
+        document, start = rng.integers(0, 20, 100_000), rng.integers(0, 400_000, 100_000)
+        end = start + rng.integers(1, 12, 100_000)
+        sides.append(SpanColumns(np.zeros_like(document), document, start, end))
+        steps = np.zeros((20, 400_100), np.int32)
+        np.add.at(steps, (document, start), 1)
+        np.add.at(steps, (document, end), -1)
+        bitmaps.append(np.cumsum(steps, axis=1) > 0)
+    counts = count_characters(sides[0], sides[1], queries=1)
+    assert counts.retrieved[0] == bitmaps[0].sum()
+    assert counts.relevant[0] == bitmaps[1].sum()
+    assert counts.shared[0] == (bitmaps[0] & bitmaps[1]).sum()
+
+
+def test_columns_that_are_no_spans_are_refused() -> None:
+    one = np.array([1])
+    with pytest.raises(InputError, match=r"spans\[0\]: expected .* start 1, end 1"):
+        SpanColumns(one, one, one, one)
+    with pytest.raises(InputError, match="columns of one length"):
+        SpanColumns(one, one, one, np.array([2, 3]))
+
+
+def test_more_than_the_line_can_hold_is_refused_and_not_miscounted() -> None:
+    far = 2**61
+    sides = [SpanColumns(*(np.array(column) for column in ([0, 9], [0, 0], [0, far], [5, far + 5])))] * 2
+    with pytest.raises(InputError, match="fewer queries at once"):
+        count_characters(sides[0], sides[1], queries=10)
+
+
+def test_a_query_beyond_their_number_is_refused() -> None:
+    side = SpanColumns(np.array([2]), np.array([0]), np.array([0]), np.array([5]))
+    with pytest.raises(InputError, match="expected a query below 2, got 2"):
+        count_characters(side, side, queries=2)

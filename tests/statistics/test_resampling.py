@@ -1,0 +1,87 @@
+"""Resamples have the distribution of draws with replacement, whichever way they are drawn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rag_evaluation_framework.statistics.resampling import (
+    all_sign_sums,
+    generator,
+    resampled_sums,
+    sign_flipped_sums,
+)
+
+RESAMPLES = 20_000
+
+# 20 units are drawn one by one, 400 as Poisson counts, 2,000 units of 4 kinds as a multinomial.
+SIZES = pytest.mark.parametrize("n", [20, 400])
+
+
+def indexed(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Put the units' numbers beside the column, so that all the units are distinct."""
+    return np.column_stack([column, np.arange(len(column), dtype=np.float64)])
+
+
+def binomial(n: int, p: float, counts: range) -> NDArray[np.float64]:
+    return np.array([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts])
+
+
+@SIZES
+def test_every_resample_has_exactly_n_units(n: int) -> None:
+    sums = resampled_sums(indexed(np.ones(n)), resamples=RESAMPLES, rng=generator(1))
+    assert (sums[:, 0] == n).all()
+
+
+@SIZES
+@pytest.mark.parametrize("position", [0, -1])
+def test_how_often_a_unit_is_drawn_is_binomial(n: int, position: int) -> None:
+    only = np.zeros(n)
+    only[position] = 1.0
+    times = resampled_sums(indexed(only), resamples=RESAMPLES, rng=generator(2))[:, 0].astype(int)
+    observed = np.bincount(times, minlength=7)[:6] / RESAMPLES
+    # Five standard errors of a share are at most 5 * 0.5 / sqrt(20,000) = 0.018.
+    assert observed == pytest.approx(binomial(n, 1 / n, range(6)), abs=0.018)
+
+
+@SIZES
+def test_how_often_one_half_of_the_units_is_drawn_is_binomial(n: int) -> None:
+    half = np.tile([0.0, 1.0], n // 2)
+    times = resampled_sums(indexed(half), resamples=RESAMPLES, rng=generator(3))[:, 0].astype(int)
+    share_at_most = np.cumsum(np.bincount(times, minlength=n + 1)) / RESAMPLES
+    expected = np.cumsum(binomial(n, 0.5, range(n + 1)))
+    # Kolmogorov's distance is above 1.95 / sqrt(resamples) once in a thousand.
+    assert np.abs(share_at_most - expected).max() < 1.95 / math.sqrt(RESAMPLES)
+
+
+@pytest.mark.parametrize("n", [20, 400, 2_000])
+def test_the_sum_has_the_moments_of_n_independent_draws(n: int) -> None:
+    values = np.random.default_rng(4).exponential(size=n)
+    if n == 2_000:
+        values = np.tile([0.0, 0.25, 0.5, 4.0], n // 4)
+    sums = resampled_sums(values[:, None], resamples=RESAMPLES, rng=generator(5))[:, 0]
+    centred = values - values.mean()
+    # The sum of n independent draws has n times the variance and n times the third moment of one.
+    variance, third = n * np.mean(centred**2), n * np.mean(centred**3)
+    around = sums - n * values.mean()
+    assert abs(around.mean()) < 5 * math.sqrt(variance / RESAMPLES)
+    assert np.mean(around**2) == pytest.approx(variance, rel=0.05)
+    # The standard error of a third moment is about sqrt(15) sd^3 / sqrt(resamples).
+    assert np.mean(around**3) == pytest.approx(third, abs=5 * math.sqrt(15 / RESAMPLES) * variance**1.5)
+
+
+def test_random_signs_are_fair_and_independent() -> None:
+    values = np.array([1.0, 2.0, 4.0, 8.0])
+    sums = sign_flipped_sums(values, resamples=RESAMPLES, rng=generator(6))
+    # Each of the 16 sums has a different value and the probability 1/16.
+    shares = np.unique(sums, return_counts=True)[1] / RESAMPLES
+    assert len(shares) == 16
+    assert shares == pytest.approx(np.full(16, 1 / 16), abs=5 * math.sqrt(1 / 16 / RESAMPLES))
+
+
+def test_all_signs_are_all_the_sums() -> None:
+    # ±1 ±2 is -3, -1, 1, 3.
+    assert sorted(all_sign_sums(np.array([1.0, 2.0])).tolist()) == [-3.0, -1.0, 1.0, 3.0]

@@ -1,0 +1,108 @@
+"""Every code block in the documentation runs; every page that is printed from the code is up to date.
+
+Python blocks of a page run one after another in one namespace, in a copy of the examples folder. Console
+blocks start with ``$``: the command runs, and the lines below it, where there are any, are what it prints
+(``…`` stands for anything).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/README.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN_KINDS = {"python", "console"}
+SHOWN_KINDS = {"text", "bash", "json", "toml"}  # shown, not run: pictures, set-up commands, file formats
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    """Return the blocks of a kind, each behind as many line ends as stand before it in the page."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        "\n" * text.count("\n", 0, match.start(2)) + match[2] for match in BLOCK.finditer(text) if match[1] == kind
+    ]
+
+
+def rag_eval(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+    program = "from rag_evaluation_framework.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_is_of_a_known_kind(page: Path) -> None:
+    kinds = {kind for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
+    assert kinds <= RUN_KINDS | SHOWN_KINDS
+    assert page.read_text(encoding="utf-8").count("\n```") % 2 == 0
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
+def test_python_blocks_run(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    namespace: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.stem)
+def test_console_blocks_print_what_they_show(page: Path, folder: Path) -> None:
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            words = command.split()
+            assert words[0] == "rag-eval", command
+            done = rag_eval(*words[1:], folder=folder)
+            assert done.returncode == 0, f"{command}: {done.stderr}"
+            pattern = shown.strip().replace("[", "[[]").replace("…", "*")
+            if pattern:
+                assert fnmatch.fnmatchcase(done.stdout.strip(), pattern), f"{command} prints\n{done.stdout}"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.fixture(scope="module")
+def print_pages() -> ModuleType:
+    spec = spec_from_file_location("print_pages", ROOT / "docs" / "print_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["metrics", "commands"])
+def test_the_printed_pages_are_up_to_date(print_pages: ModuleType, name: str) -> None:
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    assert page == getattr(print_pages, f"{name}_page")(), "run `make docs`"
+
+
+def test_the_stub_for_type_checkers_has_every_public_name(print_pages: ModuleType) -> None:
+    assert print_pages.STUB.read_text(encoding="utf-8") == print_pages.stub(), "run `make docs`"
