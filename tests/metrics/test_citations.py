@@ -283,7 +283,7 @@ def test_the_declared_metrics_are_the_figures_of_the_report() -> None:
 
 
 def test_the_dictionary_has_the_names_of_result_files() -> None:
-    figures = evaluate_citation_spans([cite(0, 9)], [cite(0, 9)]).as_dict()
+    figures = evaluate_citation_spans([cite(0, 9)], [cite(0, 9)]).to_dict()
     assert figures == {
         "mean_exact_jaccard": 1.0,
         "mean_tolerance_jaccard": 1.0,

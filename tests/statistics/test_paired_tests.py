@@ -97,11 +97,18 @@ def test_randomisation_raises_a_false_alarm_about_as_often_as_it_says(n: int) ->
 
 
 def test_clusters_are_swapped_whole() -> None:
-    # Cluster sums 3 and 3: of ±3 ±3 two of four are as far from 0 as 6: p = 1/2, though four pairs alone have 1/8.
+    # Cluster sums 3 and 3: of ±3 ±3 two of four are as far from 0 as 6, so p = 1/2; of the four pairs' 16
+    # signs only two are, so p = 1/8.
     result = paired_randomisation_test([1, 2, 1, 2], [0, 0, 0, 0], clusters=["x", "x", "y", "y"])
     assert (result.p_value, result.mean_difference) == (0.5, 1.5)
     assert result.method == "clustered paired randomisation, exact"
     assert paired_randomisation_test([1, 2, 1, 2], [0, 0, 0, 0]).p_value == 0.125
+
+
+def test_a_cluster_whose_differences_cancel_but_for_rounding_does_not_differ() -> None:
+    # 0.1 + 0.2 - 0.3 twice: both clusters are even.
+    a, b = [0.1, 0.2, 0.0, 0.1, 0.2, 0.0], [0.0, 0.0, 0.3, 0.0, 0.0, 0.3]
+    assert paired_randomisation_test(a, b, clusters="xxxyyy").p_value == 1.0
 
 
 def test_clusters_keep_false_alarms_down_where_the_pairs_of_a_cluster_are_alike() -> None:
@@ -140,7 +147,8 @@ def test_wilcoxon_of_a_worked_case() -> None:
 
 
 def test_wilcoxon_with_ties_counts_the_middle_ranks() -> None:
-    # Sizes 1, 1, 2 have ranks 1.5, 1.5, 3; the negative sum is 1.5; at most 1.5: {}, {1.5}, {1.5}: p = 2 * 3/8.
+    # Sizes 1, 1, 2 have ranks 1.5, 1.5, 3 and the negative sum is 1.5; {}, {1.5}, {1.5} are at most that:
+    # p = 2 * 3/8.
     result = wilcoxon_test([1, 0, 2, 5], [0, 1, 0, 5])
     assert (result.statistic, result.p_value) == (1.5, 0.75)
 

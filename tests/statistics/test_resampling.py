@@ -17,7 +17,7 @@ from rag_evaluation_framework.statistics.resampling import (
 
 RESAMPLES = 20_000
 
-# 20 units are drawn one by one, 400 as Poisson counts, 2,000 units of 4 kinds as a multinomial.
+# 20 units are drawn one by one, 400 as Poisson counts.
 SIZES = pytest.mark.parametrize("n", [20, 400])
 
 
@@ -59,9 +59,9 @@ def test_how_often_one_half_of_the_units_is_drawn_is_binomial(n: int) -> None:
 
 @pytest.mark.parametrize("n", [20, 400, 2_000])
 def test_the_sum_has_the_moments_of_n_independent_draws(n: int) -> None:
-    values = np.random.default_rng(4).exponential(size=n)
-    if n == 2_000:
-        values = np.tile([0.0, 0.25, 0.5, 4.0], n // 4)
+    # 2,000 units of four kinds are drawn as a multinomial.
+    few, many = np.tile([0.0, 0.25, 0.5, 4.0], n // 4), np.random.default_rng(4).exponential(size=n)
+    values = few if n == 2_000 else many
     sums = resampled_sums(values[:, None], resamples=RESAMPLES, rng=generator(5))[:, 0]
     centred = values - values.mean()
     # The sum of n independent draws has n times the variance and n times the third moment of one.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.datasets.schemas import LENIENT_KINDS, schema_text
 from rag_evaluation_framework.errors import InputError, Issue, shown
-from rag_evaluation_framework.files.values import check_value, written_path
+from rag_evaluation_framework.files.values import ValuePath, check_value, written_path
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
-_TYPE_NAMES: Mapping[str, str] = {
+_TYPES: Mapping[str, str] = {
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
@@ -40,9 +40,12 @@ def schema_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue
     try:
         if validator.is_valid(value):
             return []
+    except ValueError:
+        pass  # a key that is not a string, which the next lines find and name
+    try:
         check_value(value)
-    except (InputError, ValueError):  # a value that no file can hold, such as a key that is not a string
-        return _not_json_issues(value)
+    except InputError as error:
+        return list(error.issues)
     return [issue for error in validator.iter_errors(value) for issue in _worded(error)]
 
 
@@ -53,46 +56,42 @@ def _validator(kind: str, lenient: bool) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(schema_text(kind, lenient=lenient), validate_formats=True)
 
 
-def _not_json_issues(value: Any) -> list[Issue]:
-    try:
-        check_value(value)
-    except InputError as error:
-        return list(error.issues)
-    raise AssertionError("the validator refused a value that JSON can hold")
-
-
 def _worded(error: jsonschema_rs.ValidationError) -> Iterator[Issue]:
     """Word one error of the validator; of alternatives, the errors of the one that fits best."""
+    # Which attributes a kind has depends on its name, which types cannot follow.
     kind: Any = error.kind
     path = tuple(error.instance_path)
-    if kind.name in ("anyOf", "oneOf") and getattr(kind, "context", None):
+    if kind.name == "anyOf":
         yield from _best_alternative(kind.context, path)
     elif kind.name == "required":
         yield Issue("missing-field", "a value (required)", "nothing", written_path((*path, kind.property)))
-    elif kind.name == "additionalProperties":
-        for name in kind.unexpected:
-            yield Issue("unexpected-field", "no such field", shown(name), written_path((*path, name)))
     else:
-        code, wording = _WORDINGS.get(kind.name, ("invalid-value", _as_the_validator_says))
-        expected = wording(kind) if wording is not _as_the_validator_says else error.message
-        yield Issue(code, expected, _found(error.instance), written_path(path))
+        code, expected = WORDINGS[kind.name]
+        yield Issue(code, expected(kind), _found(error.instance), written_path(path))
 
 
 def _best_alternative(
-    alternatives: Sequence[Sequence[jsonschema_rs.ValidationError]], path: tuple[str | int, ...]
+    alternatives: Sequence[Sequence[jsonschema_rs.ValidationError]], path: ValuePath
 ) -> Iterator[Issue]:
-    """Yield the errors of the alternative that was followed deepest, then of the one with the fewest."""
-    missing = [
-        errors[0].kind.property  # type: ignore[union-attr]  # the kind named "required" has it
-        for errors in alternatives
-        if len(errors) == 1 and errors[0].kind.name == "required" and tuple(errors[0].instance_path) == path
-    ]
+    """Yield the errors of the alternative that was followed deepest, then of the one with the fewest.
+
+    Where each alternative lacks one field, the fields are named together.
+    """
+    missing = [name for errors in alternatives if (name := _only_missing(errors, path))]
     if len(missing) == len(alternatives):
         yield Issue("missing-field", " or ".join(missing), "neither", written_path(path))
         return
     best = min(alternatives, key=lambda errors: (-max(len(e.instance_path) for e in errors), len(errors)))
     for error in best:
         yield from _worded(error)
+
+
+def _only_missing(errors: Sequence[jsonschema_rs.ValidationError], path: ValuePath) -> str | None:
+    """Return the field whose absence is all that is wrong, if that is so."""
+    kind: Any = errors[0].kind
+    if len(errors) == 1 and kind.name == "required" and tuple(errors[0].instance_path) == path:
+        return str(kind.property)
+    return None
 
 
 def _found(value: Any) -> str:
@@ -103,42 +102,28 @@ def _found(value: Any) -> str:
         return "null"
     if isinstance(value, dict):
         return "an object"
-    if isinstance(value, list | tuple):
-        return "a list" if value else "an empty list"
+    if isinstance(value, list):
+        return f"a list of {len(value)}" if value else "an empty list"
     return shown(value)
-
-
-def _as_the_validator_says(kind: Any) -> str:
-    raise AssertionError("worded from the error's own message")
-
-
-def _one_of(kind: Any) -> str:
-    return "one of " + ", ".join(map(str, kind.options))
-
-
-def _type(kind: Any) -> str:
-    return " or ".join(name for type_, name in _TYPE_NAMES.items() if type_ in kind.types)
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-_WORDINGS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+def _type(kind: Any) -> str:
+    return " or ".join(name for type_, name in _TYPES.items() if type_ in kind.types)
+
+
+WORDINGS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "type": ("wrong-type", _type),
-    "enum": ("unknown-value", _one_of),
-    "const": ("unknown-value", lambda kind: shown(kind.expected_value)),
-    "format": ("wrong-format", lambda kind: _FORMATS.get(kind.format, f"a {kind.format}")),
-    "pattern": (
-        "wrong-format",
-        lambda kind: _PATTERNS.get(kind.pattern, f"text that matches {kind.pattern}"),
-    ),
+    "enum": ("unknown-value", lambda kind: "one of " + ", ".join(kind.options)),
+    "format": ("wrong-format", lambda kind: _FORMATS[kind.format]),
+    "pattern": ("wrong-format", lambda kind: _PATTERNS[kind.pattern]),
     "minimum": ("out-of-range", lambda kind: f"a number of at least {kind.limit}"),
     "maximum": ("out-of-range", lambda kind: f"a number of at most {kind.limit}"),
-    "exclusiveMinimum": ("out-of-range", lambda kind: f"a number above {kind.limit}"),
-    "exclusiveMaximum": ("out-of-range", lambda kind: f"a number below {kind.limit}"),
     "minLength": ("wrong-length", lambda kind: f"at least {_counted(kind.limit, 'character')}"),
-    "maxLength": ("wrong-length", lambda kind: f"at most {_counted(kind.limit, 'character')}"),
     "minItems": ("wrong-length", lambda kind: f"at least {_counted(kind.limit, 'item')}"),
     "maxItems": ("wrong-length", lambda kind: f"at most {_counted(kind.limit, 'item')}"),
 }
+"""For each keyword of the schemas, the code of its issue and how to write what it expects."""

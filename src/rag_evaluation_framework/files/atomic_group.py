@@ -8,9 +8,10 @@ A file system renames one file at a time, so a *commit record* makes several ren
 3. the renames are done and the record is removed.
 
 A kill before step 2 leaves the old files, a kill after it leaves a record, and :func:`recover` brings the
-folder to the one state or the other. Every reader that needs the files to belong together, and every
-writer, calls it first. Where a group spans folders, the other folders hold a record that points to the
-first, written before it and removed before it.
+folder to the one state or the other. A reader that needs the files to belong together calls it first;
+writing a group does so by itself. Where a group spans folders, the other folders hold a record that points
+to the first, written before it and removed before it. Steps 2 and 3 run under a lock on the folders, one
+writer or recovery after another.
 
 A record can only move a temporary file, named as ours are, within the folder where it lies. A folder that
 came from a stranger can therefore do nothing with one to the files outside it.
@@ -24,12 +25,13 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rag_evaluation_framework.errors import UsageError, invalid
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.files.staging import (
     TEMPORARY_NAME,
@@ -96,10 +98,18 @@ class _Group:
         self.committed = False
 
     def commit(self) -> None:
-        if not self.staged:
-            return
+        folders = list(dict.fromkeys(file.target.parent for file in self.staged))
+        while not self.committed and folders:
+            with _locked(folders):
+                if not any(_named(folder, _RECORD_NAME) for folder in folders):
+                    self._commit_alone(folders[0], folders[1:])
+            if not self.committed:
+                # Somebody was killed since we began, in a group that may reach beyond our folders.
+                for folder in folders:
+                    recover(folder)
+
+    def _commit_alone(self, first: Path, others: Sequence[Path]) -> None:
         name = f".rag-eval-{secrets.token_hex(8)}.commit"
-        first, *others = dict.fromkeys(file.target.parent for file in self.staged)
         record = first / name
         pointers = [folder / name for folder in others]
         renames = [
@@ -107,20 +117,15 @@ class _Group:
             for file in self.staged
         ]
         content = {"pointers": [os.path.relpath(pointer, first) for pointer in pointers], "renames": renames}
-        with ExitStack() as locks:
-            locks.callback(self._withdraw, pointers)
+        try:
             for pointer in pointers:
-                _write_record(pointer, {"record": os.path.relpath(record, pointer.parent)}, locks)
-            _write_record(record, content, locks)
+                _write_record(pointer, {"record": os.path.relpath(record, pointer.parent)})
+            _write_record(record, content)
             self.committed = True
-            _rename_all(record, content)
-
-    def _withdraw(self, pointers: Sequence[Path]) -> None:
-        """Remove the pointers of a group whose record could not be written."""
-        if not self.committed:
-            with suppress(OSError):
-                for pointer in pointers:
-                    pointer.unlink(missing_ok=True)
+        finally:
+            if not self.committed:
+                _remove(pointers)
+        _rename_all(record, content)
 
     def close(self) -> None:
         for file in self.staged:
@@ -141,14 +146,9 @@ def _staged(path: str | Path, taken: Sequence[Path], *, overwrite: bool) -> Stag
     return StagedFile(target, status)
 
 
-def _write_record(path: Path, content: Mapping[str, Any], locks: ExitStack) -> None:
-    """Let a record appear whole, locked until ``locks`` closes."""
-    staged = StagedFile(path, None)
-    locks.callback(staged.discard)
+def _write_record(path: Path, content: Mapping[str, Any]) -> None:
     # The standard encoder: it also carries names that are not valid UTF-8.
-    staged.stream.write(json.dumps(content).encode("ascii"))
-    staged.finish()
-    staged.place()
+    write_bytes_atomically(path, json.dumps(content).encode("ascii"))
 
 
 def _rename_all(record: Path, content: Mapping[str, Any]) -> list[Path]:
@@ -165,50 +165,59 @@ def _rename_all(record: Path, content: Mapping[str, Any]) -> list[Path]:
             raise refused("write", target, error) from error
     for folder in dict.fromkeys(folder for folder, _, _ in content["renames"]):
         sync_folder(record.parent / folder)
-    try:
-        for pointer in content["pointers"]:
-            (record.parent / pointer).unlink(missing_ok=True)
-        record.unlink()
-    except OSError as error:
-        raise refused("remove", record, error) from error
+    _remove([*(record.parent / pointer for pointer in content["pointers"]), record])
     return targets
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise refused("remove", path, error) from error
 
 
 def _finish(path: Path) -> list[Path]:
     """Finish the commit that a record, or a pointer to one, stands for."""
-    with _locked(path) as data:
-        if data is None:
-            return []
-        content = _checked(path, data)
-        if "renames" in content:
-            return _rename_all(path, content)
-    # The pointer's lock is free, so its writer is done or dead; holding it any longer could only block.
-    finished = _finish_record(path.parent / content["record"])
-    path.unlink(missing_ok=True)
+    content = _read(path)
+    if "record" not in content:
+        return _finish_record(path, content)
+    # Once the lock of its folder has been free, the pointer's writer is done or dead.
+    with _locked([path.parent]):
+        record = path.parent / content["record"]
+    finished = _finish_record(record, _read(record))
+    _remove([path])
     return finished
 
 
-def _finish_record(record: Path) -> list[Path]:
-    """Finish the commit of a record that another folder points to; without it there was no commit."""
-    with _locked(record) as data:
-        content = {} if data is None else _checked(record, data)
-        return _rename_all(record, content) if "renames" in content else []
+def _finish_record(record: Path, content: Mapping[str, Any]) -> list[Path]:
+    """Finish a commit, unless it has been finished meanwhile; without a record there was none."""
+    renames = content.get("renames", [])
+    with _locked([record.parent, *(record.parent / folder for folder, _, _ in renames)]):
+        return _rename_all(record, content) if renames and record.exists() else []
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[bytes | None]:
-    """Wait until nobody else works on a record; yield its content, or ``None`` if it is gone by then."""
+def _locked(folders: Iterable[Path]) -> Iterator[None]:
+    """Hold the locks of the folders, always taken in the same order; wait for those who hold them."""
+    with ExitStack() as locks:
+        for folder in sorted({Path(os.path.realpath(folder)) for folder in folders}):
+            # A file system without locks, or a folder that is gone, is no reason to stop.
+            with suppress(OSError):
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                locks.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a record; one that is gone meanwhile is empty."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return _checked(path, path.read_bytes())
     except FileNotFoundError:
-        yield None
-        return
+        return {}
     except OSError as error:
         raise refused("read", path, error) from error
-    with os.fdopen(descriptor, "rb") as stream:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield stream.read() if os.fstat(descriptor).st_nlink else None
 
 
 def _checked(path: Path, data: bytes) -> dict[str, Any]:

@@ -47,7 +47,11 @@ class CitationSpanReport:
     unpaired_predicted: int
     pairs: tuple[CitationPair, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def __getitem__(self, name: str) -> Any:
+        """Return a figure by its name, as from the dictionary that result files hold."""
+        return self.to_dict()[name]
+
+    def to_dict(self) -> dict[str, Any]:
         """Return the figures, without the pairs, as result files hold them."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "pairs"}
 

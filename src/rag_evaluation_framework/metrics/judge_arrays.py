@@ -32,7 +32,7 @@ QrelArrays = IdArray | tuple[IdArray, IdArray]
 
 PADDING = -1
 _MATCHES_NOTHING = -2
-_SHORT_ROW = 24
+_SHORT = 24
 
 
 def judge_arrays(
@@ -130,7 +130,7 @@ def _issues_above(
 ) -> list[Issue]:
     """Return what is wrong above first hits that were found below the depth: it would make the rank wrong."""
     found = np.flatnonzero(first_hit > depth)
-    suspect = found[_holds_twice(run[found])]
+    suspect = found[_holds_twice(run[found].T)]
     above = np.arange(run.shape[1]) < first_hit[suspect, np.newaxis]
     return _row_issues(np.where(above, run[suspect], PADDING), "run", rows[suspect])
 
@@ -154,11 +154,12 @@ def check_arrays(qrels: QrelArrays, run: IdArray) -> None:
 
 def _row_issues(array: IdArray, name: str, rows: npt.NDArray[np.int64]) -> list[Issue]:
     """Return what is wrong in rows of ids: negative ids, padding before the end, an id twice."""
-    is_padding = array == PADDING
+    columns = np.ascontiguousarray(array.T)
+    is_padding = columns == PADDING
     wrong = {
-        "document ids of 0 or more, or padding of -1": (array < PADDING).any(axis=1),
-        "padding only at the end of a row": (is_padding[:, :-1] & ~is_padding[:, 1:]).any(axis=1),
-        "each document once": _holds_twice(array),
+        "document ids of 0 or more, or padding of -1": (columns < PADDING).any(axis=0),
+        "padding only at the end of a row": (is_padding[:-1] & ~is_padding[1:]).any(axis=0),
+        "each document once": _holds_twice(columns),
     }
     return [
         Issue("document", expected, shown(array[row].tolist()), f"{name}[{rows[row]}]")
@@ -167,13 +168,12 @@ def _row_issues(array: IdArray, name: str, rows: npt.NDArray[np.int64]) -> list[
     ]
 
 
-def _holds_twice(array: IdArray) -> Booleans:
-    """Tell for each row whether an id stands in it twice; short rows are quicker compared than sorted."""
-    if array.shape[1] > _SHORT_ROW:
-        in_order = np.sort(array, axis=1)
+def _holds_twice(columns: IdArray) -> Booleans:
+    """Tell for each query whether an id stands twice in its column; short ones are compared, long sorted."""
+    if len(columns) > _SHORT:
+        in_order = np.sort(columns.T, axis=1)
         return ((in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != PADDING)).any(axis=1)
-    columns = np.ascontiguousarray(array.T)
-    twice = np.zeros(len(array), dtype=np.bool_)
+    twice = np.zeros(columns.shape[1], dtype=np.bool_)
     for place in range(1, len(columns)):
         twice |= (columns[:place] == columns[place]).any(axis=0) & (columns[place] != PADDING)
     return twice

@@ -84,7 +84,7 @@ class JudgedRankings:
         """The rank of the first relevant document, 0 where there is none."""
         if self.first_hit is not None:
             return self.first_hit
-        return np.where(self.hits_within(None) > 0, (self.hits == 0).sum(axis=0) + 1, 0)
+        return rank_of_first(self.is_relevant)
 
     @cached_property
     def precision_sums(self) -> Floats:
@@ -103,9 +103,10 @@ JudgedBlock = tuple[Sequence[Hashable], JudgedRankings]
 
 def rank_of_first(found: Booleans) -> Integers:
     """Return for each column the 1-based row of its first true value, 0 where there is none."""
-    if found.shape[0] == 0:
-        return np.zeros(found.shape[1], dtype=np.int64)
-    return np.where(found.any(axis=0), found.argmax(axis=0) + 1, 0)
+    depth = len(found)
+    ranks = np.arange(1, depth + 1, dtype=np.int32)[:, np.newaxis]
+    first = np.where(found, ranks, depth + 1).min(axis=0, initial=depth + 1)
+    return np.where(first > depth, 0, first)
 
 
 Terms = TypeVar("Terms", Integers, Floats)

@@ -18,11 +18,16 @@ from rag_evaluation_framework.records.spans import CharacterSpan
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A source text and its id. Positions everywhere count the code points of ``content``."""
+    """A source text and its id. Positions everywhere count the code points of ``content``.
+
+    ``extra`` keeps what else a file said of it, so that writing it back loses nothing.
+    """
 
     id: DocumentId
     content: str
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    title: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:

@@ -67,13 +67,17 @@ Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What a system did when the dataset was made: the contexts it used, and what it said of them."""
+    """What a system did when the dataset was made: the contexts it used, and what it said of them.
+
+    ``answer`` is what it answered, where the file tells.
+    """
 
     contexts: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     retrieved: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     citations: tuple[Citation, ...] = ()
     prompt: str | None = None
+    answer: str | None = None
 
     def __post_init__(self) -> None:
         if self.sources and len(self.sources) != len(self.contexts):

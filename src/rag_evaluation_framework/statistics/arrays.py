@@ -29,6 +29,10 @@ _NUMBER_TYPES = (int, float, np.integer, np.floating, np.bool_)
 
 def finite_array(values: Numbers, name: str) -> Floats:
     """Return the values as a new array of floats; at least one, every one finite."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
+        array = values.astype(np.float64)
+        if len(array) and bool((np.abs(array) <= LARGEST).all()):
+            return array
     items: Sequence[Any] = values.tolist() if isinstance(values, np.ndarray) else values
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
         raise invalid(name, "a sequence of numbers", values)

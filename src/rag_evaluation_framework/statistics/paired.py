@@ -72,9 +72,9 @@ def paired_randomisation_test(
     require_count(resamples, "resamples")
     mean = exact_mean(differences)
     units = differences if clusters is None else cluster_totals(differences, clusters)[0]
+    scale = math.fsum(np.abs(differences))
     magnitudes = np.sort(np.abs(units))
-    scale = math.fsum(magnitudes)
-    magnitudes = magnitudes[magnitudes > ROUNDING * scale / len(magnitudes)]
+    magnitudes = magnitudes[magnitudes > ROUNDING * scale / len(differences)]
     # A swap that gives the observed sum again must count, whatever the rounding of its order of addition.
     threshold = abs(math.fsum(units)) - ROUNDING * scale
     if 2 ** min(len(magnitudes), 64) <= max(_COUNTED_SIGNS, resamples):
