@@ -1,8 +1,9 @@
 """Ranking metrics against pytrec_eval, ir_measures and ranx: the same run, the same nine metrics.
 
 Every way runs in a process of its own, so that its peak memory is its own. CPU time is of the evaluation
-alone, conversion included, on the inputs each tool takes: pytrec_eval and ir_measures get dictionaries of
-scores, ranx builds its Qrels and Run from them. The peers' imports and ranx's compilation are not counted.
+alone, from inputs as each tool takes them: pytrec_eval, ir_measures and ranx get dictionaries of scores, and
+ranx's conversion counts. Imports and ranx's compilation do not count. Memory is what the evaluation adds to
+the peak of the process that holds its inputs.
 """
 
 from __future__ import annotations
@@ -11,52 +12,133 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
 
-METRICS = (
-    "hit@1", "hit@3", "hit@5", "ndcg@5", "ndcg@10", "mrr", "map@5", "precision@5", "recall@5",
-)  # fmt: skip
+METRICS = ["hit@1", "hit@3", "hit@5", "ndcg@5", "ndcg@10", "mrr", "map@5", "precision@5", "recall@5"]
+TREC_MEASURES = {"success.1,3,5", "ndcg_cut.5,10", "recip_rank", "map_cut.5", "P.5", "recall.5"}
+IR_MEASURES = "Success@1 Success@3 Success@5 nDCG@5 nDCG@10 RR AP@5 P@5 R@5"
+RANX_METRICS = [name.replace("hit@", "hit_rate@") for name in METRICS]
+
 DOCUMENTS = 100
 CORPUS = 1_000_003  # a prime, so that no stride brings a list back to a document it has
-SIZES = (10_000, 100_000)
-# ir_measures and ranx take minutes at the larger size, and their cost per query does not change.
-SLOW = ("ir_measures", "ranx")
+SIZES = (10_000,)
+
+Evaluation = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """One run and its judgements: one to five relevant documents, of which four in five are retrieved."""
+    """A run and its judgements: one to five relevant documents a query, four in five of them retrieved."""
 
-    ids: npt.NDArray[np.int32]
+    run: npt.NDArray[np.int32]
     relevant: npt.NDArray[np.int32]
-    qrels: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
     def random(cls, queries: int) -> Inputs:
         generator = np.random.default_rng(7)
         start = generator.integers(0, CORPUS, size=(queries, 1))
         stride = generator.integers(1, CORPUS, size=(queries, 1))
-        ids = ((start + stride * np.arange(DOCUMENTS)) % CORPUS).astype(np.int32)
+        run = ((start + stride * np.arange(DOCUMENTS)) % CORPUS).astype(np.int32)
         relevant = np.full((queries, 5), -1, dtype=np.int32)
         for row in range(queries):
             count = generator.integers(1, 6)
             ranks = np.unique(np.minimum(generator.geometric(0.12, size=count), DOCUMENTS)) - 1
-            found = np.where(generator.random(len(ranks)) < 0.8, ids[row, ranks], 10**9 + ranks)
-            relevant[row, : len(ranks)] = found
-        qrels = {f"q{row}": {f"doc{d}": 1 for d in each if d >= 0} for row, each in enumerate(relevant.tolist())}
-        return cls(ids, relevant, qrels)
+            retrieved = generator.random(len(ranks)) < 0.8
+            relevant[row, : len(ranks)] = np.where(retrieved, run[row, ranks], CORPUS + ranks)
+        return cls(run, relevant)
+
+    def qrels(self) -> dict[str, dict[str, int]]:
+        rows = enumerate(self.relevant)
+        return {f"q{query}": {f"doc{d}": 1 for d in row.tolist() if d >= 0} for query, row in rows}
 
     def lists(self) -> dict[str, list[str]]:
-        return {f"q{row}": [f"doc{d}" for d in each] for row, each in enumerate(self.ids.tolist())}
+        return {f"q{query}": [f"doc{d}" for d in row.tolist()] for query, row in enumerate(self.run)}
 
     def scores(self) -> dict[str, dict[str, float]]:
         return {
-            query: {document: 1.0 / rank for rank, document in enumerate(ranked, start=1)}
-            for query, ranked in self.lists().items()
+            f"q{query}": {f"doc{d}": 1.0 / rank for rank, d in enumerate(row.tolist(), start=1)}
+            for query, row in enumerate(self.run)
         }
+
+
+def from_lists(inputs: Inputs) -> Evaluation:
+    qrels, run = inputs.qrels(), inputs.lists()
+    return lambda: evaluate_ranking(qrels, run, METRICS)
+
+
+def from_scores(inputs: Inputs) -> Evaluation:
+    qrels, run = inputs.qrels(), inputs.scores()
+    return lambda: evaluate_ranking(qrels, run, METRICS)
+
+
+def from_arrays(inputs: Inputs) -> Evaluation:
+    return lambda: evaluate_ranking(inputs.relevant, inputs.run, METRICS)
+
+
+def pytrec_eval(inputs: Inputs) -> Evaluation:
+    import pytrec_eval
+
+    qrels, run = inputs.qrels(), inputs.scores()
+    return lambda: pytrec_eval.RelevanceEvaluator(qrels, TREC_MEASURES).evaluate(run)
+
+
+def ir_measures(inputs: Inputs) -> Evaluation:
+    import ir_measures
+
+    qrels, run = inputs.qrels(), inputs.scores()
+    measures = [ir_measures.parse_measure(name) for name in IR_MEASURES.split()]
+    return lambda: list(ir_measures.iter_calc(measures, qrels, run))
+
+
+def ranx(inputs: Inputs) -> Evaluation:
+    from ranx import Qrels, Run, evaluate
+
+    qrels, run = inputs.qrels(), inputs.scores()
+    evaluate(Qrels({"q0": qrels["q0"]}), Run({"q0": run["q0"]}), RANX_METRICS)  # compiles
+    return lambda: evaluate(Qrels(qrels), Run(run), RANX_METRICS)
+
+
+WAYS = {
+    "pytrec_eval": pytrec_eval,
+    "ours, ranked lists": from_lists,
+    "ours, scores": from_scores,
+    "ours, integer ids": from_arrays,
+    "ir_measures": ir_measures,
+    "ranx": ranx,
+}
+
+
+def measured(way: str, queries: int) -> tuple[float, float]:
+    """Return the CPU seconds of the best of three evaluations, and the megabytes the first one added."""
+    evaluation = WAYS[way](Inputs.random(queries))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = []
+    memory = 0.0
+    for _ in range(3):
+        start = time.process_time()
+        evaluation()
+        seconds.append(time.process_time() - start)
+        memory = memory or (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return min(seconds), memory
+
+
+def main() -> None:
+    processes = multiprocessing.get_context("spawn")
+    print(f"{len(METRICS)} ranking metrics, {DOCUMENTS} documents a query")
+    for queries in SIZES:
+        print(f"\n{queries:,} queries{'':19}CPU s   times pytrec_eval's speed   peak MB added")
+        baseline = 0.0
+        for way in WAYS:
+            with processes.Pool(1) as pool:
+                seconds, memory = pool.apply(measured, (way, queries))
+            baseline = baseline or seconds
+            print(f"  {way:28}{seconds:8.3f}{baseline / seconds:18.1f}×{memory:21.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,7 @@
 """Bootstrap and randomisation test of 10,000 values with 10,000 resamples, beside scipy's in the same run."""
 
+# ruff: noqa: A005 (run as a module of this package, it hides nothing)
+
 from __future__ import annotations
 
 import time
@@ -58,7 +60,9 @@ def scipy_randomisation(a: Any, b: Any) -> object:
     )
 
 
-def compare(name: str, ours: Callable[[], object], theirs: dict[str, Callable[[], object]], repeats: int) -> None:
+def compare(
+    name: str, ours: Callable[[], object], theirs: dict[str, Callable[[], object]], repeats: int
+) -> None:
     own_time, own_memory = cpu_seconds(ours, REPEATS), peak_megabytes(ours)
     print(f"{name}\n  {'ours':<24}{own_time:>9.3f} s{own_memory:>10.1f} MB")
     for peer, call in theirs.items():
@@ -71,13 +75,16 @@ def main() -> None:
     continuous, graded = rng.random(VALUES), rng.integers(0, 11, size=VALUES) / 10
     other = rng.random(VALUES)
     print(f"{VALUES:,} values, {RESAMPLES:,} resamples; CPU time, peak memory, times slower than ours")
-    for name, values in (("bootstrap, all values distinct", continuous), ("bootstrap, 11 distinct values", graded)):
+    for name, values in (
+        ("bootstrap, all values distinct", continuous),
+        ("bootstrap, 11 distinct values", graded),
+    ):
         compare(
             name,
-            partial(bootstrap_interval, values, resamples=RESAMPLES)),
+            partial(bootstrap_interval, values, resamples=RESAMPLES),
             {
-                "scipy": partial(scipy_bootstrap, values, None)),
-                f"scipy, batches of {BATCH}": partial(scipy_bootstrap, values, BATCH)),
+                "scipy": partial(scipy_bootstrap, values, None),
+                f"scipy, batches of {BATCH}": partial(scipy_bootstrap, values, BATCH),
             },
             repeats=REPEATS,
         )

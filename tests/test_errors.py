@@ -55,6 +55,7 @@ def test_an_index_follows_its_list_without_a_dot() -> None:
 def test_long_values_are_cut_in_messages() -> None:
     assert len(shown("x" * 1000)) == 60
     assert shown("x") == "'x'"
+    assert shown(10**5000) == "a value of type int too large to show"
 
 
 def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:

@@ -29,7 +29,10 @@ _SHOWN_CHARACTERS = 60
 
 def shown(value: object) -> str:
     """Write a value for an error message: its ``repr``, cut when it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of more than 4,300 digits
+        return f"a value of type {type(value).__name__} too large to show"
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
 
 

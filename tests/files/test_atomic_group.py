@@ -45,7 +45,7 @@ def test_files_of_a_group_appear_together(tmp_path: Path) -> None:
 def test_a_failure_leaves_every_file_as_it_was(tmp_path: Path) -> None:
     paths = [tmp_path / "a", tmp_path / "b"]
     replace_together(dict.fromkeys(paths, b"old"))
-    with pytest.raises(KeyboardInterrupt), atomic_group(paths) as streams:
+    with pytest.raises(KeyboardInterrupt), atomic_group(paths) as streams:  # noqa: PT012
         for stream in streams:
             stream.write(b"new" * 100_000)
         raise KeyboardInterrupt
@@ -99,7 +99,7 @@ def test_a_kill_at_any_moment_leaves_all_old_or_all_new_files(tmp_path: Path) ->
     assert interrupted > 0
 
 
-@pytest.mark.parametrize("stop_after", range(12))
+@pytest.mark.parametrize("stop_after", range(13))
 def test_a_kill_after_every_single_step_is_recovered_from(stop_after: int, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     paths = [tmp_path / "a", tmp_path / "sub" / "b", tmp_path / "c"]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, LimitExceededError
+from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.files.values import MAX_DEPTH
 from rag_evaluation_framework.files.yaml_documents import decode, decode_with_lines, encode
 
@@ -46,7 +47,6 @@ WORDS: list[tuple[str, Any]] = [
     ("1e3", 1000.0),
     ("1.5E-3", 0.0015),
     ("1e", "1e"),
-    ("-", "-"),
     (".", "."),
     ("1.2.3", "1.2.3"),
     ("2024-01-15", "2024-01-15"),
@@ -66,7 +66,7 @@ WORDS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("word", "value"), [pair for pair in WORDS if pair[0] != "-"])
+@pytest.mark.parametrize(("word", "value"), WORDS)
 def test_a_plain_word_means_what_yaml_1_2_says(word: str, value: Any) -> None:
     read = decode(f"a: {word}\n")["a"]
     assert read == value
@@ -115,6 +115,18 @@ def test_what_json_could_not_mean_is_refused_with_file_and_line(text: str, messa
         decode(text, file="s.yaml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_parser_without_libyaml_means_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_documents, "_Loader", yaml.SafeLoader)
+    for word, value in WORDS:
+        assert decode(f"a: {word}\n") == {"a": value}
+    for text, message in REFUSED:
+        with pytest.raises(InputError) as caught:
+            decode(text, file="s.yaml")
+        assert message in str(caught.value)
+    with pytest.raises(LimitExceededError, match="at most 200 levels"):
+        decode("[" * 1_000)
 
 
 def test_bytes_that_are_not_utf8_are_refused_with_their_offset() -> None:
@@ -175,7 +187,7 @@ def test_a_nesting_bomb_is_one_clear_error(opening: str) -> None:
 
 TEXTS = (
     st.text(st.characters(exclude_categories=["Cs"]))
-    | st.sampled_from([word for word, _ in WORDS])
+    | st.sampled_from(["-", *(word for word, _ in WORDS)])
     | st.text(st.sampled_from(" \n\t\r:#-'\"|>&*!%@`,[]{}?ab0.~\x85\u2028\ufeff\x00文😀"), max_size=12)
 )
 VALUES = st.recursive(

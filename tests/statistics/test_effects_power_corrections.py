@@ -14,7 +14,7 @@ from rag_evaluation_framework.statistics.corrections import holm
 from rag_evaluation_framework.statistics.effects import Outcomes, cohens_d, wins_ties_losses
 from rag_evaluation_framework.statistics.paired import paired_randomisation_test
 from rag_evaluation_framework.statistics.power import sample_size, smallest_detectable_difference
-from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation
+from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation, whole_multiples
 
 p_values = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20)
 
@@ -32,6 +32,16 @@ def test_mean_and_deviation_have_the_same_bits_in_any_order(
 def test_mean_keeps_what_a_plain_sum_loses() -> None:
     # 1e16 + 1 is 1e16 in floats, so a plain sum loses both ones.
     assert exact_mean([1e16, 1.0, 1.0, -1e16]) == 0.5
+
+
+@given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=50))
+@settings(max_examples=100, deadline=None)
+def test_whole_multiples_are_near_the_values_and_n_of_them_fit_a_float(values: list[float]) -> None:
+    array = np.array(values)
+    whole, shift = whole_multiples(array)
+    assert (whole == np.rint(whole)).all()
+    assert len(values) * np.abs(whole).max() <= 2**53
+    assert np.ldexp(whole, -shift) == pytest.approx(array, rel=0, abs=1e-12 * np.abs(array).max())
 
 
 def test_cohens_d_of_worked_cases() -> None:

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rag_evaluation_framework.statistics.resampling import (
+    PoissonCounts,
     all_sign_sums,
     generator,
     resampled_sums,
@@ -28,6 +29,16 @@ def indexed(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def binomial(n: int, p: float, counts: range) -> NDArray[np.float64]:
     return np.array([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts])
+
+
+@pytest.mark.parametrize("mean", [0.6, 0.85, 0.97])
+def test_counts_from_bytes_are_poisson(mean: float) -> None:
+    size = 2_000_000
+    drawn = PoissonCounts(mean, size=size).draw(size, generator(7))
+    observed = np.bincount(drawn, minlength=12)[:12] / size
+    expected = np.array([math.exp(-mean) * mean**count / math.factorial(count) for count in range(12)])
+    # Five standard errors of a share.
+    assert (np.abs(observed - expected) <= 5 * np.sqrt(expected / size) + 1e-6).all()
 
 
 @SIZES

@@ -12,7 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import Sample
@@ -63,3 +65,9 @@ class ContentIds:
         self._given[base] += 1
         count = self._given[base]
         return base if count == 1 else f"{base}-{count}"
+
+
+def written_id(record: Mapping[str, Any]) -> str:
+    """Return the ``id`` of a record that may have one, or :data:`UNNAMED`."""
+    given = record.get("id")
+    return given if isinstance(given, str) and given else UNNAMED

@@ -49,9 +49,10 @@ _RECORD_NAME = re.compile(r"\.rag-eval-[0-9a-f]{16}\.commit\Z")
 def atomic_group(paths: Sequence[str | Path], *, overwrite: bool = True) -> Iterator[tuple[BinaryIO, ...]]:
     """Open several files for writing; all appear at the end of the ``with`` block, or none does.
 
-    Without ``overwrite`` any file that exists already is a :class:`UsageError`.
+    Without ``overwrite`` any file that exists already is a :class:`UsageError`; the last look is taken right
+    before the commit.
     """
-    for folder in {Path(os.path.realpath(path)).parent for path in paths}:
+    for folder in dict.fromkeys(target_of(path)[0].parent for path in paths):
         recover(folder)
     staged: list[StagedFile] = []
     group = _Group(staged)

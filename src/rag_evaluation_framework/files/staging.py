@@ -50,6 +50,7 @@ class StagedFile:
         except OSError as error:
             raise refused("write", target, error) from error
         self._raw = RawFile(descriptor, target)
+        self._placed = False
         if status is not None:
             # A file system that refuses has no permission bits to keep.
             with suppress(OSError):
@@ -75,6 +76,7 @@ class StagedFile:
             raise exists_already(self.target) from None
         except OSError as error:
             raise refused("write", self.target, error) from error
+        self._placed = True
         sync_folder(self.target.parent)
 
     def _place_exclusively(self) -> None:
@@ -83,8 +85,11 @@ class StagedFile:
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise
+            # Claiming the name comes next best: only a kill right here would leave an empty file.
             os.close(os.open(self.target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
             self.temporary.replace(self.target)
+        else:
+            self.temporary.unlink()
 
     def close(self) -> None:
         """Give up the lock; the file stays where it is."""
@@ -93,8 +98,9 @@ class StagedFile:
 
     def discard(self) -> None:
         """Close, and remove the temporary file if it has not been placed."""
-        with suppress(OSError):
-            self.temporary.unlink(missing_ok=True)
+        if not self._placed:
+            with suppress(OSError):
+                self.temporary.unlink()
         self.close()
 
 

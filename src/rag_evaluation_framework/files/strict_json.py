@@ -20,7 +20,8 @@ from rag_evaluation_framework.files.json_scanner import scan
 from rag_evaluation_framework.files.values import MAX_DEPTH, Lines, check_value, too_deep
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_ALL_BUT_COLONS_AND_OPENINGS = bytes(byte for byte in range(256) if byte not in b":[{")
+_ALL_BUT_BRACKETS_AND_QUOTES = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _ONE_KIND_OF_BRACKET = bytes.maketrans(b"{}", b"[]")
 
 _decoder = msgspec.json.Decoder()
@@ -34,14 +35,16 @@ def decode(data: bytes | str, *, file: str | None = None, line: int | None = Non
     raw = _utf8(data, file=file, line=line)
     try:
         value = _decoder.decode(raw)
+        marks = raw.translate(None, _ALL_BUT_COLONS_AND_OPENINGS)
+        colons = marks.count(b":")
         # Re-encoding writes each key that survived, and each character, once. It has fewer colons than the
         # text exactly when a key was repeated and its earlier value dropped.
-        if raw.count(b":") > 1 and _colons(raw) != encode_unchecked(value).count(b":"):
+        if colons > 1 and colons + _escaped_colons(raw) != encode_unchecked(value).count(b":"):
             return _read_exactly(raw, file=file, line=line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _read_exactly(raw, file=file, line=line)
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _is_too_deep(raw):
-        raise too_deep().located(file, line)
+    if len(marks) - colons > MAX_DEPTH and _is_too_deep(raw):
+        return _read_exactly(raw, file=file, line=line)
     return value
 
 
@@ -103,20 +106,20 @@ def _utf8(data: bytes | str, *, file: str | None, line: int | None) -> bytes:
         raise InputError([issue]) from None
 
 
-def _colons(raw: bytes) -> int:
-    """Count the colons that stand in a valid text and in its strings, written or escaped."""
-    colons = raw.count(b":")
-    if b"\\u003" in raw:
-        # Without the escaped backslashes, every backslash left begins an escape of another kind.
-        escapes = raw.replace(b"\\\\", b"")
-        colons += escapes.count(b"\\u003a") + escapes.count(b"\\u003A")
-    return colons
+def _escaped_colons(raw: bytes) -> int:
+    """Count the colons that the strings of a valid text hold as escapes."""
+    if b"\\" not in raw or b"\\u003" not in raw:
+        return 0
+    # Without the escaped backslashes, every backslash left begins an escape of another kind.
+    escapes = raw.replace(b"\\\\", b"")
+    return escapes.count(b"\\u003a") + escapes.count(b"\\u003A")
 
 
 def _is_too_deep(raw: bytes) -> bool:
     """Tell whether a valid text nests beyond the limit, by peeling brackets off it level by level."""
-    outside_strings = raw.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2]
-    brackets = b"".join(outside_strings).translate(_ONE_KIND_OF_BRACKET, _NOT_BRACKETS)
+    without_escapes = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    marks = without_escapes.translate(_ONE_KIND_OF_BRACKET, _ALL_BUT_BRACKETS_AND_QUOTES)
+    brackets = b"".join(marks.split(b'"')[::2])
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")
         if not brackets:

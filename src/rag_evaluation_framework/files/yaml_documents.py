@@ -19,7 +19,14 @@ import yaml
 
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, shown
 from rag_evaluation_framework.files.text import decode_text
-from rag_evaluation_framework.files.values import MAX_DEPTH, Lines, check_value, too_deep, written_path
+from rag_evaluation_framework.files.values import (
+    MAX_DEPTH,
+    Lines,
+    check_value,
+    has_lone_surrogate,
+    too_deep,
+    written_path,
+)
 from rag_evaluation_framework.files.yaml_scalars import (
     UnreadableNumberError,
     YamlDumper,
@@ -137,6 +144,11 @@ class _Builder:
 
     def scalar(self, event: Any, line: int) -> Any:
         is_plain = event.tag is None and event.implicit[0]
+        if has_lone_surrogate(event.value):
+            # Only PyYAML's own parser, used where libyaml is missing, lets such an escape through.
+            self.fail(
+                "valid YAML", f"half a surrogate pair in {shown(event.value)}", line, code="yaml-syntax"
+            )
         try:
             if event.tag in (None, "!"):
                 return read_plain(event.value) if is_plain else event.value

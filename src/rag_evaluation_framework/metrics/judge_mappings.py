@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
 from rag_evaluation_framework.metrics.judgements import Judgements, flat_grades, grade_issues, lookups
 from rag_evaluation_framework.metrics.ranked_lists import RankedLists
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
-from rag_evaluation_framework.metrics.rankings import Rankings, Run, holds_scores
+from rag_evaluation_framework.metrics.rankings import Lookups, Rankings, Run, counted_lengths, holds_scores
 from rag_evaluation_framework.metrics.scored_documents import ScoredDocuments
 
 Qrels = Mapping[Any, Judgements]
@@ -38,10 +38,13 @@ def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Read
     judgements = lookups(queries, list(map(qrels.__getitem__, queries)))
     retrieved = kind.checked(queries, run)
     issues: list[Issue] = []
-    depth = None if kind is ScoredDocuments else reading.depth
-    for block in blocks(_widths(judgements, retrieved, depth=depth)):
-        rankings = kind(retrieved[block], rules.ties)
-        judged = _judged(judgements[block], rankings, rules=rules, reading=reading)
+    lengths, judged_counts = counted_lengths(retrieved), counted_lengths(judgements)
+    widths = np.maximum(lengths, judged_counts)
+    if kind is RankedLists and reading.depth is not None:
+        widths = np.minimum(widths, reading.depth)
+    for block in blocks(widths):
+        rankings = kind(retrieved[block], lengths[block], ties=rules.ties)
+        judged = _judged(judgements[block], judged_counts[block], rankings, rules=rules, reading=reading)
         if judged is not None:
             yield queries[block], judged
             continue
@@ -52,25 +55,19 @@ def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Read
         raise InputError(capped(issues))
 
 
-def _widths(
-    judgements: Sequence[Mapping[Any, int]], retrieved: Sequence[Any], *, depth: int | None
-) -> npt.NDArray[np.int64]:
-    """Return how many cells each query takes up in a block's arrays."""
-    lengths = np.fromiter(map(len, retrieved), dtype=np.int64, count=len(retrieved))
-    judged = np.fromiter(map(len, judgements), dtype=np.int64, count=len(judgements))
-    widths = np.maximum(lengths, judged)
-    return widths if depth is None else np.minimum(widths, depth)
-
-
 def _judged(
-    judgements: Sequence[Mapping[Any, int]], rankings: Rankings, *, rules: RankingRules, reading: Reading
+    judgements: Lookups,
+    judged_counts: npt.NDArray[np.int64],
+    rankings: Rankings,
+    *,
+    rules: RankingRules,
+    reading: Reading,
 ) -> JudgedRankings | None:
     """Grade a block's rankings as deep as the metrics look; ``None`` if something read is wrong."""
     grades = flat_grades(judgements)
     if grades is None:
         return None
-    judged = np.fromiter(map(len, judgements), dtype=np.int64, count=len(judgements))
-    counts = count_grades(grades, judged, relevance_level=rules.relevance_level, depth=reading.depth)
+    counts = count_grades(grades, judged_counts, relevance_level=rules.relevance_level, depth=reading.depth)
     top = rankings.look_up(judgements, depth=reading.depth, grade_type=smallest_type(grades))
     if top is None:
         return None

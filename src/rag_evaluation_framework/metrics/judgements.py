@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
@@ -46,12 +47,11 @@ def grade_issues(query: Hashable, lookup: Mapping[Any, int]) -> list[Issue]:
 
 def flat_grades(lookups: Sequence[Mapping[Any, int]]) -> npt.NDArray[np.int64] | None:
     """Return all grades one after another, or ``None`` if one of them is not a grade."""
-    grades = list(chain.from_iterable([lookup.values() for lookup in lookups]))
-    if not all(issubclass(kind, int | np.integer) for kind in set(map(type, grades))):
-        return None
     try:
-        flat = np.array(grades, dtype=np.int64)
-    except OverflowError:
+        # Unlike numpy, an array of the standard library takes nothing but whole numbers.
+        grades = array("q", chain.from_iterable([lookup.values() for lookup in lookups]))
+    except (TypeError, OverflowError):
         return None
+    flat = np.array(grades, dtype=np.int64)
     in_range = GRADE_RANGE.min <= flat.min(initial=0) and flat.max(initial=0) <= GRADE_RANGE.max
     return flat if in_range else None

@@ -15,7 +15,7 @@ from rag_evaluation_framework.errors import Issue, shown
 from rag_evaluation_framework.metrics.grade_counts import counted
 from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Booleans, Floats, Integers
 from rag_evaluation_framework.metrics.ranking_rules import Ties
-from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, Run, counted_lengths, grade_table
+from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, Run, grade_table
 
 # Stands for a score too large for 32 bits: above all others, equal among themselves, yet finite.
 _BEYOND_32_BITS = 1e39
@@ -24,11 +24,13 @@ _BEYOND_32_BITS = 1e39
 class ScoredDocuments:
     """A block of document-to-score mappings, each read whole."""
 
-    def __init__(self, scored: Sequence[Mapping[Any, float]], ties: Ties) -> None:
+    def __init__(
+        self, scored: Sequence[Mapping[Any, float]], lengths: npt.NDArray[np.int64], *, ties: Ties
+    ) -> None:
         self.scored = scored
+        self.lengths = lengths
+        self.ends = np.cumsum(lengths)
         self.ties = ties
-        self.lengths = counted_lengths(scored)
-        self.ends = np.cumsum(self.lengths)
 
     @staticmethod
     def checked(queries: Sequence[Hashable], run: Run) -> list[Mapping[Any, float]]:

@@ -21,6 +21,8 @@ class Turn:
     reference: str | None = None
     needs: tuple[str, ...] = ()
     """What the turn cannot be answered without, such as ``previous_turn_resolution``."""
+    expectation: Refusal | None = None
+    """Set where the assistant should decline instead of saying something."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

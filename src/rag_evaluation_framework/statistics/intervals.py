@@ -20,7 +20,7 @@ from rag_evaluation_framework.statistics.arrays import (
 )
 from rag_evaluation_framework.statistics.distributions import normal_quantile
 from rag_evaluation_framework.statistics.resampling import generator, resampled_sums
-from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation
+from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation, whole_multiples
 
 IntervalMethod = Literal["auto", "bootstrap", "wilson", "normal"]
 
@@ -150,13 +150,9 @@ def _resampled_deviations(
 ) -> tuple[Floats, int]:
     """Return each resample's mean less the mean of all, and how many decimals of it hold.
 
-    The sums are first rounded to whole multiples of a power of two so small that it does not matter (2^-38 of
-    the largest for 10,000 values) and so large that adding n of them is exact in any order. Sizes of
-    ``None`` are all 1.
+    Sizes of ``None`` are all 1.
     """
-    bits = 52 - math.ceil(math.log2(len(sums)))
-    shift = bits - math.frexp(float(np.abs(sums).max()))[1]
-    whole = np.rint(np.ldexp(sums, shift))
+    whole, shift = whole_multiples(sums)
     units = whole[:, None] if sizes is None else np.column_stack([whole, sizes])
     drawn = resampled_sums(units, resamples=resamples, rng=generator(seed))
     drawn_sizes = len(sums) if sizes is None else drawn[:, 1]

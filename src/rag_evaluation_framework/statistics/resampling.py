@@ -77,7 +77,7 @@ def all_sign_sums(values: Floats) -> Floats:
     return sums
 
 
-class _PoissonCounts:
+class PoissonCounts:
     """Draws Poisson counts from random bytes, into the same memory each time.
 
     Of the 256 bytes, ``floor(256 p)`` stand for a count of probability p: the count is the number of steps
@@ -122,7 +122,7 @@ def _poisson_sums(units: Floats, *, resamples: int, rng: np.random.Generator) ->
     sums = np.empty((resamples, columns))
     units_and_ones = np.column_stack([units, np.ones(n)])
     factors = np.empty((_rows(n), n))
-    poisson = _PoissonCounts(1.0 - _TOTAL_BELOW / math.sqrt(n), size=factors.size)
+    poisson = PoissonCounts(1.0 - _TOTAL_BELOW / math.sqrt(n), size=factors.size)
     for block in _blocks(sums, n):
         counts = factors[: len(block)]
         counts[:] = poisson.draw(counts.size, rng).reshape(counts.shape)

@@ -1,0 +1,92 @@
+"""``rag-eval validate``: say everything that is wrong with files of evaluation data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.file_validation import CheckedFile
+    from rag_evaluation_framework.errors import Issue
+
+EXAMPLES = """\b
+Examples:
+  rag-eval validate questions.eval.json
+  rag-eval validate data/evaluation --json
+  rag-eval validate evals/rag.jsonl --format agent-samples
+  rag-eval validate new/manifest.json --against old/manifest.json"""
+
+_PATH = click.Path(exists=True, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(
+    "validate", epilog=EXAMPLES, short_help="Check files against their schema, for consistency and for quality."
+)
+@click.argument("paths", type=_PATH, nargs=-1, required=True, metavar="FILE [FILE2 …]")
+@click.option(
+    "--format", "format_", metavar="NAME", help="What the files are.  [default: told from each file's content]"
+)
+@click.option("--lenient", is_flag=True, help="Ask only for the least that makes a dataset, annotation or result.")
+@click.option("--against", type=_FILE, metavar="MANIFEST", help="An older manifest: no split may have lost over 10 %.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def command(
+    paths: tuple[Path, ...], format_: str | None, lenient: bool, against: Path | None, as_json: bool
+) -> int:
+    """Check each FILE, or every file of a folder that is recognised.
+
+    Reports every problem with file, line, path and a stable code. Exit code 0, or 2 where there is an error;
+    warnings do not fail. Any file may be compressed with gzip or Zstandard.
+    """
+    from rag_evaluation_framework.datasets.file_validation import checked_files
+
+    checked = checked_files(paths, format=format_, lenient=lenient, against=against)
+    counts = _print_json(checked) if as_json else _print_text(checked)
+    return 2 if counts["error"] else 0
+
+
+def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
+    """Print each issue as it is found, and a last line that sums up."""
+    counts: Counter[str] = Counter()
+    files = 0
+    for file in checked:
+        files += 1
+        for issue in file.issues:
+            counts[issue.severity] += 1
+            click.echo(f"{issue.severity}: {issue} [{issue.code}]")
+    verdict = "invalid" if counts["error"] else "valid"
+    click.echo(
+        f"{verdict}: {_counted(files, 'file')}, {_counted(counts['error'], 'error')}, "
+        f"{_counted(counts['warning'], 'warning')}"
+    )
+    return counts
+
+
+def _print_json(checked: Iterator[CheckedFile]) -> Counter[str]:
+    """Print one JSON document, piece by piece: a file may have more issues than fit in memory."""
+    from rag_evaluation_framework.files import strict_json
+
+    total: Counter[str] = Counter()
+    click.echo('{"files": [', nl=False)
+    for number, file in enumerate(checked):
+        head = strict_json.encode({"file": file.file, "format": file.format})[:-1].decode()
+        click.echo(f"{',' if number else ''}\n{head},\"issues\":[", nl=False)
+        counts: Counter[str] = Counter()
+        for issue in file.issues:
+            separator = ",\n  " if counts.total() else "\n  "
+            click.echo(separator + strict_json.encode(asdict(issue)).decode(), nl=False)
+            counts[issue.severity] += 1
+        click.echo(f'],"errors":{counts["error"]},"warnings":{counts["warning"]}}}', nl=False)
+        total += counts
+    valid = "false" if total["error"] else "true"
+    click.echo(f'\n],"errors":{total["error"]},"warnings":{total["warning"]},"valid":{valid}}}')
+    return total
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

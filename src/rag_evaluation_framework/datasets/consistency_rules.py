@@ -1,0 +1,210 @@
+"""What must hold between the fields of a record or file, and what no JSON Schema can say.
+
+Each rule takes a value of any shape, looks only at the parts that have the right type (the schema reports
+the others), and runs in linear time. :data:`RULES` is the whole table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, TypeGuard
+
+from rag_evaluation_framework.errors import Issue, shown
+
+Rule: TypeAlias = Callable[[Any], Iterator[Issue]]
+
+QUALITY_SCORES = ("completeness", "accuracy", "relevance", "clarity", "conciseness")
+# Scores are written with two digits, so their mean may be off by half a hundredth.
+_ROUNDING = 0.005 + 1e-9
+
+
+def rule_issues(kind: str, value: Any) -> list[Issue]:
+    """Return every breach of the rules of a kind; a kind without rules has none."""
+    return [issue for rule in RULES.get(kind, ()) for issue in rule(value)]
+
+
+def unique(ids: Iterator[tuple[str, Any]], field: str) -> Iterator[Issue]:
+    """Yield an issue for each id that stood before; ``ids`` are pairs of path and id."""
+    seen: set[str] = set()
+    for path, identifier in ids:
+        if not isinstance(identifier, str):
+            continue
+        if identifier in seen:
+            yield Issue("duplicate-id", f"each {field} once", f"{shown(identifier)} again", path)
+        seen.add(identifier)
+
+
+def span_issues(spans: Any, within: str, *, start: str, end: str) -> Iterator[Issue]:
+    """Yield an issue for each span of a list that begins before 0, or does not end after its start."""
+    for path, span in _items(spans, within):
+        first, last = span.get(start), span.get(end)
+        if not _is_whole(first) or not _is_whole(last):
+            continue
+        if first < 0:
+            yield Issue("negative-span", "a position of at least 0", str(first), f"{path}.{start}")
+        if last <= first:
+            yield Issue("inverted-span", f"a position above {first}", str(last), f"{path}.{end}")
+
+
+def _citation_spans(record: Any, within: str = "") -> Iterator[Issue]:
+    if isinstance(record, dict):
+        path = f"{within}.citations" if within else "citations"
+        yield from span_issues(record.get("citations"), path, start="start_char", end="end_char")
+
+
+def _unique_in(name: str, field: str) -> Rule:
+    """Build the rule that a list under ``name`` (or the value itself) repeats no id."""
+
+    def rule(value: Any) -> Iterator[Issue]:
+        records = _items(_field(value, name) if name else value, name)
+        return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
+
+    return rule
+
+
+def _citations_in(name: str) -> Rule:
+    """Build the rule that the citations of each record under ``name`` are spans."""
+
+    def rule(value: Any) -> Iterator[Issue]:
+        for path, record in _items(_field(value, name), name):
+            yield from _citation_spans(record, path)
+
+    return rule
+
+
+def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each annotation of a file of any of the three shapes."""
+    if isinstance(value, list):
+        yield from _items(value, "")
+    elif isinstance(value, dict) and "annotations" in value:
+        yield from _items(value["annotations"], "annotations")
+    elif isinstance(value, dict):
+        yield "", value
+
+
+def _annotation_spans(value: Any) -> Iterator[Issue]:
+    for path, annotation in _annotations(value):
+        yield from _citation_spans(annotation, path)
+
+
+def _annotation_ids(value: Any) -> Iterator[Issue]:
+    ids = (
+        (f"{path}.annotation_id", annotation.get("annotation_id")) for path, annotation in _annotations(value)
+    )
+    return unique(ids, "annotation_id")
+
+
+def _overall_scores(value: Any) -> Iterator[Issue]:
+    """The overall score is the mean of the five quality scores; a different one is only a warning."""
+    for path, annotation in _annotations(value):
+        scores, overall = annotation.get("quality_scores"), annotation.get("overall_score")
+        if not isinstance(scores, dict) or not _is_number(overall):
+            continue
+        five = [score for score in map(scores.get, QUALITY_SCORES) if _is_number(score)]
+        if len(five) < len(QUALITY_SCORES):
+            continue
+        mean = sum(five) / len(five)
+        if abs(mean - overall) > _ROUNDING:
+            place = f"{path}.overall_score" if path else "overall_score"
+            expected = f"the mean of the quality scores ({mean:.4g})"
+            yield Issue("overall-score-differs", expected, str(overall), place, "warning")
+
+
+def _intervals(value: Any) -> Iterator[Issue]:
+    """An interval's lower end is not above its upper end."""
+    for section in ("retrieval_metrics", "citation_metrics", "answer_quality_metrics"):
+        metrics = _field(value, section)
+        for name, metric in metrics.items() if isinstance(metrics, dict) else ():
+            interval = _field(metric, "confidence_interval")
+            if isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval)):
+                low, high = interval
+                if low > high:
+                    path = f"{section}.{name}.confidence_interval"
+                    yield Issue("inverted-interval", f"an upper end of at least {low}", str(high), path)
+
+
+def _aligned_sources(value: Any) -> Iterator[Issue]:
+    """Sources stand beside contexts, one for each."""
+    for path, record in (("sources", value), ("rag.sources", _field(value, "rag"))):
+        contexts, sources = _field(record, "contexts"), _field(record, "sources")
+        if (
+            isinstance(contexts, list)
+            and isinstance(sources, list)
+            and len(sources) not in (0, len(contexts))
+        ):
+            yield Issue("misaligned", f"{len(contexts)}, one for each context", str(len(sources)), path)
+
+
+def _langsmith_spans(value: Any) -> Iterator[Issue]:
+    spans = _field(_field(value, "outputs"), "spans")
+    return span_issues(spans, "outputs.spans", start="start", end="end")
+
+
+def _squad_questions(value: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
+    """Yield each question with its path and the paragraph's context."""
+    for article_path, article in _items(_field(value, "data"), "data"):
+        for paragraph_path, paragraph in _items(article.get("paragraphs"), f"{article_path}.paragraphs"):
+            for path, question in _items(paragraph.get("qas"), f"{paragraph_path}.qas"):
+                yield path, question, paragraph.get("context")
+
+
+def _squad_ids(value: Any) -> Iterator[Issue]:
+    ids = ((f"{path}.id", question.get("id")) for path, question, _ in _squad_questions(value))
+    return unique(ids, "id")
+
+
+def _squad_answers(value: Any) -> Iterator[Issue]:
+    """An answer is what stands in the paragraph at its position."""
+    for path, question, context in _squad_questions(value):
+        for answer_path, answer in _items(question.get("answers"), f"{path}.answers"):
+            text, start = answer.get("text"), answer.get("answer_start")
+            if not isinstance(context, str) or not isinstance(text, str) or not _is_whole(start):
+                continue
+            if not context.startswith(text, max(start, 0)):
+                found = shown(context[max(start, 0) :][: len(text)])
+                yield Issue("text-differs", f"{shown(text)} at character {start}", found, answer_path)
+
+
+def _items(value: Any, within: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a list with their paths; anything else is passed over."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, dict):
+                yield f"{within}[{index}]", item
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _is_whole(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_GOLDEN: tuple[Rule, ...] = (_unique_in("", "id"),)
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "evaluation-dataset": (
+        _unique_in("queries", "query_id"),
+        _unique_in("documents", "document_id"),
+        _citations_in("queries"),
+    ),
+    "annotation": (_annotation_spans, _overall_scores),
+    "annotations": (_annotation_ids, _annotation_spans, _overall_scores),
+    "results": (_unique_in("query_results", "query_id"), _citations_in("query_results"), _intervals),
+    "golden-factual": _GOLDEN,
+    "golden-relationship": _GOLDEN,
+    "golden-tracking": _GOLDEN,
+    "golden-multiturn": _GOLDEN,
+    "golden-boundary": _GOLDEN,
+    "offline-record": (_aligned_sources,),
+    "qa-pair": (_aligned_sources,),
+    "summary": (_aligned_sources,),
+    "langsmith-example": (_langsmith_spans,),
+    "squad": (_squad_ids, _squad_answers),
+}
+"""The rules of each kind, beside its schema."""

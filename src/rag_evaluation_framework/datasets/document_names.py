@@ -1,0 +1,70 @@
+"""Which document a citation means when it gives a file name: an answer, or "cannot tell", never a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+
+class DocumentNames:
+    """The names by which documents may be cited, from the surest to the least sure.
+
+    A name is looked up as a document's id, its ``file_path``, that path's last part, its
+    ``metadata.file_name``, and at last without its suffix. The first way that knows the name decides, even
+    when it knows several documents of that name.
+
+    >>> names = DocumentNames([{"document_id": "doc_ml", "file_path": "docs/ml_intro.pdf"}])
+    >>> names.position("ml_intro.pdf"), names.position("ml_intro"), names.position("ml_guide.pdf")
+    (0, 0, None)
+    """
+
+    def __init__(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        self._ways: tuple[dict[str, list[int]], ...] = ({}, {}, {}, {}, {})
+        for position, document in enumerate(documents):
+            for way, names in zip(self._ways, _names(document), strict=True):
+                for name in names:
+                    way.setdefault(name, []).append(position)
+
+    def positions(self, name: str) -> tuple[int, ...]:
+        """Return the positions of the documents that a name may mean, in order: none, one or several."""
+        by_id, *by_path, by_stem = self._ways
+        if name in by_id:
+            return tuple(by_id[name])
+        name = _plain(name)
+        for way in by_path:
+            if name in way:
+                return tuple(way[name])
+        return tuple(by_stem.get(_stem(name), ()))
+
+    def position(self, name: str) -> int | None:
+        """Return the position of the one document that a name means; ``None`` when that cannot be told."""
+        positions = self.positions(name)
+        return positions[0] if len(positions) == 1 else None
+
+
+def _names(document: Mapping[str, Any]) -> Iterator[set[str]]:
+    """Yield the names of a document for each way of looking it up."""
+    identifier, path = document.get("document_id"), document.get("file_path")
+    metadata = document.get("metadata")
+    file_name = metadata.get("file_name") if isinstance(metadata, Mapping) else None
+    ids = {identifier} if isinstance(identifier, str) else set()
+    paths = {_plain(path)} if isinstance(path, str) else set()
+    last_parts = {PurePosixPath(name).name for name in paths}
+    file_names = {_plain(file_name)} if isinstance(file_name, str) else set()
+    yield ids
+    yield paths
+    yield last_parts
+    yield file_names
+    yield {_stem(name) for name in ids | paths | last_parts | file_names} | ids
+
+
+def _plain(name: str) -> str:
+    """Write a path in one way, whichever system it comes from."""
+    return name.replace("\\", "/").removeprefix("./")
+
+
+def _stem(name: str) -> str:
+    """Leave out the suffix of a name; its folders stay, since another folder holds another file."""
+    path = PurePosixPath(name)
+    return str(path.with_suffix("")) if path.suffix else name

@@ -1,0 +1,82 @@
+"""The line of a value in a JSON text, found by its path."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.datasets.locating import line_of, lines_of
+from rag_evaluation_framework.files.strict_json import decode_with_lines
+from rag_evaluation_framework.files.values import written_path
+
+TEXT = """\
+{
+  "queries": [
+    {"id": "a"},   // the first ] } "
+    {
+      "id": "b]}\\"",
+      "citations": [1,
+        2]
+    }
+  ],
+  "odd.key": {"": 5}, "http://x": 1,
+  "emoji 😀":
+    true
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("", 1),
+        ("queries", 2),
+        ("queries[0]", 3),
+        ("queries[0].id", 3),
+        ("queries[1]", 4),
+        ("queries[1].id", 5),
+        ("queries[1].citations[0]", 6),
+        ("queries[1].citations[1]", 7),
+        ('["odd.key"]', 10),
+        ('["odd.key"][""]', 10),
+        ('["http://x"]', 10),
+        ('["emoji \\ud83d\\ude00"]', 12),
+    ],
+)
+def test_a_value_stands_on_the_line_where_it_begins(path: str, line: int) -> None:
+    assert line_of(TEXT, path) == line
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [("queries[1].text", 4), ("queries[7].id", 2), ("nothing", 1), ("queries[0].id.deeper", 3)],
+)
+def test_a_missing_value_is_placed_at_what_surrounds_it(path: str, line: int) -> None:
+    assert line_of(TEXT, path) == line
+
+
+def test_a_text_without_a_value_has_no_line() -> None:
+    assert line_of(" // nothing here\n", "queries") is None
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    assert line_of('["\u2028\u0085",\r\n 1]', "[1]") == 2
+
+
+values = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(values, st.booleans())
+def test_every_path_has_the_line_that_the_exact_reader_gives_it(value: Any, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=1, ensure_ascii=ascii_only)
+    _, expected = decode_with_lines(text)
+    paths = {written_path(path): line for path, line in expected.items()}
+    assert lines_of(text, paths) == paths

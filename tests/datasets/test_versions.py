@@ -1,0 +1,117 @@
+"""Which of two versions of a dataset is the later one."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.datasets.versions import parse_version, precedence, same_version, split_version
+
+# The examples of the standard's sections 9 and 11 in ascending order, with a few between them.
+ASCENDING = [
+    "latest",
+    "0.0.1",
+    "0.9.12",
+    "1.0.0-0.3.7",
+    "1.0.0-alpha",
+    "1.0.0-alpha.1",
+    "1.0.0-alpha.beta",
+    "1.0.0-beta",
+    "1.0.0-beta.2",
+    "1.0.0-beta.11",
+    "1.0.0-rc.1",
+    "1.0.0-x.7.z.92",
+    "1.0.0",
+    "1.9.0",
+    "1.10.0-rc.1",
+    "1.10.0",
+    "1.11.0",
+    "2.0.0",
+    "2.1.0",
+    "2.1.1",
+    "v3",
+    "3.0.1",
+    "2025.08.30",
+    "2025.10.01",
+]
+
+numbers = st.integers(0, 30).map(str)
+words = st.text("abAB-", min_size=1, max_size=3).map(lambda text: text + "x")
+prereleases = st.lists(numbers | words, min_size=1, max_size=4).map(lambda parts: "-" + ".".join(parts))
+versions = st.builds(
+    lambda parts, tail: ".".join(parts) + tail,
+    st.lists(numbers, min_size=3, max_size=3),
+    st.just("") | prereleases,
+)
+
+
+def test_precedence_follows_the_standards_own_order() -> None:
+    for index, text in enumerate(ASCENDING):
+        for later in ASCENDING[index + 1 :]:
+            assert precedence(text) < precedence(later), (text, later)
+
+
+def standard_comparison(one: str, other: str) -> int:
+    """Section 11 of the standard, written down rule by rule."""
+    (one_core, _, one_tail), (other_core, _, other_tail) = one.partition("-"), other.partition("-")
+    for left, right in zip(one_core.split("."), other_core.split("."), strict=True):
+        if int(left) != int(right):
+            return int(left) - int(right)
+    if not one_tail or not other_tail:
+        return bool(other_tail) - bool(one_tail)
+    for left, right in zip(one_tail.split("."), other_tail.split("."), strict=False):
+        if left == right:
+            continue
+        if left.isdigit() and right.isdigit():
+            return int(left) - int(right)
+        if left.isdigit() != right.isdigit():
+            return -1 if left.isdigit() else 1
+        return -1 if left < right else 1
+    return one_tail.count(".") - other_tail.count(".")
+
+
+@given(st.lists(versions, max_size=12))
+def test_sorting_by_precedence_is_sorting_by_the_standards_rules(texts: list[str]) -> None:
+    ordered = sorted(texts, key=precedence)
+    assert ordered == sorted(texts, key=cmp_to_key(standard_comparison))
+    for one, other in pairwise(ordered):
+        assert standard_comparison(one, other) <= 0
+
+
+def test_builds_are_different_versions_of_equal_precedence() -> None:
+    assert precedence("1.0.0+a") == precedence("1.0.0+b") == precedence("1.0.0")
+    assert not same_version("1.0.0+a", "1.0.0+b")
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(["3", "v3", "V3.0", "3.0.0", "v3.0.0"], repeat=2)))
+def test_a_leading_v_and_missing_parts_do_not_make_another_version(one: str, other: str) -> None:
+    assert same_version(one, other)
+
+
+@pytest.mark.parametrize("text", ["", "v", "latest", "1.2.3.4", "1.0.0-", "1..0", "१.0.0", "1.0.0\n", "9" * 5000])
+def test_what_is_no_version_is_told_and_equals_only_itself(text: str) -> None:
+    assert parse_version(text) is None
+    assert same_version(text, text)
+    assert not same_version(text, "1.0.0")
+    assert precedence(text) < precedence("0.0.0-0")
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parts"),
+    [
+        ("sample_eval_v1.0.0", ("sample_eval", "1.0.0")),
+        ("sample_eval_1.0.0", ("sample_eval", "1.0.0")),
+        ("sample_eval_v3", ("sample_eval", "3")),
+        ("sample_eval_v1.0.0-rc.1", ("sample_eval", "1.0.0-rc.1")),
+        ("news_2024", ("news_2024", None)),
+        ("eval_v", ("eval_v", None)),
+        ("_v1.0.0", ("_v1.0.0", None)),
+        ("评测_v2.1.0", ("评测", "2.1.0")),
+    ],
+)
+def test_an_id_parts_from_the_version_at_its_end(identifier: str, parts: tuple[str, str | None]) -> None:
+    assert split_version(identifier) == parts

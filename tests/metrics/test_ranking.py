@@ -1,0 +1,160 @@
+"""Worked tables: each ranking metric against figures that can be followed by hand."""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
+from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
+from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+
+RANKING = [metric for metric in all_metrics() if metric.family == "ranking"]
+
+# Rank:      1 (unjudged)  2 (grade 2)  3 (grade 0)  4 (grade 1)  5 (grade -1: pooled, not judged)
+RANKED = ["u", "a", "n", "b", "p"]
+# Three relevant documents (a, b, c), of which c is not retrieved; two judged non-relevant (n, m).
+GRADES = {"a": 2, "b": 1, "c": 3, "n": 0, "m": 0, "p": -1}
+
+
+def value(metric: str, ranked: list[str] = RANKED, grades: dict[str, int] = GRADES) -> float:
+    report = evaluate_ranking({"q": grades}, {"q": ranked}, [metric])
+    (only,) = report.per_query.values()
+    assert only.shape == (1,)
+    return float(only[0])
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("hit@1", 0.0),
+        ("hit@2", 1.0),
+        ("hit", 1.0),
+        ("precision@1", 0 / 1),
+        ("precision@2", 1 / 2),
+        ("precision@10", 2 / 5),  # only 5 were retrieved
+        ("precision_strict@10", 2 / 10),
+        ("precision_strict", 2 / 5),
+        ("recall@2", 1 / 3),
+        ("recall@5", 2 / 3),
+        ("recall", 2 / 3),
+        # gains 0 2 0 1 over the ideal 3 2 1
+        ("ndcg@2", (2 / log2(3)) / (3 + 2 / log2(3))),
+        ("ndcg@5", (2 / log2(3) + 1 / log2(5)) / (3 + 2 / log2(3) + 1 / log2(4))),
+        ("ndcg", (2 / log2(3) + 1 / log2(5)) / (3 + 2 / log2(3) + 1 / log2(4))),
+        # gains 0 3 0 1 over the ideal 7 3 1
+        ("ndcg(gain=exponential)@5", (3 / log2(3) + 1 / log2(5)) / (7 + 3 / log2(3) + 1 / log2(4))),
+        ("mrr", 1 / 2),
+        ("mrr@1", 0.0),
+        ("mrr@2", 1 / 2),
+        ("map", (1 / 2 + 2 / 4) / 3),
+        ("map@3", (1 / 2) / 3),  # divides by all three relevant ones, not by what fits
+        ("r_precision", 1 / 3),  # one relevant in the first three
+        # above a: no judged non-relevant one; above b: n, so 1 - min(1, 3) / min(2, 3)
+        ("bpref", (1 + (1 - 1 / 2)) / 3),
+        ("rbp", 0.2 * (0.8**1 + 0.8**3)),
+        ("rbp(p=0.5)@2", 0.5 * 0.5**1),
+        # satisfaction 0, 3/16, 0, 1/16
+        ("err", 3 / 16 / 2 + (1 - 3 / 16) * 1 / 16 / 4),
+        ("err(max_grade=3)@2", 3 / 8 / 2),
+        ("hole@1", 1 / 1),
+        ("hole@4", 1 / 4),
+        ("hole", 2 / 5),  # u has no judgement, p was pooled but not judged
+    ],
+)
+def test_worked_example(metric: str, expected: float) -> None:
+    assert value(metric) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("P_10", "precision_strict@10"),
+        ("ndcg_cut_10", "ndcg@10"),
+        ("map_cut_10", "map@10"),
+        ("success_10", "hit@10"),
+        ("recip_rank", "mrr"),
+        ("Rprec", "r_precision"),
+        ("r-precision", "r_precision"),
+        ("bpref", "bpref"),
+        ("nDCG@10", "ndcg@10"),
+        ("AP@100", "map@100"),
+        ("RR@10", "mrr@10"),
+        ("P@10", "precision_strict@10"),
+        ("R@10", "recall@10"),
+        ("Success@5", "hit@5"),
+        ("Bpref", "bpref"),
+        ("RBP(p=0.5)", "rbp(p=0.5)"),
+        ("ERR@20", "err@20"),
+    ],
+)
+def test_names_of_trec_eval_and_ir_measures_are_understood(theirs: str, ours: str) -> None:
+    assert str(parse_metric(theirs)) == ours
+
+
+@pytest.mark.parametrize("declared", RANKING, ids=lambda declared: declared.name)
+def test_every_metric_is_best_for_the_ideal_ranking_and_worst_when_nothing_is_found(declared) -> None:  # type: ignore[no-untyped-def]
+    names = [declared.name] + (
+        [f"{declared.name}@{k}" for k in (1, 2, 1000)] if "k" in declared.parameters else []
+    )
+    for name in names:
+        ideal, unfound, nothing = value(name, ["c", "a", "b"]), value(name, ["u", "v"]), value(name, [])
+        if declared.higher_is_better:
+            assert 0 == nothing == unfound < ideal <= 1
+        else:
+            assert (ideal, unfound, nothing) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("declared", RANKING, ids=lambda declared: declared.name)
+def test_every_metric_takes_a_single_document(declared) -> None:  # type: ignore[no-untyped-def]
+    expected = {"rbp": 0.2, "err": 1 / 16, "hole": 0.0}.get(declared.name, 1.0)
+    assert value(declared.name, ["a"], {"a": 1}) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("declared", RANKING, ids=lambda declared: declared.name)
+def test_every_metric_says_what_it_measures_and_where_it_comes_from(declared) -> None:  # type: ignore[no-untyped-def]
+    assert all((declared.summary, declared.formula, declared.empty, declared.source))
+
+
+def test_perfect_rankings_have_an_ndcg_of_exactly_one() -> None:
+    grades = {f"d{n:03}": 1 + n % 7 for n in range(200)}
+    ranked = sorted(grades, key=lambda document: -grades[document])
+    for k in (1, 3, 7, 50, 200, 1000):
+        assert value(f"ndcg@{k}", ranked, grades) == 1.0
+
+
+def test_grades_too_wide_for_a_byte_are_read_whole() -> None:
+    # gains 1000 and 70000 in the wrong order, and a grade far below zero that counts as no judgement
+    grades = {"a": 1000, "b": 70_000, "c": -70_000}
+    expected = (1000 + 70_000 / log2(3)) / (70_000 + 1000 / log2(3))
+    assert value("ndcg", ["a", "b", "c"], grades) == pytest.approx(expected, abs=1e-15)
+    assert value("hole", ["a", "b", "c"], grades) == 1 / 3
+
+
+def test_relevance_level_moves_the_line_but_not_the_gains() -> None:
+    at_two = RankingRules(relevance_level=2)
+    report = evaluate_ranking({"q": GRADES}, {"q": RANKED}, ["map", "ndcg", "bpref"], rules=at_two)
+    assert report.mean["map"] == pytest.approx((1 / 2) / 2)  # a at rank 2; c is missing; b no longer counts
+    assert report.mean["ndcg"] == pytest.approx(value("ndcg"))
+    assert report.mean["bpref"] == pytest.approx(1 / 2)  # nothing judged non-relevant stands above a
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("err(max_grade=2)", "write err\\(max_grade=3\\)"),
+        ("err(max_grade=0)", "max_grade from 1"),
+        ("rbp(p=1.0)", "p above 0 and below 1"),
+        ("ndcg(gain=cubic)", "linear or exponential"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(metric: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        value(metric, ["c"])
+
+
+def test_exponential_gain_of_an_enormous_grade_is_refused_rather_than_infinite() -> None:
+    with pytest.raises(UsageError, match="grades up to 1000, got 5000"):
+        value("ndcg(gain=exponential)", ["a"], {"a": 5000})

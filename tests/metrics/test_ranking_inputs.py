@@ -1,0 +1,210 @@
+"""Lists, scores and arrays of ids give the same figures; wrong values are named with query and document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
+from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+
+EVERY_METRIC = [
+    "hit", "hit@3", "precision", "precision@3", "precision_strict@3", "recall", "recall@3", "ndcg", "ndcg@3",
+    "ndcg(gain=exponential)@3", "mrr", "mrr@3", "map", "map@3", "r_precision", "bpref", "rbp", "rbp@3", "err",
+    "err@3", "hole", "hole@3",
+]  # fmt: skip
+CUT_OFF_METRICS = ["hit", "mrr", "ndcg@2", "map@2", "precision@2", "recall@2", "hole@2"]
+
+
+@st.composite
+def judged_runs(draw: st.DrawFn) -> tuple[dict[int, dict[int, int]], dict[int, list[int]]]:
+    """Some queries with graded documents and ranked lists, all ids being whole numbers."""
+    queries = range(draw(st.integers(1, 6)))
+    documents = st.integers(0, 40)
+    qrels = {
+        q: draw(st.dictionaries(documents, st.integers(-2, 3), min_size=1, max_size=12)) for q in queries
+    }
+    run = {q: draw(st.lists(documents, unique=True, max_size=30)) for q in queries}
+    return qrels, run
+
+
+def padded(rows: list[list[int]], fill: int = -1) -> np.ndarray[Any, np.dtype[np.int64]]:
+    width = max(1, *map(len, rows))
+    return np.array([row + [fill] * (width - len(row)) for row in rows])
+
+
+@given(judged_runs(), st.randoms(use_true_random=False), st.sampled_from([EVERY_METRIC, CUT_OFF_METRICS]))
+def test_lists_scores_and_arrays_agree_to_the_bit(
+    judged: tuple[dict[int, dict[int, int]], dict[int, list[int]]], random: Any, metrics: list[str]
+) -> None:
+    qrels, run = judged
+    lists = evaluate_ranking(qrels, run, metrics)
+    scored = {q: [(d, -float(rank)) for rank, d in enumerate(ranked)] for q, ranked in run.items()}
+    shuffled = {q: dict(random.sample(pairs, len(pairs))) for q, pairs in scored.items()}
+    ids = padded([list(each) for each in qrels.values()])
+    grades = padded([list(each.values()) for each in qrels.values()], fill=0)
+    for other in (
+        evaluate_ranking(qrels, {q: dict(pairs) for q, pairs in scored.items()}, metrics),
+        evaluate_ranking(qrels, shuffled, metrics),
+        evaluate_ranking((ids, grades), padded(list(run.values())), metrics),
+    ):
+        assert other.query_ids == lists.query_ids
+        assert other.mean == lists.mean
+        assert all((other.per_query[name] == lists.per_query[name]).all() for name in lists.per_query)
+        assert other.skipped == lists.skipped
+
+
+@given(judged_runs())
+def test_bare_documents_are_judgements_of_grade_one(
+    judged: tuple[dict[int, dict[int, int]], dict[int, list[int]]],
+) -> None:
+    qrels, run = judged
+    graded = evaluate_ranking({q: dict.fromkeys(each, 1) for q, each in qrels.items()}, run, EVERY_METRIC)
+    as_array = padded([list(each) for each in qrels.values()]), padded(list(run.values()))
+    for bare in (
+        evaluate_ranking({q: list(each) for q, each in qrels.items()}, run, EVERY_METRIC),
+        evaluate_ranking({q: set(each) for q, each in qrels.items()}, run, EVERY_METRIC),
+        evaluate_ranking(*as_array, EVERY_METRIC),
+    ):
+        assert bare.mean == graded.mean
+
+
+def test_one_enormous_list_among_many_short_ones_changes_nothing() -> None:
+    qrels = {q: {f"d{q}": 1} for q in range(300)}
+    run = {q: [f"d{q + 1}", f"d{q}"] for q in range(300)}
+    run[150] = [f"x{n}" for n in range(70_000)] + ["d150"]
+    report = evaluate_ranking(qrels, run, ["map"])
+    assert sorted(set(report.per_query["map"].tolist())) == [1 / 70_001, 1 / 2]
+
+
+QRELS: dict[str, Any] = {"q1": {"a": 1}, "q2": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "messages"),
+    [
+        (QRELS, {"q1": {"a": float("nan")}}, ["run['q1']['a']: expected a finite score, got nan"]),
+        (QRELS, {"q1": {"a": 1, "b": float("-inf")}}, ["run['q1']['b']: expected a finite score, got -inf"]),
+        (QRELS, {"q1": {"a": "1.5"}}, ["run['q1']['a']: expected a finite score, got '1.5'"]),
+        (QRELS, {"q1": {"a": None}}, ["run['q1']['a']: expected a finite score, got None"]),
+        ({"q1": {"a": 0.5}}, {"q1": ["a"]}, ["qrels['q1']['a']: expected a whole-number grade, got 0.5"]),
+        ({"q1": {"a": "1"}}, {"q1": ["a"]}, ["qrels['q1']['a']: expected a whole-number grade, got '1'"]),
+        ({"q1": {"a": 2**40}}, {"q1": ["a"]}, ["expected a whole-number grade, got 1099511627776"]),
+        ({"q1": {"a": 2**80}}, {"q1": ["a"]}, ["expected a whole-number grade, got 1208925"]),
+        (QRELS, {"q1": ["x", "a", "x"]}, ["each document once, got 'x' at rank 1 and again at rank 3"]),
+        (QRELS, {"q1": [["a", 1.0]]}, ["run['q1'][0]: expected a document id, got ['a', 1.0]"]),
+        (QRELS, {"q1": [("a", 1.0)]}, ["run['q1'][0]: expected a document id, got ('a', 1.0)"]),
+        (QRELS, {"q1": "a"}, ["run['q1']: expected a ranked list of document ids, got 'a'"]),
+        (QRELS, {"q1": {"a"}}, ["run['q1']: expected a ranked list of document ids, got {'a'}"]),
+        (QRELS, {"q1": ["a"], "q2": {"b": 1.0}}, ["run['q2']: expected a ranked list of document ids"]),
+        ({"q1": "a"}, {"q1": ["a"]}, ["qrels['q1']: expected grades by document, or documents, got 'a'"]),
+        ({"q1": 1}, {"q1": ["a"]}, ["qrels['q1']: expected grades by document, or documents, got 1"]),
+        ({}, {"q1": ["a"]}, ["qrels: expected at least one query, got {}"]),
+        (QRELS, {}, ["run: expected at least one query, got {}"]),
+        (QRELS, {1: ["a"]}, ["run: expected queries of the qrels such as 'q1', got 1"]),
+        (
+            {"q1": {"a": 1.5}, "q2": {"b": 1}},
+            {"q1": {"a": 1.0}, "q2": {"b": float("inf")}},
+            ["qrels['q1']['a']: expected a whole-number grade", "run['q2']['b']: expected a finite score"],
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_named_with_query_and_document(qrels: Any, run: Any, messages: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        evaluate_ranking(qrels, run, ["ndcg@5", "mrr"])
+    assert len(caught.value.issues) == len(messages)
+    for message in messages:
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "message"),
+    [
+        ([[1]], [[1, 1]], "run[0]: expected each document once, got [1, 1]"),
+        ([[1, 1]], [[1, 2]], "qrels[0]: expected each document once, got [1, 1]"),
+        ([[1]], [[1, -1, 2]], "run[0]: expected padding only at the end of a row, got [1, -1, 2]"),
+        ([[1]], [[-3, 2]], "run[0]: expected document ids of 0 or more, or padding of -1, got [-3, 2]"),
+        ([[1], [2]], [[1]], "run: expected a row for each of the 2 queries of the qrels, got 1"),
+        ([1], [[1]], "qrels: expected an array of integers with two dimensions"),
+        ([[1.5]], [[1]], "qrels: expected an array of integers with two dimensions"),
+        ([[1]], [[]], "run: expected at least one row and one column"),
+    ],
+)
+def test_wrong_arrays_are_named_with_their_row(qrels: Any, run: Any, message: str) -> None:
+    run_array = np.array(run, dtype=np.int64)
+    with pytest.raises(InputError) as caught:
+        evaluate_ranking(np.array(qrels), run_array, ["ndcg@5", "mrr"])
+    assert message in str(caught.value)
+
+
+def test_grades_of_another_shape_than_their_ids_are_refused() -> None:
+    with pytest.raises(InputError, match="expected the shape"):
+        evaluate_ranking((np.array([[1, 2]]), np.array([[1]])), np.array([[1]]), ["ndcg@5"])
+
+
+def test_mixing_arrays_and_mappings_is_refused() -> None:
+    with pytest.raises(UsageError, match="got dict and ndarray"):
+        evaluate_ranking({"q": ["a"]}, np.array([[1]]), ["ndcg"])
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_a_document_twice_matters_only_where_it_could_change_a_figure(as_array: bool) -> None:
+    def score(ranked: list[int], metrics: list[str]) -> float:
+        if as_array:
+            return evaluate_ranking(np.array([[99]]), np.array([ranked]), metrics).mean["mrr"]
+        return evaluate_ranking({0: [99]}, {0: ranked}, metrics).mean["mrr"]
+
+    top = list(range(10))
+    assert score([*top, 99, 3, 3], ["mrr", "hit@5"]) == 1 / 11
+    with pytest.raises(InputError, match="each document once"):
+        score([*top, 3, 99], ["mrr", "hit@5"])
+    with pytest.raises(InputError, match="each document once"):
+        score([*top, 99, 3, 3], ["mrr", "map"])
+
+
+def test_a_wrong_column_is_reported_with_the_first_problems_and_a_count() -> None:
+    qrels = {q: {"a": 1} for q in range(100)}
+    with pytest.raises(InputError) as caught:
+        evaluate_ranking(qrels, {q: {"a": float("nan")} for q in range(100)}, ["mrr"])
+    assert len(caught.value.issues) == 21
+    assert "80 more like these" in str(caught.value)
+
+
+@given(judged_runs(), st.randoms(use_true_random=False))
+def test_the_order_of_the_queries_does_not_change_a_bit(
+    judged: tuple[dict[int, dict[int, int]], dict[int, list[int]]], random: Any
+) -> None:
+    qrels, run = judged
+    order = random.sample(list(qrels), len(qrels))
+    one = evaluate_ranking(qrels, run, EVERY_METRIC)
+    other = evaluate_ranking({q: qrels[q] for q in order}, run, EVERY_METRIC)
+    assert one.mean == other.mean
+    for name, values in one.per_query.items():
+        by_query = dict(zip(other.query_ids, other.per_query[name].tolist(), strict=True))
+        assert [by_query[q] for q in one.query_ids] == values.tolist()
+
+
+@given(judged_runs(), st.lists(st.integers(100, 140), unique=True))
+def test_what_stands_below_the_cut_off_changes_nothing(
+    judged: tuple[dict[int, dict[int, int]], dict[int, list[int]]], more: list[int]
+) -> None:
+    qrels, run = judged
+    at_3 = [name for name in EVERY_METRIC if name.endswith("@3")]
+    long_enough = {q: [*ranked, 50, 51, 52] for q, ranked in run.items()}
+    longer = {q: [*ranked, *more] for q, ranked in long_enough.items()}
+    assert evaluate_ranking(qrels, long_enough, at_3).mean == evaluate_ranking(qrels, longer, at_3).mean
+
+
+@given(judged_runs(), st.integers(1, 3))
+def test_values_lie_between_zero_and_one_and_are_numbers(
+    judged: tuple[dict[int, dict[int, int]], dict[int, list[int]]], level: int
+) -> None:
+    rules = RankingRules(no_relevant="zero", relevance_level=level)
+    report = evaluate_ranking(*judged, EVERY_METRIC, rules=rules)
+    for values in report.per_query.values():
+        assert ((values >= 0) & (values <= 1)).all()
