@@ -74,8 +74,10 @@ def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:
         errors.LimitExceededError([Issue("c", "x", "y")]),
         UsageError("no"),
         UnknownNameError("metric", "a", ["b"]),
+        errors.MissingDatasetError("no dataset 'a'"),
         MissingExtraError("x", "y"),
         errors.StorageError("full"),
+        errors.TargetError("http-503", "busy", retry=True, retry_after=3.0),
     ]
     kinds = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
     assert {type(example) for example in examples} == kinds - {RagEvalError}

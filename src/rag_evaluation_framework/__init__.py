@@ -17,6 +17,7 @@ _HOMES = {
         "MissingExtraError",
         "RagEvalError",
         "StorageError",
+        "TargetError",
         "UnknownNameError",
         "UsageError",
     ),
@@ -81,7 +82,7 @@ _HOMES = {
         "QueryId",
         "QueryText",
     ),
-    "records.responses": ("Failure", "Hit", "Response", "Usage"),
+    "records.responses": ("Failure", "Hit", "Request", "Response", "Usage"),
     "records.runs": ("Run", "RunHead", "SampleResult"),
     "records.samples": (
         "Entities",

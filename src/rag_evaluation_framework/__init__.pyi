@@ -5,6 +5,7 @@ from rag_evaluation_framework.errors import Location as Location
 from rag_evaluation_framework.errors import MissingExtraError as MissingExtraError
 from rag_evaluation_framework.errors import RagEvalError as RagEvalError
 from rag_evaluation_framework.errors import StorageError as StorageError
+from rag_evaluation_framework.errors import TargetError as TargetError
 from rag_evaluation_framework.errors import UnknownNameError as UnknownNameError
 from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.extensions import Chunker as Chunker
@@ -68,6 +69,7 @@ from rag_evaluation_framework.records.identifiers import QueryId as QueryId
 from rag_evaluation_framework.records.identifiers import QueryText as QueryText
 from rag_evaluation_framework.records.responses import Failure as Failure
 from rag_evaluation_framework.records.responses import Hit as Hit
+from rag_evaluation_framework.records.responses import Request as Request
 from rag_evaluation_framework.records.responses import Response as Response
 from rag_evaluation_framework.records.responses import Usage as Usage
 from rag_evaluation_framework.records.runs import Run as Run

@@ -7,8 +7,10 @@
     │   └── LimitExceededError   input larger, deeper or more compressed than the limits allow
     ├── UsageError               a call, a name or an option that makes no sense
     │   └── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
+    ├── MissingDatasetError      no dataset, or ground truth, of this id and version in the folder
     ├── MissingExtraError        an optional dependency is not installed: says what to install
-    └── StorageError             the disk refused (full, read-only, gone); the old file is untouched
+    ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
+    └── TargetError              the system under test gave no answer: kind, and whether to try again
 
 Low code raises with the field alone; the reader that knows the file and line adds them once, with
 :meth:`InputError.located`.
@@ -16,7 +18,7 @@ Low code raises with the field alone; the reader that knows the file and line ad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -135,6 +137,10 @@ class UnknownNameError(UsageError):
         return type(self), (self.kind, self.name, self.known)
 
 
+class MissingDatasetError(RagEvalError, FileNotFoundError):
+    """No dataset, or no ground truth, of this id and version in the folder."""
+
+
 class MissingExtraError(RagEvalError, ImportError):
     """An optional dependency is not installed."""
 
@@ -148,6 +154,31 @@ class MissingExtraError(RagEvalError, ImportError):
 
 class StorageError(RagEvalError, OSError):
     """The disk refused a read or a write; what was there before is untouched."""
+
+
+class TargetError(RagEvalError):
+    """The system under test gave no answer to one attempt.
+
+    ``kind`` is stable and meant for machines (``http-503``, ``timeout``, ``malformed-json``). ``retry`` says
+    whether another attempt may help, ``throttled`` that the system asks for less, ``retry_after`` how many
+    seconds it asks to be left alone.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        retry: bool = False,
+        throttled: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        self.kind, self.message = kind, message
+        self.retry, self.throttled, self.retry_after = retry, throttled, retry_after
+        super().__init__(f"{kind}: {message}")
+
+    def __reduce__(self) -> tuple[Callable[..., TargetError], tuple[str, str], dict[str, object]]:
+        return type(self), (self.kind, self.message), self.__dict__
 
 
 def invalid(path: str, expected: str, found: object, *, code: str = "invalid-value") -> InputError:

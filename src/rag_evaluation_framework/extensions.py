@@ -19,7 +19,7 @@ from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError,
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.datasets import Dataset, Preview
 from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 
@@ -87,10 +87,19 @@ class LanguageModel(Protocol):
 
 @runtime_checkable
 class Target(Protocol):
-    """The system under test: answers a sample."""
+    """The system under test.
+
+    ``answer`` returns a response or raises :class:`TargetError`, which says whether another attempt may help;
+    it never retries by itself. ``close`` gives back what the target holds.
+    """
+
+    name: str
 
     @abstractmethod
-    def answer(self, sample: Sample) -> Response: ...
+    async def answer(self, request: Request) -> Response: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
 
 
 @runtime_checkable

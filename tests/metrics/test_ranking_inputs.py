@@ -26,9 +26,7 @@ def judged_runs(draw: st.DrawFn) -> tuple[dict[int, dict[int, int]], dict[int, l
     """Some queries with graded documents and ranked lists, all ids being whole numbers."""
     queries = range(draw(st.integers(1, 6)))
     documents = st.integers(0, 40)
-    qrels = {
-        q: draw(st.dictionaries(documents, st.integers(-2, 3), min_size=1, max_size=12)) for q in queries
-    }
+    qrels = {q: draw(st.dictionaries(documents, st.integers(-2, 3), max_size=12)) for q in queries}
     run = {q: draw(st.lists(documents, unique=True, max_size=30)) for q in queries}
     return qrels, run
 
@@ -74,6 +72,16 @@ def test_bare_documents_are_judgements_of_grade_one(
         assert bare.mean == graded.mean
 
 
+def test_queries_that_retrieved_nothing_leave_their_neighbours_alone() -> None:
+    # The relevant document has the highest score but stands last, right before queries without any.
+    run: dict[int, dict[str, float]] = {0: {}, 1: {"x": 1.0, "a": 2.0}, 2: {}, 3: {"x": 1.0, "a": 2.0}, 4: {}}
+    report = evaluate_ranking({q: {"a": 1} for q in run}, run, ["mrr"])
+    assert report.per_query["mrr"].tolist() == [0, 1, 0, 1, 0]
+    judged: dict[int, dict[str, int]] = {0: {}, 1: {"x": 0, "a": 1}, 2: {}, 3: {"x": 2, "a": 1}, 4: {}}
+    counted = evaluate_ranking(judged, {q: ["a"] for q in judged}, ["recall"])
+    assert (counted.query_ids, counted.per_query["recall"].tolist()) == ((1, 3), [1, 1 / 2])
+
+
 def test_one_enormous_list_among_many_short_ones_changes_nothing() -> None:
     qrels = {q: {f"d{q}": 1} for q in range(300)}
     run = {q: [f"d{q + 1}", f"d{q}"] for q in range(300)}
@@ -99,6 +107,10 @@ QRELS: dict[str, Any] = {"q1": {"a": 1}, "q2": {"b": 1}}
         (QRELS, {"q1": ["x", "a", "x"]}, ["each document once, got 'x' at rank 1 and again at rank 3"]),
         (QRELS, {"q1": [["a", 1.0]]}, ["run['q1'][0]: expected a document id, got ['a', 1.0]"]),
         (QRELS, {"q1": [("a", 1.0)]}, ["run['q1'][0]: expected a document id, got ('a', 1.0)"]),
+        (QRELS, {"q1": [*map(str, range(20)), ["a"]]}, ["run['q1'][20]: expected a document id, got ['a']"]),
+        (QRELS, {"q1": {"a": 10**400}}, ["run['q1']['a']: expected a finite score, got 1000"]),
+        (QRELS, {"q1": {"a": 1.0, 7: 1.0}}, ["run: expected document ids of one type, to break a tie"]),
+        ({"q1": [["a"]]}, {"q1": ["a"]}, ["qrels['q1']: expected document ids, got [['a']]"]),
         (QRELS, {"q1": "a"}, ["run['q1']: expected a ranked list of document ids, got 'a'"]),
         (QRELS, {"q1": {"a"}}, ["run['q1']: expected a ranked list of document ids, got {'a'}"]),
         (QRELS, {"q1": ["a"], "q2": {"b": 1.0}}, ["run['q2']: expected a ranked list of document ids"]),

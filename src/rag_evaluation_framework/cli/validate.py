@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.file_validation import CheckedFile
-    from rag_evaluation_framework.errors import Issue
 
 EXAMPLES = """\b
 Examples:
@@ -26,19 +25,28 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(
-    "validate", epilog=EXAMPLES, short_help="Check files against their schema, for consistency and for quality."
+    "validate",
+    epilog=EXAMPLES,
+    short_help="Check files against their schema, for consistency and for quality.",
 )
 @click.argument("paths", type=_PATH, nargs=-1, required=True, metavar="FILE [FILE2 …]")
 @click.option(
-    "--format", "format_", metavar="NAME", help="What the files are.  [default: told from each file's content]"
+    "--format",
+    "format_",
+    metavar="NAME",
+    help="What the files are.  [default: told from each file's content]",
 )
-@click.option("--lenient", is_flag=True, help="Ask only for the least that makes a dataset, annotation or result.")
-@click.option("--against", type=_FILE, metavar="MANIFEST", help="An older manifest: no split may have lost over 10 %.")
+@click.option(
+    "--lenient", is_flag=True, help="Ask only for the least that makes a dataset, annotation or result."
+)
+@click.option(
+    "--against", type=_FILE, metavar="MANIFEST", help="An older manifest: no split may have lost over 10 %."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def command(
     paths: tuple[Path, ...], format_: str | None, lenient: bool, against: Path | None, as_json: bool
 ) -> int:
-    """Check each FILE, or every file of a folder that is recognised.
+    """Check each FILE, or every file of a folder that is evaluation data.
 
     Reports every problem with file, line, path and a stable code. Exit code 0, or 2 where there is an error;
     warnings do not fail. Any file may be compressed with gzip or Zstandard.
@@ -69,23 +77,32 @@ def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
 
 def _print_json(checked: Iterator[CheckedFile]) -> Counter[str]:
     """Print one JSON document, piece by piece: a file may have more issues than fit in memory."""
-    from rag_evaluation_framework.files import strict_json
-
     total: Counter[str] = Counter()
     click.echo('{"files": [', nl=False)
     for number, file in enumerate(checked):
-        head = strict_json.encode({"file": file.file, "format": file.format})[:-1].decode()
-        click.echo(f"{',' if number else ''}\n{head},\"issues\":[", nl=False)
+        head = _encoded({"file": file.file, "format": file.format}).removesuffix("}")
+        click.echo(f'{"," if number else ""}\n{head},"issues":[', nl=False)
         counts: Counter[str] = Counter()
         for issue in file.issues:
             separator = ",\n  " if counts.total() else "\n  "
-            click.echo(separator + strict_json.encode(asdict(issue)).decode(), nl=False)
+            click.echo(separator + _encoded(asdict(issue)), nl=False)
             counts[issue.severity] += 1
         click.echo(f'],"errors":{counts["error"]},"warnings":{counts["warning"]}}}', nl=False)
         total += counts
     valid = "false" if total["error"] else "true"
     click.echo(f'\n],"errors":{total["error"]},"warnings":{total["warning"]},"valid":{valid}}}')
     return total
+
+
+def _encoded(record: dict[str, Any]) -> str:
+    """Write a record as JSON; of a file name that is not Unicode, what is not becomes a question mark."""
+    from rag_evaluation_framework.files import strict_json
+
+    readable = {
+        name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        for name, value in record.items()
+    }
+    return strict_json.encode(readable).decode()
 
 
 def _counted(number: int, noun: str) -> str:

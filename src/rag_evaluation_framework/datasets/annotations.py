@@ -7,7 +7,7 @@ is written. An annotation with quality scores is an :class:`AnswerQualityAnnotat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from rag_evaluation_framework.datasets.checked_documents import read_document, write_document
 from rag_evaluation_framework.datasets.residues import overlaid, residue
 from rag_evaluation_framework.datasets.validation import value_issues
-from rag_evaluation_framework.errors import InputError, Issue
+from rag_evaluation_framework.errors import InputError, Issue, Problems
 from rag_evaluation_framework.records.annotations import (
     Annotation,
     AnnotationSet,
@@ -43,6 +43,36 @@ def read_annotations(path: str | Path, *, on_warning: Callable[[Issue], None] | 
             issues = [issue.located(within=within) for issue in error.issues]
             raise InputError(document.place(issues)).located(document.file) from error
     return AnnotationSet(tuple(annotations), dataset_id, extra)
+
+
+def read_annotation_files(
+    paths: Sequence[str | Path], *, on_warning: Callable[[Issue], None] | None = None
+) -> AnnotationSet:
+    """Read several files, one for each annotator say, as one set; they must be of the same dataset."""
+    problems = Problems()
+    sets: dict[str, AnnotationSet] = {}
+    for path in paths:
+        with problems.collected():
+            sets[str(path)] = read_annotations(path, on_warning=on_warning)
+    problems.raise_all()
+    owners: dict[str, str] = {}
+    issues = []
+    for path, given in sets.items():
+        for annotation in given.annotations:
+            owner = owners.setdefault(annotation.annotation_id, path)
+            if owner != path:
+                found = f"{annotation.annotation_id!r} in {owner} too"
+                issues.append(Issue("duplicate-id", "each annotation_id once", found, file=path))
+    datasets = {given.dataset_id: path for path, given in sets.items() if given.dataset_id is not None}
+    if len(datasets) > 1:
+        found = ", ".join(f"{dataset!r} ({path})" for dataset, path in datasets.items())
+        issues.append(Issue("several-datasets", "annotations of one dataset", found, "dataset_id"))
+    if issues:
+        raise InputError(issues)
+    if len(sets) == 1:
+        return next(iter(sets.values()))
+    together = tuple(annotation for given in sets.values() for annotation in given.annotations)
+    return AnnotationSet(together, next(iter(datasets), None))
 
 
 def write_annotations(annotations: AnnotationSet, path: str | Path) -> None:

@@ -29,7 +29,7 @@ _INNERMOST = re.compile(r"(?:\.[^.\[\]]+|\[[^\]]*\]|^[^.\[\]]+)\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentFile:
     """A value as read from a file, and the way to find the line of a problem in it."""
 
     file: str
@@ -51,7 +51,7 @@ class Document:
         return self.value
 
 
-def read_document(path: str | Path, *, lines: bool = False) -> Document:
+def read_document(path: str | Path, *, lines: bool = False) -> DocumentFile:
     """Read a JSON or YAML document; with ``lines``, records on lines of their own are read as a list."""
     file, text = str(path), read_text(path)
     if not text.strip():
@@ -67,7 +67,7 @@ def read_document(path: str | Path, *, lines: bool = False) -> Document:
         if named_yaml:
             return _yaml(text, file)
         raise
-    return Document(file, value, lambda issues: _in_json(list(issues), text))
+    return DocumentFile(file, value, lambda issues: _in_json(list(issues), text))
 
 
 def write_document(value: Any, path: str | Path) -> None:
@@ -103,20 +103,20 @@ def _first_line_is_whole(text: str) -> bool:
     return True
 
 
-def _yaml(text: str, file: str) -> Document:
+def _yaml(text: str, file: str) -> DocumentFile:
     value, lines = yaml_documents.decode_with_lines(text, file=file)
     written = {written_path(path): line for path, line in lines.items()}
-    return Document(
+    return DocumentFile(
         file, value, lambda issues: [replace(issue, line=_nearest(issue.path, written)) for issue in issues]
     )
 
 
-def _json_lines(text: str, file: str) -> Document:
+def _json_lines(text: str, file: str) -> DocumentFile:
     problems = FileProblems(file)
     numbered = list(read_lines(text.encode(), file=file, on_error=problems.take))
     problems.raise_if_any()
     numbers = [number for number, _ in numbered]
-    return Document(
+    return DocumentFile(
         file, [value for _, value in numbered], lambda issues: [_in_line(issue, numbers) for issue in issues]
     )
 

@@ -26,16 +26,16 @@ class DocumentNames:
                 for name in names:
                     way.setdefault(name, []).append(position)
 
-    def positions(self, name: str) -> tuple[int, ...]:
+    def positions(self, name: str) -> Sequence[int]:
         """Return the positions of the documents that a name may mean, in order: none, one or several."""
         by_id, *by_path, by_stem = self._ways
         if name in by_id:
-            return tuple(by_id[name])
+            return by_id[name]
         name = _plain(name)
         for way in by_path:
             if name in way:
-                return tuple(way[name])
-        return tuple(by_stem.get(_stem(name), ()))
+                return way[name]
+        return by_stem.get(_stem(name), ())
 
     def position(self, name: str) -> int | None:
         """Return the position of the one document that a name means; ``None`` when that cannot be told."""

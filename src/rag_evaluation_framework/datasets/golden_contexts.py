@@ -15,11 +15,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, GoldenContext, golden_contexts
+from rag_evaluation_framework.datasets.golden_sets import (
+    GOLDEN_DIALECTS,
+    GoldenContext,
+    golden_contexts,
+    golden_kind,
+)
 from rag_evaluation_framework.datasets.locating import lines_of
+from rag_evaluation_framework.datasets.problems import FileProblems
+from rag_evaluation_framework.datasets.record_files import layout_of, read_records
 from rag_evaluation_framework.datasets.scenes import SourceText, Stretch, places_of
 from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
-from rag_evaluation_framework.files.json_comments import comment_issues
+from rag_evaluation_framework.files.json_comments import without_comments
 from rag_evaluation_framework.files.text import read_text
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset
@@ -31,9 +38,7 @@ _FOLDERS_UPWARDS = 3
 _LISTED_LINES = 5
 
 
-def golden_context_issues(
-    golden_set: Dataset | str | Path, root: str | Path | None = None
-) -> list[Issue]:
+def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | None = None) -> list[Issue]:
     """Return what is wrong with the golden contexts of a set, given as read or as its file.
 
     Errors: a file that is not there, a header that is not in it, a snippet that does not stand under it.
@@ -41,13 +46,13 @@ def golden_context_issues(
     """
     dataset = golden_set if isinstance(golden_set, Dataset) else _read(Path(golden_set))
     sources = _sources(dataset.samples, root)
-    issues = [
-        issue.located(within=f"[{index}]")
+    found = [
+        (index, sample, issue)
         for index, sample in enumerate(dataset.samples)
         for context in golden_contexts(sample)
         for issue in _Search(context, sources).issues()
     ]
-    return _placed(issues, dataset)
+    return list(_placed(found))
 
 
 def located_contexts(sample: Sample, root: str | Path | None = None) -> list[SpanCitation]:
@@ -61,9 +66,7 @@ def spans_of_contexts(
     """Return the golden contexts of many samples as spans, by sample id; each file is read once."""
     sources = _sources(samples, root)
     return {
-        sample.id: [
-            span for context in golden_contexts(sample) for span in _Search(context, sources).spans()
-        ]
+        sample.id: [span for context in golden_contexts(sample) for span in _Search(context, sources).spans()]
         for sample in samples
     }
 
@@ -85,7 +88,9 @@ class _Sources:
             path = folder / name
             if path.is_file():
                 if not path.resolve().is_relative_to(folder.resolve()):
-                    return Issue("context-outside", "a path inside the project", f"a link to {path.resolve()}")
+                    return Issue(
+                        "context-outside", "a path inside the project", f"a link to {path.resolve()}"
+                    )
                 return self._read(path, file)
         looked = ", ".join(str(folder) for folder in self.folders)
         return Issue("context-file-missing", f"a file in {looked}", f"none called {shown(file)}")
@@ -120,7 +125,7 @@ class _Search:
         scenes = self._scenes(source)
         if not scenes:
             expected = f"a line in {context.file} that is the header {shown(context.header)}"
-            yield self._issue("scene-header-missing", expected, "none", "scene_header")
+            yield self._issue("scene-header-missing", expected, "none", context.header_field)
         elif context.snippet is not None:
             yield from self._snippet_issues(source, scenes)
 
@@ -161,9 +166,7 @@ class _Search:
             found = f"one in lines {_lines(source, places)}"
             yield self._issue("snippet-ambiguous", expected, found, "snippet", "warning")
 
-    def _issue(
-        self, code: str, expected: str, found: str, field: str, severity: Severity = "error"
-    ) -> Issue:
+    def _issue(self, code: str, expected: str, found: str, field: str, severity: Severity = "error") -> Issue:
         return Issue(code, expected, found, f"{self.context.path}.{field}", severity)
 
 
@@ -187,22 +190,29 @@ def _folders(samples: Sequence[Sample], root: str | Path | None) -> list[Path]:
 
 def _read(path: Path) -> Dataset:
     """Read a golden set of whichever of the five kinds its first record is."""
-    from rag_evaluation_framework.datasets.recognition import recognised
+    problems = FileProblems(str(path))
+    first = next(read_records(path, prepare=without_comments, on_error=problems.take), None)
+    problems.raise_if_any()
+    kind = golden_kind(first.value) if first and isinstance(first.value, dict) else None
+    if kind is None:
+        raise UsageError(f"{path}: expected a golden set, got records of another kind")
+    return GOLDEN_DIALECTS[kind].read(path)
 
-    dialect = recognised(path)
-    if dialect.name not in GOLDEN_DIALECTS:
-        raise UsageError(f"{path}: expected a golden set, got {dialect.name}")
-    return dialect.read(path)
 
-
-def _placed(issues: list[Issue], dataset: Dataset) -> list[Issue]:
-    """Add the file, and the line of each issue in it."""
-    origin = dataset.samples[0].origin if dataset.samples else None
+def _placed(found: Sequence[tuple[int, Sample, Issue]]) -> Iterator[Issue]:
+    """Add to each issue the file it is in, its path from the top of the file, and its line."""
+    origin = next((sample.origin for _, sample, _ in found), None)
     if origin is None or origin.file is None:
-        return issues
-    text = read_text(origin.file)
-    lines = lines_of(text, (issue.path for issue in issues))
-    return [issue.located(origin.file, lines[issue.path]) for issue in issues]
+        yield from (issue.located(within=f"[{index}]") for index, _, issue in found)
+        return
+    layout = layout_of(origin.file)
+    if layout == "lines":
+        for _, sample, issue in found:
+            yield issue.located(origin.file, sample.origin.line if sample.origin else None)
+        return
+    issues = [issue.located(within=f"[{index}]" if layout == "array" else "") for index, _, issue in found]
+    lines = lines_of(read_text(origin.file), (issue.path for issue in issues))
+    yield from (issue.located(origin.file, lines[issue.path]) for issue in issues)
 
 
 def _lines(source: SourceText, places: Sequence[Stretch]) -> str:

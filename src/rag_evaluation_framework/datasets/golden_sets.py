@@ -40,6 +40,7 @@ class GoldenContext:
     file: str | None
     header: str | None
     snippet: str | None
+    header_field: str
     path: str
     """Where it is in its record: ``golden_context[1]``."""
 
@@ -60,9 +61,11 @@ def golden_contexts(sample: Sample) -> list[GoldenContext]:
 
 def _context(context: Mapping[str, Any], path: str) -> GoldenContext:
     snippet = context.get("snippet")
+    header = "scene_header" if "scene_header" in context else "scene"
     return GoldenContext(
         file=context.get("file") or None,
-        header=context.get("scene_header") or context.get("scene") or None,
+        header=context.get(header) or None,
+        header_field=header,
         snippet=None if snippet is None or _ONLY_DOTS.match(snippet) else snippet,
         path=path,
     )
@@ -156,7 +159,7 @@ def _with_description(record: Record, sample: Sample) -> Record:
     snippets, files = sample.reference_contexts, list(sample.relevant_documents)
     contexts: Record | list[Record]
     if len(snippets) <= 1 and len(files) <= 1:
-        contexts = {"file": file for file in files} | {"snippet": snippet for snippet in snippets}
+        contexts = dict(zip(("file",), files, strict=False)) | dict(zip(("snippet",), snippets, strict=False))
     else:
         # Which snippet stands in which file is not known here, so nothing is said of it.
         contexts = [{"snippet": snippet} for snippet in snippets] + [{"file": file} for file in files]

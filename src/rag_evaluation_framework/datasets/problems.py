@@ -27,6 +27,10 @@ class FileProblems:
         self._more = 0
         self._limit_exceeded = False
 
+    @property
+    def has_issues(self) -> bool:
+        return bool(self._issues)
+
     def add(self, issue: Issue) -> None:
         """Keep an issue, with this file's name."""
         if len(self._issues) < MAX_ISSUES:

@@ -14,15 +14,17 @@ Files may be compressed with gzip or Zstandard. Every problem of a file is repor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
-from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.datasets.problems import FileProblems
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.compression import open_reading
+from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.compression import compressing, named_compression, open_reading
 
 Format = Literal["trec", "beir", "json"]
 FORMATS: tuple[Format, ...] = ("trec", "beir", "json")
@@ -30,19 +32,32 @@ FORMATS: tuple[Format, ...] = ("trec", "beir", "json")
 Qrels: TypeAlias = dict[str, dict[str, int]]
 RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
 
-MAX_ISSUES = 100
-"""Of a file with more problems than this, the first are shown and the rest counted."""
-
 Number = TypeVar("Number", int, float)
 
 
-def read_qrels(path: str | Path, *, format: Format | None = None) -> Qrels:  # noqa: A002
+def read_qrels(
+    path: str | Path,
+    *,
+    format: Format | None = None,  # noqa: A002
+    may_be_empty: bool = False,
+) -> Qrels:
     """Read relevance judgements: grade by document by query. The format is told from the content."""
     chosen = format or _told_format(path)
     if chosen == "json":
         return _graded(_read_json(path), str(path))
     table = _Table(str(path), _BEIR_QRELS if chosen == "beir" else _TREC_QRELS, _whole_number)
-    return table.read()
+    return table.read(may_be_empty=may_be_empty)
+
+
+def read_iterations(path: str | Path) -> dict[str, dict[str, str]]:
+    """Read the second column of TREC judgements, by document by query, where it is not the usual 0."""
+    iterations: dict[str, dict[str, str]] = {}
+    with open_reading(path) as stream:
+        for _, fields in _Table(str(path), _TREC_QRELS, _whole_number).rows(stream):
+            if fields[1] != b"0":
+                query, iteration, document = (field.decode() for field in fields[:3])
+                iterations.setdefault(query, {})[document] = iteration
+    return iterations
 
 
 def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:  # noqa: A002
@@ -50,6 +65,87 @@ def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
     if (format or _told_format(path)) == "trec":
         return _Table(str(path), _TREC_RUN, _finite_number).read()
     return _scored(_read_json(path), str(path))
+
+
+def write_qrels(qrels: Qrels, path: str | Path, *, format: Format = "trec") -> None:  # noqa: A002
+    """Write relevance judgements atomically, in the order given; ``.gz`` and ``.zst`` are compressed."""
+    if format == "json":
+        _write(path, [strict_json.encode(qrels, indent=2) + b"\n"])
+    else:
+        _write(path, qrels_lines(qrels, format=format))
+
+
+def write_run(
+    run: RetrievalRun,
+    path: str | Path,
+    *,
+    format: Format = "trec",  # noqa: A002
+    tag: str = "rag-eval",
+) -> None:
+    """Write a retrieval run atomically, best first, documents of equal score in the order given.
+
+    A TREC file has scores; a ranked list gets falling whole numbers, so that readers find its order again.
+    """
+    if format == "trec":
+        _write(path, _run_lines(run, tag))
+    elif format == "json":
+        _write(path, [strict_json.encode(run, indent=2) + b"\n"])
+    else:
+        raise UsageError("a run is written as trec or json, not as beir")
+
+
+def qrels_lines(
+    qrels: Qrels,
+    *,
+    format: Literal["trec", "beir"] = "trec",  # noqa: A002
+    iterations: Mapping[str, Mapping[str, str]] | None = None,
+) -> Iterator[bytes]:
+    """Yield the lines of a file of judgements; an id that its columns cannot hold is refused."""
+    if format == "beir":
+        yield b"query-id\tcorpus-id\tscore\n"
+    said = iterations or {}
+    for query, documents in qrels.items():
+        for document, grade in documents.items():
+            if format == "beir":
+                columns = (_id(query, format=format), _id(document, format=format), str(grade))
+                yield ("\t".join(columns) + "\n").encode()
+            else:
+                iteration = said.get(query, {}).get(document, "0")
+                yield f"{_id(query)} {iteration} {_id(document)} {grade}\n".encode()
+
+
+def _run_lines(run: RetrievalRun, tag: str) -> Iterator[bytes]:
+    for query, documents in run.items():
+        if isinstance(documents, Mapping):
+            ranked = sorted(documents.items(), key=lambda item: -item[1])
+        else:
+            ranked = [(document, float(len(documents) - rank)) for rank, document in enumerate(documents)]
+        for rank, (document, score) in enumerate(ranked, 1):
+            yield f"{_id(query)} Q0 {_id(document)} {rank} {score!r} {_id(tag)}\n".encode()
+
+
+def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:  # noqa: A002
+    """Tell whether an id can stand in a column: TREC's end at white space, BEIR's at tabs and line ends."""
+    try:
+        raw = identifier.encode()
+    except UnicodeEncodeError:
+        return False
+    if format == "beir":
+        return bool(raw) and not any(mark in raw for mark in (b"\t", b"\r", b"\n"))
+    return raw.split() == [raw]
+
+
+def _id(identifier: str, *, format: Literal["trec", "beir"] = "trec") -> str:  # noqa: A002
+    if fits_column(identifier, format=format):
+        return identifier
+    expected = "an id without white space" if format == "trec" else "an id without tabs and line ends"
+    raise InputError([Issue("unwritable-id", expected, shown(identifier))])
+
+
+def _write(path: str | Path, lines: Iterable[bytes]) -> None:
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+        for line in lines:
+            stream.write(line)
 
 
 def _told_format(path: str | Path) -> Format:
@@ -83,28 +179,13 @@ _BEIR_QRELS = _Layout(
 )
 
 
-@dataclass
-class _Problems:
-    """The problems of one file: the first are kept, the rest counted."""
+class _Problems(FileProblems):
+    """The problems of one file of judgements or of a run."""
 
-    file: str
-    issues: list[Issue] = field(default_factory=list)
-    more: int = 0
-
-    def add(self, code: str, expected: str, found: str, *, path: str = "", line: int | None = None) -> None:
-        if len(self.issues) < MAX_ISSUES:
-            self.issues.append(Issue(code, expected, found, path, file=self.file, line=line))
-        else:
-            self.more += 1
-
-    def raise_if_any(self) -> None:
-        if self.more:
-            found = f"{self.more} more problems"
-            self.issues.append(
-                Issue("too-many", f"at most {MAX_ISSUES} problems to show", found, file=self.file)
-            )
-        if self.issues:
-            raise InputError(self.issues)
+    def report(
+        self, code: str, expected: str, found: str, *, path: str = "", line: int | None = None
+    ) -> None:
+        self.add(Issue(code, expected, found, path, line=line))
 
 
 class _Table:
@@ -114,13 +195,13 @@ class _Table:
         self.file, self.layout, self.number = file, layout, number
         self.problems = _Problems(file)
 
-    def read(self) -> dict[str, dict[str, Any]]:
+    def read(self, *, may_be_empty: bool = False) -> dict[str, dict[str, Any]]:
         table: dict[str, dict[str, Any]] = {}
         layout, number = self.layout, self.number
         previous: bytes | None = None
         row: dict[str, Any] = {}
         with open_reading(self.file) as stream:
-            for line_number, fields in self._rows(stream):
+            for line_number, fields in self.rows(stream):
                 try:
                     if fields[layout.query] != previous:  # lines of one query stand together
                         row = table.setdefault(fields[layout.query].decode(), {})
@@ -132,17 +213,17 @@ class _Table:
                     continue
                 if document in row:
                     found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
-                    self.problems.add(
+                    self.problems.report(
                         "duplicate-document", "each document once per query", found, line=line_number
                     )
                 row[document] = value
-        if not table and not self.problems.issues:
-            self.problems.add("empty-file", "at least one line of " + " ".join(layout.columns), "none")
+        if not table and not may_be_empty and not self.problems.has_issues:
+            self.problems.report("empty-file", "at least one line of " + " ".join(layout.columns), "none")
         self.problems.raise_if_any()
         return table
 
-    def _rows(self, stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the lines that have the right number of columns; blank lines and the header are passed over."""
+    def rows(self, stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield the lines that have the right number of columns, without blank lines and the header."""
         width, separator = len(self.layout.columns), self.layout.separator
         header = [name.encode() for name in self.layout.columns] if self.layout.header else None
         for line_number, line in enumerate(stream, 1):
@@ -155,15 +236,15 @@ class _Table:
                 yield line_number, fields
             elif line.strip():
                 expected = f"{width} columns ({' '.join(self.layout.columns)})"
-                self.problems.add("wrong-columns", expected, f"{len(fields)}", line=line_number)
+                self.problems.report("wrong-columns", expected, f"{len(fields)}", line=line_number)
 
     def _wrong_value(self, line: int, fields: list[bytes], error: ValueError) -> None:
         if isinstance(error, UnicodeDecodeError):
-            self.problems.add("not-utf8", "UTF-8 text", shown(error.object), line=line)
+            self.problems.report("not-utf8", "UTF-8 text", shown(error.object), line=line)
         else:
             column = self.layout.columns[self.layout.number]
             found = shown(fields[self.layout.number].decode(errors="replace"))
-            self.problems.add("wrong-number", str(error), found, path=column, line=line)
+            self.problems.report("wrong-number", str(error), found, path=column, line=line)
 
 
 def _whole_number(text: bytes) -> int:
@@ -226,9 +307,9 @@ def _documents(query: str, documents: Sequence[Any], problems: _Problems) -> lis
     for index, document in enumerate(documents):
         path = f"{query}[{index}]"
         if not isinstance(document, str):
-            problems.add("wrong-type", "a document id", shown(document), path=path)
+            problems.report("wrong-type", "a document id", shown(document), path=path)
         elif document in seen:
-            problems.add(
+            problems.report(
                 "duplicate-document", "each document once per query", f"{shown(document)} again", path=path
             )
         else:
@@ -240,13 +321,13 @@ def _numbers(
     query: str, documents: Any, kind: type[Number], expected: str, problems: _Problems
 ) -> dict[str, Number]:
     if not isinstance(documents, dict):
-        problems.add("wrong-type", f"{expected} per document", shown(documents), path=query)
+        problems.report("wrong-type", f"{expected} per document", shown(documents), path=query)
         return {}
     accepted = (int,) if kind is int else (int, float)
     numbers: dict[str, Number] = {}
     for document, number in documents.items():
         if isinstance(number, bool) or not isinstance(number, accepted):
-            problems.add("wrong-number", expected, shown(number), path=f"{query}.{document}")
+            problems.report("wrong-number", expected, shown(number), path=f"{query}.{document}")
         else:
             numbers[document] = kind(number)
     return numbers

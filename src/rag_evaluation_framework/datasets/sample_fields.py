@@ -17,7 +17,7 @@ name                           present when
 ``expectation.refusal`` …      also ``.entities .relation .milestones``; ``expectation`` is all
 ``expectation.reason`` …       also ``.pattern``: why and how the system refuses; in ``expectation`` too
 ``category`` ``difficulty`` ``query_type`` ``tags`` ``metadata``
-``extra.<field>``              its file said something that has no place in a sample; only its dialect holds it
+``extra.<field>``              its file said what has no place in a sample; only its dialect holds it
 ``dataset.<field>``            of a dataset: ``dataset_id name version description created_at metadata``
 ``dataset.documents``          there are documents: id and content
 ``dataset.documents.title`` …  also ``.metadata .extra``: a document says more than its content
@@ -88,8 +88,7 @@ def dataset_fields(dataset: Dataset) -> Iterator[str]:
 
 def _asked(turns: tuple[Turn, ...]) -> Iterator[str]:
     first = turns[0]
-    plain = len(turns) == 1 and not first.needs and not first.extra and first.reference is None
-    if not plain:
+    if len(turns) > 1 or first != Turn(role="user", content=first.content):
         yield "turns"
     elif first.content:
         yield "question"

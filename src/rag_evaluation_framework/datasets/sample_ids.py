@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Expectation, Sample
 
 UNNAMED = "sample"
 """The id that a dialect's ``decode`` gives where the record has none; it is replaced on reading."""
@@ -31,17 +31,21 @@ def content_id(sample: Sample) -> str:
     """Return the id that follows from what the sample asks and expects."""
     recorded = sample.recorded
     content = [
-        [[turn.role, turn.content, turn.reference] for turn in sample.turns],
+        [[turn.role, turn.content, turn.reference, _expected(turn.expectation)] for turn in sample.turns],
         sample.reference,
-        recorded and [recorded.contexts, recorded.answer],
+        [recorded.contexts, recorded.answer] if recorded and (recorded.contexts or recorded.answer) else None,
         sample.reference_contexts,
         dict(sample.relevant_documents),
         [[span.file, span.start, span.end, span.page] for span in sample.relevant_spans],
         sample.relevant_chunk_ids,
-        sample.expectation and [type(sample.expectation).__name__, asdict(sample.expectation)],
+        _expected(sample.expectation),
     ]
     digest = hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()
     return _PREFIX + digest[:_DIGITS]
+
+
+def _expected(expectation: Expectation | None) -> list[Any] | None:
+    return None if expectation is None else [type(expectation).__name__, asdict(expectation)]
 
 
 def has_content_id(sample: Sample) -> bool:

@@ -3,17 +3,18 @@
 A header is a line of its own. A line is the header that a golden set names if the two are equal once width,
 case and white space are made even and the line's decoration is taken off:
 
-=====================================  ====================================================================
+=====================================  ================================================
 ``## 流泉之众/聚落中心``                a Markdown heading
-``【流泉之众/聚落中心】`` ``[Arena]``   brackets; also ``《》 「」 <>`` and ``== … ==``, ``** … **``, ``-- … --``
+``【流泉之众/聚落中心】`` ``[Arena]``   brackets; also ``《》 「」 <> == == ** ** -- --``
 ``【场景】流泉之众`` ``Scene: Arena``   a word for scene before it
 ``流泉之众/聚落中心``                  the plain line, perhaps with a colon behind it
-=====================================  ====================================================================
+=====================================  ================================================
 
-``流泉之众/聚落中心`` also names the Markdown heading 聚落中心 inside the heading 流泉之众. Under a Markdown
-heading a scene goes to the next heading of its level or above. Any other goes to the next Markdown heading, the
-next line with a word for scene, the next header that the golden set names in this file, or the next line that
-is decorated in the same way and has as many slashes (a plain line must have one at least).
+Where a decorated line is the header, plain ones with the same words are not. ``流泉之众/聚落中心`` also names
+the Markdown heading 聚落中心 inside the heading 流泉之众. Under a Markdown
+heading a scene goes to the next heading of its level or above. Any other goes to the next Markdown heading,
+the next line with a word for scene, the next header that the golden set names in this file, or the next line
+that is decorated in the same way and has as many slashes (a plain line must have one at least).
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _WRAPPED = re.compile(
     r"|(--)-*\s*(.+?)\s*--+\Z|(—)—*\s*(.+?)\s*—+\Z"
 )
 _WORD = r"(?:场景|場景|地点|地點|scene|location)"
-_AFTER_A_WORD = re.compile(rf"(?:【\s*{_WORD}\s*】|\[\s*{_WORD}\s*\]|{_WORD}\s*[:：])\s*(.+)\Z", re.IGNORECASE)
+_AFTER_A_WORD = re.compile(
+    rf"(?:【\s*{_WORD}\s*】|\[\s*{_WORD}\s*\]|{_WORD}\s*[:：])\s*(.+)\Z", re.IGNORECASE
+)
 _SENTENCE_MARKS = re.compile(r"[。！？，；：、.!?,;:“”\"…]")
 _SPACE = re.compile(r"\s+")
 _DOTS_AND_SPACE = ".… \t\r\n\u3000"
@@ -85,16 +88,19 @@ class SourceText:
         """Return every stretch under the header, in order; none when no line is that header."""
         wanted = _even(header)
         found = self._named.get(wanted) or [
-            index for index in self._named.get(wanted.rpartition("/")[2], ()) if self._is_nested(index, wanted)
+            index
+            for index in self._named.get(wanted.rpartition("/")[2], ())
+            if self._is_nested(index, wanted)
         ]
-        return [Stretch(self._lines[index].end, self._scene_end(index)) for index in found]
+        decorated = [index for index in found if self._lines[index].style]
+        return [Stretch(self._lines[index].end, self._scene_end(index)) for index in decorated or found]
 
     def line_number(self, position: int) -> int:
         """Return the 1-based line of a character."""
         return self.text.count("\n", 0, position) + 1
 
     def _is_nested(self, index: int, wanted: str) -> bool:
-        """Tell whether a Markdown heading and those around it spell, from the inside out, a header with slashes."""
+        """Tell whether a Markdown heading and those around it spell a header with slashes."""
         parts = wanted.split("/")
         level = self._lines[index].level + 1
         for line in reversed(self._lines[: index + 1]):

@@ -1,182 +1,218 @@
-"""What a raw offline record becomes in each split: pure functions from record to record.
+"""The three dialects of the offline pipeline: raw records, question answering split, summary split.
 
-A raw record says everything under one of several names; the first that is there and not empty counts:
-
-=================  =============================================  ==================================
-field              qa split                                       summaries split
-=================  =============================================  ==================================
-what is asked      ``question``                                   ``instruction``
-the reference      ``reference_answer``                           ``reference_summary``
-=================  =============================================  ==================================
-
-What is asked comes from ``instruction`` or ``question``; the reference from ``expected_response``,
-``answer`` or ``response``; the prompt from ``rag.prompt`` or ``rag_prompt``; the rest from ``rag``, else from
-the top level. A field that no split has (``rag.scores``, anything unknown) stays in the raw file, which
-``task_id`` leads back to.
-
-The functions look into nothing that they only pass on, so a value may also be JSON text that was never
-decoded (:class:`msgspec.Raw`).
+A raw record may say the same thing under several names (see :mod:`.split_mapping`); it is written back under
+the first of them, with what retrieval did inside ``rag``. Relevant chunks are those that
+``metadata.selected_chunk_ids`` names, the category is ``task_type``. Citations are kept as they are: what
+they point at depends on who made them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rag_evaluation_framework.datasets.record_dialect import Record, RecordDialect
+from rag_evaluation_framework.datasets.split_mapping import QUESTION_NAMES, REFERENCE_NAMES, first_text
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.metrics.inline_citations import parse_citations
-from rag_evaluation_framework.records.citations import ContextCitation
+from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
 
-QUESTION_NAMES = ("instruction", "question")
-REFERENCE_NAMES = ("expected_response", "answer", "response")
+_CHUNK_IDS = "selected_chunk_ids"
+_RETRIEVAL_NAMES = ("contexts", "sources", "scores", "retrieved")
+_HOLDS = frozenset(
+    {
+        "id",
+        "question",
+        "reference",
+        "recorded.contexts",
+        "recorded.sources",
+        "recorded.retrieved",
+        "recorded.prompt",
+        "relevant_chunk_ids",
+        "category",
+        "metadata",
+    }
+)
 
-# Where a retrieved citation may say its own number.
-_NUMBER_FIELDS = ("number", "index", "label", "id")
-_WRITTEN_NUMBER = re.compile(r"\[?([0-9]{1,9})\]?\Z")
-_BRACKETED_NUMBER = re.compile(r"\[([0-9]{1,9})\]")
 
-Record = dict[str, Any]
+class _TaskDialect(RecordDialect):
+    """A dialect in which every record has a ``task_id``, if need be one made from its content."""
+
+    def record(self, sample: Sample) -> Record:
+        return super().record(sample) | {"task_id": sample.id}
 
 
-def qa_record(record: Mapping[str, Any]) -> Record:
-    """Return the record of the question answering split."""
+class _OfflineDialect(_TaskDialect):
+    """Raw records, brought under the names that they are written with before they are read."""
+
+    def sample(self, record: Mapping[str, Any]) -> Sample:
+        return super().sample(_renamed(record))
+
+
+def _renamed(record: Mapping[str, Any]) -> Record:
+    """Return a raw record with everything under its first name, and what retrieval did inside ``rag``."""
+    renamed = dict(record)
+    for names in (QUESTION_NAMES, REFERENCE_NAMES):
+        if not first_text(record, names[:1]) and (text := first_text(record, names)):
+            renamed[names[0]] = text
+            for name in names[1:]:
+                if renamed.get(name) == text:
+                    del renamed[name]
+    rag = dict(record.get("rag", {}))
+    for name in _RETRIEVAL_NAMES:
+        if name in renamed and name not in rag:
+            rag[name] = renamed.pop(name)
+    if not rag.get("prompt") and renamed.get("rag_prompt"):
+        rag["prompt"] = renamed.pop("rag_prompt")
+    return renamed | ({"rag": rag} if rag else {})
+
+
+def _decode_offline(record: Mapping[str, Any]) -> Sample:
+    question = first_text(record, QUESTION_NAMES)
+    if not question:
+        raise invalid("instruction", "what is asked", record.get("instruction"), code="missing-field")
     rag = record.get("rag", {})
-    reference = first_text(record, REFERENCE_NAMES)
-    contexts, sources = _contexts_and_sources(record, rag)
-    return {
-        "task_id": record["task_id"],
-        "task_type": record["task_type"],
-        "question": first_text(record, QUESTION_NAMES),
-        "reference_answer": reference,
-        "rag_prompt": prompt_of(record),
-        "contexts": contexts,
-        "sources": sources,
-        "retrieved": _retrieval(record, rag, "retrieved"),
-        "citations": _retrieval(record, rag, "citations"),
-        "answer_citations": answer_citations(record, reference),
-        "metadata": record.get("metadata", {}),
+    return _sample(
+        record, question, first_text(record, REFERENCE_NAMES) or None, retrieval=rag, prompt=rag.get("prompt")
+    )
+
+
+def _encode_offline(sample: Sample) -> Record:
+    record: Record = {**_name(sample, "qa"), "instruction": sample.question}
+    if sample.reference is not None:
+        record["expected_response"] = sample.reference
+    recorded = sample.recorded or Recorded()
+    rag: Record = {} if recorded.prompt is None else {"prompt": recorded.prompt}
+    rag |= {name: values for name, values in _retrieval(recorded).items() if values}
+    if rag:
+        record["rag"] = rag
+    metadata = _metadata(sample)
+    return record | ({"metadata": metadata} if metadata else {})
+
+
+def _decode_qa(record: Mapping[str, Any]) -> Sample:
+    return _sample(
+        record,
+        record["question"],
+        record["reference_answer"],
+        retrieval=record,
+        prompt=record["rag_prompt"] or None,
+    )
+
+
+def _encode_qa(sample: Sample) -> Record:
+    return _split_record(sample, "qa", question_name="question", reference_name="reference_answer")
+
+
+def _decode_summary(record: Mapping[str, Any]) -> Sample:
+    return _sample(
+        record,
+        record["instruction"],
+        record["reference_summary"],
+        retrieval=record,
+        prompt=record["rag_prompt"] or None,
+    )
+
+
+def _encode_summary(sample: Sample) -> Record:
+    return _split_record(sample, "summaries", question_name="instruction", reference_name="reference_summary")
+
+
+def _sample(
+    record: Mapping[str, Any],
+    question: str,
+    reference: str | None,
+    *,
+    retrieval: Mapping[str, Any],
+    prompt: str | None,
+) -> Sample:
+    recorded = Recorded(
+        contexts=tuple(retrieval.get("contexts", ())),
+        sources=tuple(retrieval.get("sources", ())),
+        retrieved=tuple(retrieval.get("retrieved", ())),
+        prompt=prompt,
+    )
+    metadata = dict(record.get("metadata", {}))
+    chunk_ids: Sequence[str] = ()
+    if _is_texts(metadata.get(_CHUNK_IDS)):
+        chunk_ids = metadata.pop(_CHUNK_IDS)
+    return Sample(
+        id=record["task_id"],
+        turns=(Turn(role="user", content=question),),
+        reference=reference,
+        recorded=None if recorded == Recorded() else recorded,
+        relevant_chunk_ids=tuple(chunk_ids),
+        category=record["task_type"],
+        metadata=metadata,
+    )
+
+
+def _split_record(sample: Sample, task_type: str, *, question_name: str, reference_name: str) -> Record:
+    """Return the record of a sample, with every field that a split must have."""
+    recorded = sample.recorded or Recorded()
+    record: Record = {**_name(sample, task_type), question_name: sample.question}
+    if sample.reference is not None:
+        record[reference_name] = sample.reference
+    return record | {
+        "rag_prompt": recorded.prompt or "",
+        **_retrieval(recorded),
+        "citations": [],
+        "metadata": _metadata(sample),
     }
 
 
-def summary_record(record: Mapping[str, Any]) -> Record:
-    """Return the record of the summarisation split."""
-    rag = record.get("rag", {})
-    contexts, sources = _contexts_and_sources(record, rag)
+def _name(sample: Sample, task_type: str) -> Record:
+    return {"task_id": sample.id, "task_type": sample.category or task_type}
+
+
+def _retrieval(recorded: Recorded) -> Record:
     return {
-        "task_id": record["task_id"],
-        "task_type": record["task_type"],
-        "instruction": first_text(record, QUESTION_NAMES),
-        "reference_summary": first_text(record, REFERENCE_NAMES),
-        "rag_prompt": prompt_of(record),
-        "contexts": contexts,
-        "sources": sources,
-        "retrieved": _retrieval(record, rag, "retrieved"),
-        "citations": _retrieval(record, rag, "citations"),
-        "metadata": record.get("metadata", {}),
+        "contexts": list(recorded.contexts),
+        "sources": list(recorded.sources),
+        "retrieved": [dict(entry) for entry in recorded.retrieved],
     }
 
 
-SPLITS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {"qa": qa_record, "summaries": summary_record}
-"""The splits by task type, which is also their name in the manifest."""
+def _metadata(sample: Sample) -> Record:
+    chunk_ids = {_CHUNK_IDS: list(sample.relevant_chunk_ids)} if sample.relevant_chunk_ids else {}
+    return {**sample.metadata, **chunk_ids}
 
 
-def reason_to_drop(record: Mapping[str, Any]) -> str | None:
-    """Say why a record cannot be evaluated against: it asks nothing, or has nothing to compare with."""
-    if not first_text(record, QUESTION_NAMES):
-        return "missing_question"
-    return None if first_text(record, REFERENCE_NAMES) else "missing_reference"
+def _is_texts(value: Any) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and bool(value)
+        and all(isinstance(item, str) for item in value)
+    )
 
 
-def first_text(record: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the first text that is there and not blank; nothing where there is none."""
-    for name in names:
-        text: str | None = record.get(name)
-        if text and not text.isspace():
-            return text
-    return ""
-
-
-def prompt_of(record: Mapping[str, Any]) -> Any:
-    """Return the prompt as it was issued; an empty one where the record has none."""
-    return record.get("rag", {}).get("prompt") or record.get("rag_prompt") or ""
-
-
-def numbered_contexts(contexts: Sequence[str]) -> list[str]:
-    """Put each context's number before it, ``[1] …``; a context that bears its own already is left alone.
-
-    >>> numbered_contexts(["tides", "[2] fares", "[9] is a reference"])
-    ['[1] tides', '[2] fares', '[3] [9] is a reference']
-    """
-    return [
-        context if context.startswith(f"[{number}] ") else _numbered(context, f"[{number}]")
-        for number, context in enumerate(contexts, start=1)
-    ]
-
-
-def answer_citations(record: Mapping[str, Any], reference: str) -> list[Record]:
-    """Return the citations of the reference: the record's own list, else the retrieved ones it uses.
-
-    The record's own list is ``answer_citations`` or, where that is absent, ``citations`` at the top level.
-    A retrieved citation is used when the reference has its number in brackets: ``[2]``, ``[1, 3]``,
-    ``[1-3]``.
-    """
-    own: list[Record] | None = record.get("answer_citations", record.get("citations") or None)
-    if own is not None:
-        return own
-    retrieved: list[Record] = record.get("rag", {}).get("citations", [])
-    used = _used_numbers(reference) if retrieved else frozenset()
-    if not used:
-        return []
-    numbers = _citation_numbers(retrieved)
-    return [citation for number, citation in zip(numbers, retrieved, strict=True) if number in used]
-
-
-def _contexts_and_sources(record: Mapping[str, Any], rag: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    contexts = _retrieval(record, rag, "contexts")
-    sources = _retrieval(record, rag, "sources")
-    if sources and len(sources) != len(contexts):
-        path = "rag.sources" if "sources" in rag else "sources"
-        raise invalid(
-            path, f"one for each of the {len(contexts)} contexts", len(sources), code="wrong-length"
-        )
-    return numbered_contexts(contexts), sources
-
-
-def _retrieval(record: Mapping[str, Any], rag: Mapping[str, Any], name: str) -> list[Any]:
-    found: list[Any] = rag[name] if name in rag else record.get(name, [])
-    return found
-
-
-def _numbered(context: str, number: str) -> str:
-    text = context.lstrip()
-    if text.startswith(number):
-        return f"{number} {text.removeprefix(number).lstrip()}"
-    return f"{number} {context}"
-
-
-def _used_numbers(reference: str) -> frozenset[int]:
-    """Return the context numbers that a text cites."""
-    plain = _BRACKETED_NUMBER.findall(reference)
-    if len(plain) == reference.count("["):
-        return frozenset(map(int, plain))
-    # Lists, ranges and brackets that are something else need the whole grammar, which is slower.
-    cited = (placed.citation for placed in parse_citations(reference).citations)
-    return frozenset(citation.number for citation in cited if isinstance(citation, ContextCitation))
-
-
-def _citation_numbers(citations: Sequence[Mapping[str, Any]]) -> Sequence[int]:
-    """Return each citation's number: its own where every citation has one, else its place in the list."""
-    for field in _NUMBER_FIELDS:
-        numbers = [_own_number(citation.get(field)) for citation in citations]
-        if 0 not in numbers:
-            return numbers
-    return range(1, len(citations) + 1)
-
-
-def _own_number(value: Any) -> int:
-    """Return what a field of a citation says is its number, 0 where it says none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return max(value, 0)
-    match = _WRITTEN_NUMBER.match(value) if isinstance(value, str) else None
-    return int(match[1]) if match else 0
+OFFLINE_RECORDS = _OfflineDialect(
+    name="offline-records",
+    kind="offline-record",
+    suffixes=("offline_dataset.jsonl",),
+    holds=_HOLDS,
+    decode=_decode_offline,
+    encode=_encode_offline,
+    signature=lambda record: (
+        {"task_id", "task_type"} <= record.keys()
+        and not {"reference_answer", "reference_summary"} & record.keys()
+    ),
+)
+QA_PAIRS = _TaskDialect(
+    name="qa-pairs",
+    kind="qa-pair",
+    suffixes=("qa_pairs.jsonl",),
+    holds=_HOLDS,
+    decode=_decode_qa,
+    encode=_encode_qa,
+    signature=lambda record: {"task_id", "question", "reference_answer"} <= record.keys(),
+)
+SUMMARIES = _TaskDialect(
+    name="summaries",
+    kind="summary",
+    suffixes=("summaries.jsonl",),
+    holds=_HOLDS,
+    decode=_decode_summary,
+    encode=_encode_summary,
+    signature=lambda record: {"task_id", "instruction", "reference_summary"} <= record.keys(),
+)

@@ -18,8 +18,9 @@ from rag_evaluation_framework.metrics.judge_arrays import (
     check_arrays,
     judge_arrays,
 )
-from rag_evaluation_framework.metrics.judge_mappings import Qrels, judge_mappings
+from rag_evaluation_framework.metrics.judge_mappings import judge_mappings
 from rag_evaluation_framework.metrics.judged_rankings import Floats, JudgedBlock
+from rag_evaluation_framework.metrics.judgements import Qrels
 from rag_evaluation_framework.metrics.ranking import reading_for
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.metrics.rankings import Run
@@ -75,8 +76,10 @@ def evaluate_ranking(
     skipped: dict[Hashable, str] = {}
     if isinstance(run, Mapping) and isinstance(qrels, Mapping):
         _check_queries(qrels, run)
-        judged = judge_mappings(qrels, run, rules=rules, reading=reading)
-        skipped.update(dict.fromkeys(filterfalse(qrels.__contains__, run), NOT_JUDGED))
+        aligned = len(qrels) == len(run) and list(qrels) == list(run)
+        judged = judge_mappings(qrels, run, rules=rules, reading=reading, aligned=aligned)
+        if not aligned:
+            skipped.update(dict.fromkeys(filterfalse(qrels.__contains__, run), NOT_JUDGED))
         missing: Iterable[Hashable] = filterfalse(run.__contains__, qrels)
     elif isinstance(run, np.ndarray) and isinstance(qrels, np.ndarray | tuple):
         check_arrays(qrels, run)

@@ -37,12 +37,13 @@ def smallest_type(grades: Integers) -> type[np.int8 | np.int32]:
 
 def counted(chosen: Booleans, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Count what is chosen for each query, of values that stand one query after another."""
-    if len(chosen) == 0:
-        return np.zeros(len(lengths), dtype=np.int64)
-    # reduceat cannot start behind the end, and takes one value even where there is none.
-    starts = np.minimum(np.cumsum(lengths) - lengths, len(chosen) - 1)
-    counts = np.add.reduceat(chosen, starts, dtype=np.int64)
-    return np.where(lengths > 0, counts, 0)
+    counts = np.zeros(len(lengths), dtype=np.int64)
+    # reduceat would take one value even where a query has none.
+    some = lengths > 0
+    if some.any():
+        starts = np.cumsum(lengths) - lengths
+        counts[some] = np.add.reduceat(chosen, starts[some], dtype=np.int64)
+    return counts
 
 
 def _ideal_grades(

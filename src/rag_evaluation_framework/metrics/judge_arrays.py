@@ -72,10 +72,10 @@ def _judged(
     is_judged = ids != PADDING
     flat = grades[is_judged].astype(np.int64)
     counts = count_grades(
-        flat, is_judged.sum(axis=1), relevance_level=rules.relevance_level, depth=reading.depth
+        flat, np.count_nonzero(is_judged, axis=1), relevance_level=rules.relevance_level, depth=reading.depth
     )
-    grades = grades.astype(smallest_type(flat), copy=False)
-    top = _look_up(run[:, :depth], ids, grades)
+    own_grades: Integers = grades.astype(smallest_type(flat), copy=False)
+    top = _look_up(run[:, :depth], ids, own_grades)
     first_hit = None
     if reading.first_hit and depth < run.shape[1]:
         first_hit = rank_of_first(top >= rules.relevance_level)
@@ -98,7 +98,8 @@ def _look_up(documents: IdArray, ids: IdArray, grades: Integers) -> Integers:
     """Return ``grades[rank, query]`` of the documents, unjudged where there is nothing to find."""
     ranked = np.ascontiguousarray(documents.T)
     found = np.full(ranked.shape, UNJUDGED, dtype=grades.dtype)
-    for judged, grade in zip(_without_padding(ids).T, grades.T, strict=True):
+    wanted = np.ascontiguousarray(_without_padding(ids).T)
+    for judged, grade in zip(wanted, np.ascontiguousarray(grades.T), strict=True):
         np.copyto(found, grade, where=ranked == judged)
     return found
 
@@ -172,7 +173,8 @@ def _holds_twice(columns: IdArray) -> Booleans:
     """Tell for each query whether an id stands twice in its column; short ones are compared, long sorted."""
     if len(columns) > _SHORT:
         in_order = np.sort(columns.T, axis=1)
-        return ((in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != PADDING)).any(axis=1)
+        repeated = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != PADDING)
+        return np.asarray(repeated.any(axis=1))
     twice = np.zeros(columns.shape[1], dtype=np.bool_)
     for place in range(1, len(columns)):
         twice |= (columns[:place] == columns[place]).any(axis=0) & (columns[place] != PADDING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,41 +19,81 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     capped,
     rank_of_first,
 )
-from rag_evaluation_framework.metrics.judgements import Judgements, flat_grades, grade_issues, lookups
+from rag_evaluation_framework.metrics.judgements import (
+    Qrels,
+    as_lookups,
+    flat_grades,
+    grade_issues,
+)
 from rag_evaluation_framework.metrics.ranked_lists import RankedLists
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
-from rag_evaluation_framework.metrics.rankings import Lookups, Rankings, Run, counted_lengths, holds_scores
+from rag_evaluation_framework.metrics.rankings import (
+    Lookups,
+    Ranking,
+    Rankings,
+    Run,
+    counted_lengths,
+    holds_scores,
+)
 from rag_evaluation_framework.metrics.scored_documents import ScoredDocuments
 
-Qrels = Mapping[Any, Judgements]
+__all__ = ["Qrels", "Run", "judge_mappings"]
+
+# Few enough that what one pass brings into the processor's cache is there for the next.
+_QUERIES_AT_A_TIME = 2048
 
 
-def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Reading) -> Iterator[JudgedBlock]:
+def judge_mappings(
+    qrels: Qrels, run: Run, *, rules: RankingRules, reading: Reading, aligned: bool = False
+) -> Iterator[JudgedBlock]:
     """Yield the queries of the qrels, in their order, in blocks of judged rankings.
+
+    ``aligned`` says that the run holds the same queries in the same order, so that none is looked up.
 
     A query that the run lacks is yielded as one that retrieved nothing, or left out, as the rules say. Wrong
     values are collected over all the blocks and raised together at the end.
     """
     kind = ScoredDocuments if holds_scores(run) else RankedLists
-    queries = list(qrels if rules.missing_queries == "zero" else filter(run.__contains__, qrels))
-    judgements = lookups(queries, list(map(qrels.__getitem__, queries)))
-    retrieved = kind.checked(queries, run)
+    paired = _paired(as_lookups(qrels), run, nothing=kind.nothing, rules=rules, aligned=aligned)
     issues: list[Issue] = []
-    lengths, judged_counts = counted_lengths(retrieved), counted_lengths(judgements)
-    widths = np.maximum(lengths, judged_counts)
-    if kind is RankedLists and reading.depth is not None:
-        widths = np.minimum(widths, reading.depth)
-    for block in blocks(widths):
-        rankings = kind(retrieved[block], lengths[block], ties=rules.ties)
-        judged = _judged(judgements[block], judged_counts[block], rankings, rules=rules, reading=reading)
-        if judged is not None:
-            yield queries[block], judged
-            continue
-        for row, query in enumerate(queries[block]):
-            issues += grade_issues(query, judgements[block][row])
-            issues += rankings.issues(query, row)
+    for queries, judgements, retrieved in paired:
+        lengths, judged_counts = counted_lengths(retrieved), counted_lengths(judgements)
+        widths = np.maximum(lengths, judged_counts)
+        if kind is RankedLists and reading.depth is not None:
+            widths = np.minimum(widths, reading.depth)
+        for block in blocks(widths):
+            rankings = kind(retrieved[block], lengths[block], ties=rules.ties)
+            judged = _judged(judgements[block], judged_counts[block], rankings, rules=rules, reading=reading)
+            if judged is not None:
+                yield queries[block], judged
+                continue
+            for row, query in enumerate(queries[block]):
+                issues += grade_issues(query, judgements[block][row])
+                issues += rankings.issues(query, row)
     if issues:
         raise InputError(capped(issues))
+
+
+def _paired(
+    judgements: Mapping[Any, Mapping[Any, int]],
+    run: Run,
+    *,
+    nothing: Ranking,
+    rules: RankingRules,
+    aligned: bool,
+) -> Iterator[tuple[list[Any], list[Mapping[Any, int]], list[Any]]]:
+    """Yield some queries at a time with their judgements and what they retrieved."""
+    queries = list(judgements)
+    if aligned:
+        lookups, rankings = list(judgements.values()), list(run.values())
+    else:
+        if rules.missing_queries == "skip":
+            queries = list(filter(run.__contains__, queries))
+        lookups = list(map(judgements.__getitem__, queries))
+        rankings = list(map(run.get, queries, repeat(nothing)))
+    for start in range(0, len(queries), _QUERIES_AT_A_TIME):
+        some = slice(start, start + _QUERIES_AT_A_TIME)
+        yield queries[some], lookups[some], rankings[some]
 
 
 def _judged(

@@ -109,10 +109,10 @@ def rank_of_first(found: Booleans) -> Integers:
     return np.where(first > depth, 0, first)
 
 
-Terms = TypeVar("Terms", Integers, Floats)
+Number = TypeVar("Number", bound=np.generic)
 
 
-def running_sum(terms: Terms) -> Terms:
+def running_sum(terms: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Sum down the ranks, in place: ten times as fast as ``np.cumsum`` along the first axis."""
     for rank in range(1, len(terms)):
         terms[rank] += terms[rank - 1]

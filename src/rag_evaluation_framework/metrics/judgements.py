@@ -5,35 +5,46 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import chain
+from operator import methodcaller
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.metrics.judged_rankings import capped
 
 Judgements = Mapping[Any, int] | Collection[Any]
+Qrels = Mapping[Any, Judgements]
 
 # Wide enough for any scale of grades, narrow enough that sums of gains stay exact.
 GRADE_RANGE = np.iinfo(np.int32)
 
 
-def lookups(queries: Sequence[Hashable], judgements: list[Judgements]) -> list[Mapping[Any, int]]:
-    """Return document-to-grade lookups; a bare collection of documents means grade 1 for each."""
-    kinds = set(map(type, judgements))
+def as_lookups(qrels: Qrels) -> Mapping[Any, Mapping[Any, int]]:
+    """Return qrels with grades by document; a bare collection of documents means grade 1 for each."""
+    kinds = set(map(type, qrels.values()))
+    if all(issubclass(kind, Mapping) for kind in kinds):
+        return cast("Mapping[Any, Mapping[Any, int]]", qrels)
     wrong = {kind for kind in kinds if not issubclass(kind, Collection) or issubclass(kind, str | bytes)}
     if wrong:
         raise InputError(
             capped(
                 Issue("judgements", "grades by document, or documents", shown(judged), f"qrels[{query!r}]")
-                for query, judged in zip(queries, judgements, strict=True)
+                for query, judged in qrels.items()
                 if type(judged) in wrong
             )
         )
-    if all(issubclass(kind, Mapping) for kind in kinds):
-        return cast("list[Mapping[Any, int]]", judgements)
-    return [judged if isinstance(judged, Mapping) else dict.fromkeys(judged, 1) for judged in judgements]
+    return {query: _as_lookup(query, judged) for query, judged in qrels.items()}
+
+
+def _as_lookup(query: Hashable, judged: Judgements) -> Mapping[Any, int]:
+    if isinstance(judged, Mapping):
+        return judged
+    try:
+        return dict.fromkeys(judged, 1)
+    except TypeError:  # something that cannot be hashed cannot be a document id
+        raise invalid(f"qrels[{query!r}]", "document ids", judged) from None
 
 
 def grade_issues(query: Hashable, lookup: Mapping[Any, int]) -> list[Issue]:
@@ -49,7 +60,7 @@ def flat_grades(lookups: Sequence[Mapping[Any, int]]) -> npt.NDArray[np.int64] |
     """Return all grades one after another, or ``None`` if one of them is not a grade."""
     try:
         # Unlike numpy, an array of the standard library takes nothing but whole numbers.
-        grades = array("q", chain.from_iterable([lookup.values() for lookup in lookups]))
+        grades = array("q", chain.from_iterable(map(methodcaller("values"), lookups)))
     except (TypeError, OverflowError):
         return None
     flat = np.array(grades, dtype=np.int64)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Sequence
-from itertools import repeat
-from typing import Any, cast
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import InputError, Issue, shown
-from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Integers, capped
+from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Integers
 from rag_evaluation_framework.metrics.ranking_rules import Ties
-from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, Run, grade_table
+from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, grade_table
 
 _LISTS_AT_A_TIME = 64
 
@@ -21,30 +20,11 @@ _LISTS_AT_A_TIME = 64
 class RankedLists:
     """A block of ranked lists, best document first."""
 
+    nothing: Sequence[Any] = ()
+
     def __init__(self, lists: Sequence[Sequence[Any]], lengths: npt.NDArray[np.int64], *, ties: Ties) -> None:
         self.lists = lists
         self.lengths = lengths
-
-    @staticmethod
-    def checked(queries: Sequence[Hashable], run: Run) -> list[Sequence[Any]]:
-        """Return every query's list, empty where there is none; anything else is an error."""
-        lists = list(map(run.get, queries, repeat(())))
-        wrong = {kind for kind in set(map(type, lists)) if not _is_list_type(kind)}
-        issues = [
-            Issue("ranking", "a ranked list of document ids", shown(ranked), f"run[{query!r}]")
-            for query, ranked in (zip(queries, lists, strict=True) if wrong else ())
-            if type(ranked) in wrong
-        ]
-        # Pairs of document and score would match no judgement and pass for documents nobody judged.
-        if not issues and not all(map(_is_document_id, {type(ranked[0]) for ranked in lists if ranked})):
-            issues = [
-                Issue("document", "a document id", shown(ranked[0]), f"run[{query!r}][0]")
-                for query, ranked in zip(queries, lists, strict=True)
-                if ranked and not _is_document_id(type(ranked[0]))
-            ]
-        if issues:
-            raise InputError(capped(issues))
-        return cast("list[Sequence[Any]]", lists)
 
     def look_up(self, judgements: Lookups, *, depth: int | None, grade_type: GradeType) -> Integers | None:
         code = np.dtype(grade_type).char
@@ -54,6 +34,9 @@ class RankedLists:
         for start in range(0, len(self.lists), _LISTS_AT_A_TIME):
             few = slice(start, start + _LISTS_AT_A_TIME)
             tops = [ranked[:depth] for ranked in self.lists[few]]
+            # Pairs of document and score would match no judgement and pass for documents nobody judged.
+            if not all(map(_is_document_id, {type(top[0]) for top in tops if top})):
+                return None
             try:
                 distinct += sum(map(len, map(set, tops)))
             except TypeError:  # something that cannot be hashed cannot be a document id
@@ -72,16 +55,14 @@ class RankedLists:
     def first_relevant(
         self, rows: Sequence[int], judgements: Lookups, *, relevance_level: int
     ) -> Integers | None:
-        first = np.zeros(len(rows), dtype=np.int64)
-        for place, row in enumerate(rows):
-            ranked, lookup = self.lists[row], judgements[row]
-            for document in filter(lookup.__contains__, ranked):
-                if lookup[document] >= relevance_level:
-                    first[place] = rank = ranked.index(document) + 1
-                    if len(set(ranked[:rank])) < rank:
-                        return None
-                    break
-        return first
+        try:
+            first = [_first_relevant(self.lists[row], judgements[row], relevance_level) for row in rows]
+        except TypeError:  # as above
+            return None
+        for row, rank in zip(rows, first, strict=True):
+            if len(set(self.lists[row][:rank])) < rank:
+                return None
+        return np.array(first, dtype=np.int64)
 
     def issues(self, query: Hashable, row: int) -> list[Issue]:
         first: dict[Any, int] = {}
@@ -97,8 +78,11 @@ class RankedLists:
         return issues
 
 
-def _is_list_type(kind: type) -> bool:
-    return issubclass(kind, Sequence) and not issubclass(kind, str | bytes)
+def _first_relevant(ranked: Sequence[Any], lookup: Mapping[Any, int], relevance_level: int) -> int:
+    for document in filter(lookup.__contains__, ranked):
+        if lookup[document] >= relevance_level:
+            return ranked.index(document) + 1
+    return 0
 
 
 def _is_document_id(kind: type) -> bool:

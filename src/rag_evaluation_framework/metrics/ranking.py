@@ -250,7 +250,8 @@ def hole(judged: JudgedRankings, *, k: int | None = None) -> Floats:
 
 def _share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
     """Divide query by query; where the whole is nothing the share is 0."""
-    return np.divide(part, whole, out=np.zeros(len(whole)), where=np.asarray(whole > 0))
+    shares: Floats = np.divide(part, whole, out=np.zeros(len(whole)), where=np.asarray(whole > 0))
+    return shares
 
 
 def _discounted_gains(grades: Integers, gain: str) -> Floats:

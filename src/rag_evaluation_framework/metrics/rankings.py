@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Integers
+from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Integers, capped
 
 Ranking = Sequence[Any] | Mapping[Any, float]
 Run = Mapping[Any, Ranking]
@@ -39,8 +39,20 @@ class Rankings(Protocol):
 
 
 def holds_scores(run: Run) -> bool:
-    """Tell whether a run gives scores by document rather than ranked lists."""
-    return all(issubclass(kind, Mapping) for kind in set(map(type, run.values())))
+    """Tell whether a run gives scores by document rather than ranked lists; anything else is an error."""
+    kinds = set(map(type, run.values()))
+    if all(issubclass(kind, Mapping) for kind in kinds):
+        return True
+    wrong = {kind for kind in kinds if not issubclass(kind, Sequence) or issubclass(kind, str | bytes)}
+    if wrong:
+        raise InputError(
+            capped(
+                Issue("ranking", "a ranked list of document ids", shown(ranking), f"run[{query!r}]")
+                for query, ranking in run.items()
+                if type(ranking) in wrong
+            )
+        )
+    return False
 
 
 def counted_lengths(sized: Sequence[Any]) -> npt.NDArray[np.int64]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice, repeat
-from typing import Any, cast
+from itertools import chain, islice
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.errors import Issue, invalid, shown
 from rag_evaluation_framework.metrics.grade_counts import counted
 from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Booleans, Floats, Integers
 from rag_evaluation_framework.metrics.ranking_rules import Ties
-from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, Run, grade_table
+from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, grade_table
 
 # Stands for a score too large for 32 bits: above all others, equal among themselves, yet finite.
 _BEYOND_32_BITS = 1e39
@@ -24,6 +25,8 @@ _BEYOND_32_BITS = 1e39
 class ScoredDocuments:
     """A block of document-to-score mappings, each read whole."""
 
+    nothing: Mapping[Any, float] = MappingProxyType({})
+
     def __init__(
         self, scored: Sequence[Mapping[Any, float]], lengths: npt.NDArray[np.int64], *, ties: Ties
     ) -> None:
@@ -31,12 +34,6 @@ class ScoredDocuments:
         self.lengths = lengths
         self.ends = np.cumsum(lengths)
         self.ties = ties
-
-    @staticmethod
-    def checked(queries: Sequence[Hashable], run: Run) -> list[Mapping[Any, float]]:
-        """Return every query's scores, empty where there are none."""
-        nothing: dict[Any, float] = {}
-        return cast("list[Mapping[Any, float]]", list(map(run.get, queries, repeat(nothing))))
 
     @cached_property
     def scores(self) -> Floats:
@@ -124,7 +121,11 @@ class ScoredDocuments:
         """Order one query's documents by falling score, equal scores by document id."""
         scored, end = self.scored[row], self.ends[row]
         scores = dict(zip(scored, self.scores[end - len(scored) : end].tolist(), strict=True))
-        by_identifier = sorted(scored, reverse=self.ties == "trec_eval")
+        try:
+            by_identifier = sorted(scored, reverse=self.ties == "trec_eval")
+        except TypeError:
+            kinds = sorted({type(document).__name__ for document in scored})
+            raise invalid("run", "document ids of one type, to break a tie", kinds) from None
         return sorted(by_identifier, key=scores.__getitem__, reverse=True)
 
 
@@ -138,7 +139,10 @@ def _as_compared(scores: Floats, ties: Ties) -> Floats:
 
 
 def _is_score(score: object) -> bool:
-    return isinstance(score, int | float | np.integer | np.floating) and math.isfinite(score)
+    try:
+        return isinstance(score, int | float | np.integer | np.floating) and math.isfinite(score)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def _rows_that_rise(scores: Floats, lengths: npt.NDArray[np.int64]) -> Booleans:

@@ -1,4 +1,4 @@
-"""What the system under test gave back for one sample."""
+"""What the system under test is asked for one sample, and what it gives back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,23 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.citations import Citation
+from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.spans import CharacterSpan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One sample put to the system under test.
+
+    ``key`` is the same for every attempt at the same sample of the same run, so that a system can tell a
+    retry from a new question; ``thread_id`` is fresh for each sample and shared by the turns of one
+    conversation; ``timeout`` is what this attempt may take, in seconds.
+    """
+
+    sample: Sample
+    key: str
+    thread_id: str
+    timeout: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

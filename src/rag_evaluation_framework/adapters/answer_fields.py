@@ -1,0 +1,235 @@
+"""Where an answer and what came with it stand in a system's reply.
+
+A reply is a JSON object, or just a string, which is then the answer. Looked for in this order:
+
+==========  ============================================================================================
+answer      ``response``, ``message``, ``content``, ``choices[0].message.content``, ``choices[0].text``,
+            ``answer``, ``output``, ``output_text``, ``text``. Each may be a text, an object with
+            ``content`` or ``text``, or a list of such parts. The first that is not empty counts.
+contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
+            ``source_documents``, ``documents``, ``chunks``, ``passages``, ``sources``: texts, or objects
+            with ``text``, ``content``, ``page_content``, ``snippet`` or ``chunk``. Plain strings under
+            ``sources`` are names, not contexts.
+hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``) and ``score`` of those
+            objects, where each has one
+citations   ``citations``, ``references``: see :mod:`.answer_citations`
+usage       ``usage``, ``token_usage``: ``prompt_tokens`` or ``input_tokens``, ``completion_tokens`` or
+            ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``
+==========  ============================================================================================
+
+All but the answer are also looked for within ``message``, ``choices[0].message`` and ``metadata``. Paths
+given by the user replace the search for what they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from rag_evaluation_framework.adapters.answer_citations import read_citations
+from rag_evaluation_framework.adapters.reply_paths import ReplyPath
+from rag_evaluation_framework.errors import TargetError, UnknownNameError
+from rag_evaluation_framework.records.citations import Citation
+from rag_evaluation_framework.records.responses import Hit, Usage
+
+PARTS = ("answer", "contexts", "citations", "usage")
+
+_ANSWERS = (
+    "response",
+    "message",
+    "content",
+    "choices[0].message.content",
+    "choices[0].message.refusal",
+    "choices[0].text",
+    "answer",
+    "output",
+    "output_text",
+    "text",
+)
+_CONTEXTS = (
+    "contexts",
+    "context",
+    "retrieved_contexts",
+    "retrieved_documents",
+    "source_documents",
+    "documents",
+    "chunks",
+    "passages",
+    "sources",
+)
+_CITATIONS = ("citations", "references")
+_USAGES = ("usage", "token_usage")
+_PLACES = ("", "message.", "choices[0].message.", "metadata.")
+
+_TEXT_FIELDS = ("text", "content", "page_content", "snippet", "chunk")
+_ID_FIELDS = ("id", "chunk_id", "document_id", "doc_id", "source")
+_INPUT_TOKENS = ("prompt_tokens", "input_tokens")
+_OUTPUT_TOKENS = ("completion_tokens", "output_tokens")
+_COSTS = ("cost_usd", "cost", "total_cost")
+_NAMED_FIELDS = 8
+_TOO_MANY = 1 << 53  # whole numbers that every JSON reader keeps exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAnswer:
+    """What was read from a reply; ``found`` maps each part to the path it was found at."""
+
+    text: str
+    contexts: tuple[str, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    unread_citations: int = 0
+    usage: Usage | None = None
+    found: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+class AnswerReader:
+    """Reads replies; ``paths`` says where parts stand, by name: ``{"answer": "result.text"}``."""
+
+    def __init__(self, paths: Mapping[str, str] | None = None) -> None:
+        given: dict[str, tuple[ReplyPath, ...]] = {}
+        for part, text in (paths or {}).items():
+            if part not in PARTS:
+                raise UnknownNameError("part of a reply", part, PARTS)
+            given[part] = (ReplyPath.parse(text, field=f"responsePaths.{part}"),)
+        self._answers = given.get("answer") or _parsed(_ANSWERS, places=("",))
+        self._contexts = given.get("contexts") or _parsed(_CONTEXTS)
+        self._citations = given.get("citations") or _parsed(_CITATIONS)
+        self._usages = given.get("usage") or _parsed(_USAGES)
+        self._names_are_contexts = "contexts" in given
+
+    def read(self, value: Any) -> ReadAnswer:
+        """Read one reply; a reply without an answer raises a :class:`TargetError`."""
+        found: dict[str, str] = {}
+        text = self._answer(value, found)
+        if not isinstance(value, dict):
+            return ReadAnswer(text=text, found=found)
+        contexts, hits = self._contexts_of(value, found)
+        citations, unread = self._citations_of(value, found)
+        return ReadAnswer(
+            text=text,
+            contexts=contexts,
+            hits=hits,
+            citations=citations,
+            unread_citations=unread,
+            usage=self._usage_of(value, found),
+            found=found,
+        )
+
+    def _answer(self, value: Any, found: dict[str, str]) -> str:
+        if isinstance(value, str):
+            found["answer"] = "the whole reply"
+            return value
+        empty: str | None = None
+        for path in self._answers:
+            text = _text_of(path.find(value))
+            if text or (text is not None and empty is None):
+                found["answer"] = str(path)
+                if text:
+                    return text
+                empty = text
+        if empty is None:
+            raise TargetError("no-answer", f"expected {self._expected()}, got {_shape(value)}")
+        return empty
+
+    def _expected(self) -> str:
+        places = ", ".join(map(str, self._answers[:4]))
+        return f"an answer at {places}" + (" …" if len(self._answers) > 4 else "")
+
+    def _contexts_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[str, ...], tuple[Hit, ...]]:
+        for path in self._contexts:
+            items = path.find(value)
+            if isinstance(items, str | dict):
+                items = [items]
+            if not isinstance(items, list) or not items:
+                continue
+            if str(path).endswith("sources") and not self._names_are_contexts and isinstance(items[0], str):
+                continue
+            texts = [_context_text(item) for item in items]
+            if all(texts):
+                found["contexts"] = str(path)
+                return tuple(text for text in texts if text), _hits(items)
+        return (), ()
+
+    def _citations_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[Citation, ...], int]:
+        for path in self._citations:
+            items = path.find(value)
+            if isinstance(items, list) and items:
+                found["citations"] = str(path)
+                return read_citations(items)
+        return (), 0
+
+    def _usage_of(self, value: Any, found: dict[str, str]) -> Usage | None:
+        for path in self._usages:
+            record = path.find(value)
+            if isinstance(record, dict):
+                usage = Usage(
+                    input_tokens=_count(record, _INPUT_TOKENS),
+                    output_tokens=_count(record, _OUTPUT_TOKENS),
+                    cost_usd=_amount(record, _COSTS),
+                )
+                if usage != Usage():
+                    found["usage"] = str(path)
+                    return usage
+        return None
+
+
+def _parsed(names: Iterable[str], places: Iterable[str] = _PLACES) -> tuple[ReplyPath, ...]:
+    return tuple(ReplyPath.parse(place + name) for place in places for name in names)
+
+
+def _text_of(value: Any) -> str | None:
+    """Return the text of an answer: a string, an object that has one, or parts that each have one."""
+    if isinstance(value, dict):
+        value = next((value[name] for name in ("content", "text") if name in value), None)
+    if isinstance(value, list):
+        parts = [part.get("text") if isinstance(part, dict) else part for part in value]
+        texts = [part for part in parts if isinstance(part, str)]
+        return "".join(texts) if texts else None
+    return value if isinstance(value, str) else None
+
+
+def _context_text(item: Any) -> str | None:
+    if isinstance(item, dict):
+        item = next((item[name] for name in _TEXT_FIELDS if isinstance(item.get(name), str)), None)
+    return item if isinstance(item, str) and item.strip() else None
+
+
+def _hits(items: list[Any]) -> tuple[Hit, ...]:
+    """Return what was retrieved, where every context says what it is."""
+    hits = []
+    for item in items:
+        named = _id_of(item) if isinstance(item, dict) else None
+        if named is None:
+            return ()
+        hits.append(Hit(id=named, score=_amount(item, ("score",), negative=True)))
+    return tuple(hits)
+
+
+def _id_of(item: Mapping[str, Any]) -> str | None:
+    values = (item.get(name) for name in _ID_FIELDS)
+    return next((str(value) for value in values if isinstance(value, str | int) and str(value)), None)
+
+
+def _count(record: Mapping[str, Any], names: Iterable[str]) -> int | None:
+    values = (record.get(name) for name in names)
+    return next((value for value in values if type(value) is int and 0 <= value < _TOO_MANY), None)
+
+
+def _amount(record: Mapping[str, Any], names: Iterable[str], *, negative: bool = False) -> float | None:
+    for name in names:
+        value: Any = record.get(name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and isfinite(value) and (negative or value >= 0):
+            return float(value)
+    return None
+
+
+def _shape(value: Any) -> str:
+    """Say what a reply holds without quoting it."""
+    if isinstance(value, dict):
+        names = [str(name)[:40] for name in list(value)[:_NAMED_FIELDS]]
+        return f"an object with {', '.join(names)}" if names else "an empty object"
+    return "a list" if isinstance(value, list) else type(value).__name__

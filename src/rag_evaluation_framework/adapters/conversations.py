@@ -1,0 +1,94 @@
+"""A sample put to a system turn by turn, and the response made of what it answered.
+
+The user's turns are replayed in order, each after the answer to the one before. What the system itself
+said is the history, never what the dataset expected it to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_evaluation_framework.adapters.answer_fields import ReadAnswer
+from rag_evaluation_framework.records.responses import Response, Usage
+from rag_evaluation_framework.records.samples import Sample
+
+Message = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One turn to be answered: the messages so far, the user's last, and its place among the user's turns."""
+
+    messages: tuple[Message, ...]
+    turn: int
+    turns: int
+
+    @property
+    def text(self) -> str:
+        return self.messages[-1]["content"]
+
+    def key(self, key: str) -> str:
+        """Return the idempotency key of this turn, which is the sample's own where there is one turn only."""
+        return key if self.turns == 1 else f"{key}-{self.turn}"
+
+
+async def replay(sample: Sample, answer: Callable[[Ask], Awaitable[ReadAnswer]]) -> Response:
+    """Ask every turn of the user's and return the response to the last; all of them are in its metadata."""
+    turns = sum(turn.role == "user" for turn in sample.turns)
+    messages: list[Message] = []
+    answers: list[ReadAnswer] = []
+    for turn in sample.turns:
+        if turn.role == "system" and turn.content is not None:
+            messages.append({"role": "system", "content": turn.content})
+        if turn.role == "user":
+            messages.append({"role": "user", "content": turn.content or ""})
+            answers.append(await answer(Ask(tuple(messages), len(answers) + 1, turns)))
+            messages.append({"role": "assistant", "content": answers[-1].text})
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    return response_of(sample, answers, questions)
+
+
+def response_of(sample: Sample, answers: Sequence[ReadAnswer], questions: Sequence[str] = ()) -> Response:
+    """Build the response of a sample from its answers, the last of which counts.
+
+    The contexts are the system's where it returned any, else the dataset's, and the response says which.
+    """
+    last = answers[-1]
+    recorded = sample.recorded.contexts if sample.recorded else ()
+    metadata: dict[str, Any] = {}
+    if len(answers) > 1:
+        metadata["turns"] = [
+            {"question": question, "answer": answer.text, "contexts": list(answer.contexts)}
+            for question, answer in zip(questions, answers, strict=True)
+        ]
+    if last.unread_citations:
+        metadata["unread_citations"] = last.unread_citations
+    return Response(
+        text=last.text,
+        hits=last.hits,
+        contexts=last.contexts or recorded,
+        context_origin="system" if last.contexts else "dataset" if recorded else None,
+        citations=last.citations,
+        usage=_total([answer.usage for answer in answers]),
+        metadata=metadata,
+    )
+
+
+def _total(usages: Sequence[Usage | None]) -> Usage | None:
+    """Add up what the turns cost; a part that one turn does not tell is not known for all."""
+    told = [usage for usage in usages if usage is not None]
+    if len(told) < len(usages):
+        return None
+    if len(told) == 1:
+        return told[0]
+    return Usage(
+        input_tokens=_sum([usage.input_tokens for usage in told]),
+        output_tokens=_sum([usage.output_tokens for usage in told]),
+        cost_usd=_sum([usage.cost_usd for usage in told]),
+    )
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    return None if None in parts else sum(parts)

@@ -1,0 +1,130 @@
+"""An agent behind a URL as the system under test.
+
+Sent is ``POST {url}{path}`` with ``{"message": …}``, or with ``{"messages": […]}`` where the protocol is
+``openai-compatible``. Headers beside those given: ``X-Thread-Id``, one for each sample, shared by the
+turns of a conversation, and ``Idempotency-Key``, the same for every attempt at the same turn. A system
+turn of the dataset goes to an ``openai-compatible`` agent only: the simple protocol has no place for it.
+
+An attempt that fails in the middle of a conversation starts it over, under the same thread and keys.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
+from rag_evaluation_framework.adapters.conversations import Ask, replay
+from rag_evaluation_framework.adapters.http_client import MAX_BODY_BYTES, HttpClient, Reply
+from rag_evaluation_framework.adapters.http_replies import reply_value
+from rag_evaluation_framework.adapters.masking import header_mask
+from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.responses import Request, Response
+
+Protocol = Literal["simple", "openai-compatible"]
+PROTOCOLS: tuple[Protocol, ...] = ("simple", "openai-compatible")
+DEFAULT_PATH = "/v1/chat"
+
+_CONTROL_CHARACTERS = frozenset(map(chr, [*range(32), 127]))
+
+
+class HttpAgent:
+    """Fulfils ``extensions.Target``.
+
+    ``secret_headers`` are sent like ``headers`` and hidden wherever the agent sends them back; ``mask``
+    hides more. ``response_paths`` says where the answer, contexts, citations and usage stand in a reply
+    that is not of a usual shape. ``body`` has fields to send with every message.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        path: str = DEFAULT_PATH,
+        protocol: str = "simple",
+        model: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        secret_headers: Mapping[str, str] | None = None,
+        response_paths: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        mask: Callable[[str], str] | None = None,
+    ) -> None:
+        if protocol not in PROTOCOLS:
+            raise UsageError(f"protocol: expected {' or '.join(PROTOCOLS)}, got {shown(protocol)}")
+        self.address = joined_address(url, path)
+        self.name = shown_address(self.address)
+        self.reader = AnswerReader(response_paths)
+        password = urlsplit(self.address).password or ""
+        self.mask = _both(mask, header_mask([*(secret_headers or {}).values(), password]))
+        self._protocol = protocol
+        self._body = {**(body or {}), **({} if model is None else {"model": model})}
+        self._headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            **checked_headers({**(headers or {}), **(secret_headers or {})}),
+        }
+        self._client = HttpClient(max_body_bytes=max_body_bytes)
+
+    async def answer(self, request: Request) -> Response:
+        """Put the sample to the agent, turn by turn within the attempt's time."""
+        deadline = time.monotonic() + request.timeout
+
+        async def read(ask: Ask) -> ReadAnswer:
+            remaining = max(deadline - time.monotonic(), 0.001)
+            reply = await self.send(
+                ask, key=ask.key(request.key), thread_id=request.thread_id, timeout=remaining
+            )
+            return self.reader.read(reply_value(reply, url=self.address, mask=self.mask))
+
+        return await replay(request.sample, read)
+
+    async def send(self, ask: Ask, *, key: str, thread_id: str, timeout: float) -> Reply:
+        """Send one turn and return the reply as it came."""
+        headers = {**self._headers, "X-Thread-Id": thread_id, "Idempotency-Key": key}
+        message = (
+            {"messages": ask.messages} if self._protocol == "openai-compatible" else {"message": ask.text}
+        )
+        body = strict_json.encode({**self._body, **message})
+        return await self._client.post(self.address, body, headers=headers, timeout=timeout)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def joined_address(url: str, path: str) -> str:
+    """Put a path behind a URL; a query that the URL has stays at the end."""
+    try:
+        parts = urlsplit(url.strip())
+        parts.port  # noqa: B018 - reading it is what checks it
+    except ValueError as error:
+        raise UsageError(f"url: expected http://host:port, got {shown_address(url)} ({error})") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"url: expected http://… or https://…, got {shown_address(url)}")
+    whole = parts.path.rstrip("/") + "/" + path.lstrip("/") if path else parts.path
+    return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
+
+
+def shown_address(address: str) -> str:
+    """Return an address fit to be shown: without a user, a password or a query."""
+    without_query = address.partition("?")[0].partition("#")[0]
+    scheme, separator, rest = without_query.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers; a name or value that cannot be sent is an error that does not show the value."""
+    for name, value in headers.items():
+        if not name or not name.isascii() or _CONTROL_CHARACTERS.intersection(name) or set(name) & set(" :"):
+            raise UsageError(f"header: expected a name such as Authorization, got {shown(name)}")
+        if not isinstance(value, str) or _CONTROL_CHARACTERS.intersection(value):
+            raise UsageError(f"header {name}: expected one line of text")
+    return dict(headers)
+
+
+def _both(first: Callable[[str], str] | None, second: Callable[[str], str]) -> Callable[[str], str]:
+    return second if first is None else lambda text: second(first(text))

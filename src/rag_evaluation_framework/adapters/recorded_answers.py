@@ -1,0 +1,100 @@
+"""Answers that a system gave earlier, as the system under test: a JSON object a line.
+
+``{"id": …, "answer": …, "contexts": […], "citations": […]}``: everything but the pairing is read as an
+HTTP agent's reply is. A line pairs with the sample of its ``id`` (``sample_id``, ``query_id``,
+``task_id``), else with the one sample that asks exactly its ``input`` (``question``, ``query``,
+``query_text``, ``user_input``). A line with an ``error`` instead of an answer is a failure that was
+recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
+from rag_evaluation_framework.adapters.conversations import response_of
+from rag_evaluation_framework.errors import InputError, Issue, TargetError
+from rag_evaluation_framework.files.json_lines import read_lines
+from rag_evaluation_framework.records.responses import Request, Response
+
+_IDS = ("id", "sample_id", "query_id", "task_id")
+_QUESTIONS = ("input", "question", "query", "query_text", "user_input")
+
+_Recorded = ReadAnswer | TargetError
+_Place = tuple[int, _Recorded]
+
+
+class RecordedAnswers:
+    """Fulfils ``extensions.Target``. The file is read whole, and all of its problems are in one error."""
+
+    def __init__(self, path: str | Path, *, response_paths: Mapping[str, str] | None = None) -> None:
+        self.name = str(path)
+        self._reader = AnswerReader(response_paths)
+        self._by_id: dict[str, _Place] = {}
+        self._by_question: dict[str, list[_Place]] = {}
+        issues: list[Issue] = []
+        for line, record in read_lines(path, on_error=lambda error: issues.extend(error.issues)):
+            try:
+                self._take(line, record)
+            except InputError as error:
+                issues.extend(error.located(self.name, line).issues)
+        if issues:
+            raise InputError(issues)
+
+    async def answer(self, request: Request) -> Response:
+        """Return the recorded answer; a sample that has none is a failure."""
+        found = self._found(request)
+        if isinstance(found, TargetError):
+            raise TargetError(found.kind, found.message)
+        return response_of(request.sample, [found])
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _take(self, line: int, record: Any) -> None:
+        if not isinstance(record, dict):
+            raise _problem("an object with an answer", type(record).__name__)
+        identifier = _first_text(record, _IDS)
+        question = _first_text(record, _QUESTIONS)
+        if identifier is None and question is None:
+            raise _problem("an id or an input to pair the answer by", "neither")
+        place = (line, self._recorded(record))
+        if identifier is not None:
+            earlier = self._by_id.setdefault(identifier, place)
+            if earlier is not place:
+                raise _problem("each id once", f"{identifier!r} again, first on line {earlier[0]}")
+        if question is not None:
+            self._by_question.setdefault(question, []).append(place)
+
+    def _recorded(self, record: Mapping[str, Any]) -> _Recorded:
+        try:
+            return self._reader.read(
+                {name: value for name, value in record.items() if name not in _QUESTIONS}
+            )
+        except TargetError as error:
+            if record.get("error"):
+                return TargetError("recorded-failure", str(record["error"])[:500])
+            raise _problem("an answer or a response", error.message) from None
+
+    def _found(self, request: Request) -> _Recorded:
+        sample = request.sample
+        if sample.id in self._by_id:
+            return self._by_id[sample.id][1]
+        places = self._by_question.get(sample.question, [])
+        if len(places) == 1:
+            return places[0][1]
+        if places:
+            lines = ", ".join(str(line) for line, _ in places[:5])
+            return TargetError("ambiguous-answer", f"{self.name}: the question stands on lines {lines}")
+        return TargetError("no-recorded-answer", f"{self.name}: neither the id nor the question is there")
+
+
+def _first_text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    values = (record.get(name) for name in names)
+    return next((str(value) for value in values if type(value) in (str, int) and str(value)), None)
+
+
+def _problem(expected: str, found: str) -> InputError:
+    return InputError([Issue("invalid-recorded-answer", expected, found)])

@@ -1,0 +1,77 @@
+"""``rag-eval agreement``: how far annotators agree, and the truth that most of them share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+EXAMPLES = """\b
+Examples:
+  rag-eval agreement support_v1.0.0.gt.json
+  rag-eval agreement annotator_001/*.gt.json annotator_002/*.gt.json --json
+  rag-eval agreement support_v1.0.0.gt.json --output merged.gt.json"""
+
+
+@click.command(
+    "agreement", epilog=EXAMPLES, short_help="Show how far annotators agree, and merge what they say."
+)
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE [FILE2 …]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the merged truth: the characters that more than half of a query's annotators marked.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Of the intervals.",
+)
+@click.option(
+    "--resamples", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="Of queries."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same intervals."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def command(
+    files: tuple[Path, ...],
+    output: Path | None,
+    confidence: float,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Show how far the annotators of a dataset agree, on what, and who disagrees where.
+
+    Marked characters are compared by the mean Jaccard of all pairs of annotators (0.85 is the target),
+    cited documents and ratings in words by Cohen's kappa (two annotators) or Krippendorff's alpha (more),
+    scores by interval alpha. Several files are read as one.
+    """
+    # Imported here, not above: numpy and what stands on it should not slow down --help.
+    from rag_evaluation_framework.datasets.agreement import agreement_report
+    from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
+    from rag_evaluation_framework.datasets.merged_truth import merged_truth
+    from rag_evaluation_framework.files import strict_json
+    from rag_evaluation_framework.reports.agreement import agreement_text
+    from rag_evaluation_framework.statistics.agreement_tables import Resampling
+
+    annotations = read_annotation_files(
+        files, on_warning=lambda issue: click.echo(f"rag-eval: warning: {issue}", err=True)
+    )
+    resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
+    report = agreement_report(annotations.annotations, resampling=resampling)
+    if output is not None:
+        write_annotations(merged_truth(annotations), output)
+    if as_json:
+        click.echo(strict_json.encode(report.to_dict(), indent=2))
+    else:
+        click.echo(agreement_text(report))
+        if output is not None:
+            click.echo(f"\nmerged truth written to {output}")

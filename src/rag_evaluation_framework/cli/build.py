@@ -1,0 +1,150 @@
+"""``rag-eval build``: make the question answering and summary splits from the raw offline records."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.datasets.build import BuildPaths, BuiltSplits
+
+EXAMPLES = """\b
+Examples:
+  rag-eval build --offline-dataset examples/offline/offline_dataset.jsonl
+  rag-eval build --config configs/default.yaml --version v2 --force
+  rag-eval build --offline-dataset raw.jsonl.zst --qa-output new/qa_pairs.jsonl.zst --version v2
+  rag-eval build --limit 100 --force --json"""
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_READABLE_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_SECONDS_BETWEEN_REPORTS = 0.2
+
+
+@click.command(
+    "build", epilog=EXAMPLES, short_help="Make the QA and summary splits from raw offline records."
+)
+@click.option("--config", type=_READABLE_FILE, help="A project's settings; flags win over them.")
+@click.option(
+    "--offline-dataset",
+    type=_FILE,
+    help="The raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
+)
+@click.option(
+    "--qa-output",
+    type=_FILE,
+    help="The question answering split.  [default: evaluation/datasets/qa_pairs.jsonl]",
+)
+@click.option(
+    "--summaries-output",
+    "--summary-output",
+    "summaries_output",
+    type=_FILE,
+    help="The summary split.  [default: evaluation/datasets/summaries.jsonl]",
+)
+@click.option(
+    "--manifest-output", type=_FILE, help="The manifest.  [default: evaluation/datasets/manifest.json]"
+)
+@click.option("--version", help="The version that the manifest states.  [default: v1]")
+@click.option("--limit", type=click.IntRange(min=1), help="Read this many raw records only.")
+@click.option("--force", is_flag=True, help="Replace files that exist, a version that is taken among them.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
+    help="At a malformed line: stop, or leave it out and count it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def command(
+    config: Path | None,
+    offline_dataset: Path | None,
+    qa_output: Path | None,
+    summaries_output: Path | None,
+    manifest_output: Path | None,
+    version: str | None,
+    limit: int | None,
+    force: bool,
+    on_error: Literal["stop", "skip"],
+    as_json: bool,
+) -> None:
+    """Make the question answering split, the summary split and their manifest from raw offline records.
+
+    The three files appear together or not at all. Nothing is left out without a count: the manifest says how
+    many records were of other task types, and how many were dropped and why. Names that end in .gz or .zst
+    are compressed. SOURCE_DATE_EPOCH sets the time in the manifest.
+    """
+    from rag_evaluation_framework.datasets.build import DEFAULT_VERSION, BuildPaths, build_splits, build_time
+    from rag_evaluation_framework.datasets.build_settings import read_build_settings
+    from rag_evaluation_framework.files import strict_json
+
+    settings = read_build_settings(config) if config else {}
+    version = version or settings.pop("version", DEFAULT_VERSION)
+    settings.pop("version", None)
+    given = {
+        "offline_dataset": offline_dataset,
+        "qa_output": qa_output,
+        "summaries_output": summaries_output,
+        "manifest_output": manifest_output,
+    }
+    chosen = {name: Path(path) for name, path in settings.items()}
+    chosen |= {name: path for name, path in given.items() if path is not None}
+    paths = BuildPaths(**chosen)
+    progress = _Progress(shown=sys.stderr.isatty() and not as_json)
+    try:
+        built = build_splits(
+            paths,
+            now=build_time(os.environ),
+            version=version,
+            limit=limit,
+            force=force,
+            on_error=on_error,
+            on_progress=progress,
+        )
+    finally:
+        progress.clear()
+    if as_json:
+        click.echo(strict_json.encode(dict(built.manifest), indent=2))
+    else:
+        _print_summary(built, paths)
+
+
+def _print_summary(built: BuiltSplits, paths: BuildPaths) -> None:
+    manifest = built.manifest
+    click.echo(f"{paths.offline_dataset}: {built.records:,} records, version {manifest['version']}")
+    for name, split in manifest["splits"].items():
+        click.echo(f"  {name:<10} {split['count']:>9,}  {split['path']}")
+    click.echo(f"  {'manifest':<10} {'':>9}  {paths.manifest_output}")
+    for task_type, count in manifest["excluded_task_types"].items():
+        click.echo(f"rag-eval: no split for task type {task_type!r}: {count:,} records left out", err=True)
+    for split, reasons in manifest["dropped"].items():
+        if isinstance(reasons, int):
+            reasons = {"malformed lines": reasons} if reasons else {}
+        for reason, count in reasons.items():
+            click.echo(f"rag-eval: {split}: {count:,} dropped ({reason.replace('_', ' ')})", err=True)
+    if built.changed_version:
+        click.echo(f"rag-eval: version {built.changed_version} had other content before", err=True)
+
+
+class _Progress:
+    """A line on a terminal that says how far the build is; nothing elsewhere."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
+        self._written = False
+        self._started = self._last = time.monotonic()
+
+    def __call__(self, records: int) -> None:
+        now = time.monotonic()
+        if self._shown and now - self._last >= _SECONDS_BETWEEN_REPORTS:
+            rate = records / (now - self._started)
+            click.echo(f"\r{records:,} records, {rate:,.0f} a second", nl=False, err=True)
+            self._last, self._written = now, True
+
+    def clear(self) -> None:
+        if self._written:
+            click.echo("\r\033[K", nl=False, err=True)

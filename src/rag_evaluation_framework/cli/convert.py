@@ -1,0 +1,49 @@
+"""``rag-eval convert``: write a dataset in another dialect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+EXAMPLES = """\b
+Examples:
+  rag-eval convert sample.eval.json sample.eval.csv
+  rag-eval convert evals/rag.jsonl rag.eval.json --lossy
+  rag-eval convert train-v2.0.json squad_folder --to beir
+  rag-eval convert qa_pairs.jsonl ragas.parquet --to ragas --json
+  rag-eval convert big.jsonl big.jsonl.zst --to agent-samples"""
+
+
+@click.command(
+    "convert", epilog=EXAMPLES, short_help="Write a dataset in another dialect, losing nothing unasked."
+)
+@click.argument("source", metavar="IN", type=click.Path(exists=True, path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option(
+    "--from", "from_", metavar="DIALECT", help="The dialect of IN.  [default: told from its content]"
+)
+@click.option("--to", metavar="DIALECT", help="The dialect of OUT.  [default: told from its name]")
+@click.option("--lossy", is_flag=True, help="Drop what the dialect of OUT cannot hold.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def command(
+    source: Path, target: Path, from_: str | None, to: str | None, lossy: bool, as_json: bool
+) -> None:
+    """Write the dataset IN in another dialect as OUT.
+
+    What OUT's dialect cannot hold is said field by field, and nothing is written, unless --lossy allows the
+    loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an unknown x
+    names the dialects there are.
+    """
+    from rag_evaluation_framework.datasets.convert import convert
+    from rag_evaluation_framework.files import strict_json
+
+    done = convert(source, target, from_=from_, to=to, lossy=lossy)
+    if as_json:
+        result = {"from": done.source, "to": done.target, "samples": done.samples, "lost": done.lost}
+        click.echo(strict_json.encode(result, indent=2))
+        return
+    click.echo(f"{target}: {done.samples:,} samples, from {done.source} to {done.target}")
+    for name, count in done.lost.items():
+        where = "dataset" if name.startswith("dataset.") else f"{count:,} of {done.samples:,} samples"
+        click.echo(f"  lost {name} ({where})")

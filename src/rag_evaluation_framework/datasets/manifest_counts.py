@@ -1,0 +1,64 @@
+"""The manifest of a build: reading it, finding the files it names, and comparing it with an older one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets.locating import line_of
+from rag_evaluation_framework.datasets.schema_validation import schema_issues
+from rag_evaluation_framework.errors import InputError, Issue
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.atomic_group import recover
+from rag_evaluation_framework.files.text import read_text
+
+# Seed 004, "Counts & coverage": trigger alerts if counts drop by more than this.
+LARGEST_LOSS = 0.10
+
+
+def read_manifest(path: str | Path) -> dict[str, Any]:
+    """Read and check a manifest; all that is wrong is in one error.
+
+    A build that was killed while it replaced the files is finished first, so that they belong together.
+    """
+    recover(Path(os.path.realpath(path)).parent)
+    text = read_text(path)
+    manifest: dict[str, Any] = strict_json.decode(text, file=str(path))
+    issues = schema_issues("manifest", manifest)
+    if issues:
+        raise InputError(issue.located(str(path), line_of(text, issue.path)) for issue in issues)
+    return manifest
+
+
+def split_path(manifest_path: str | Path, written: str) -> Path:
+    """Return the file that a manifest names, whose paths are relative to the root of its project.
+
+    The root is the nearest folder above the manifest where the file is, else the current folder.
+    """
+    folder = Path(os.path.realpath(manifest_path)).parent
+    for root in (folder, *folder.parents):
+        if (root / written).is_file():
+            return root / written
+    return Path(written)
+
+
+def count_issues(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Issue]:
+    """Return an error for every split that lost more than a tenth of its records since the old manifest.
+
+    Both are manifests as :func:`read_manifest` returns them. A split that is gone has lost all.
+    """
+    issues = []
+    for name, split in old["splits"].items():
+        before = split["count"]
+        now = new["splits"].get(name, {"count": 0})["count"]
+        least = before * (1 - LARGEST_LOSS)
+        if now < least:
+            expected = f"at least {_rounded_up(least):,} records (the older manifest has {before:,})"
+            issues.append(Issue("count-drop", expected, f"{now:,}", f"splits.{name}.count"))
+    return issues
+
+
+def _rounded_up(number: float) -> int:
+    return -int(-number // 1)

@@ -1,0 +1,256 @@
+"""What is in a dataset or a folder of documents, in figures: how many of what, how long, how well covered.
+
+Line files are read as a stream; what is kept are counts by label, by length and by document.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.errors import InputError, Issue
+from rag_evaluation_framework.files.text import read_text
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.samples import Sample
+
+MOST_USED = 10
+"""So many of the documents that most queries need are named."""
+
+_LABELS = ("query_type", "difficulty", "category", "expectation", "tag")
+
+
+class Lengths:
+    """Lengths in characters, kept as how often each occurs, so that percentiles are exact in little memory."""
+
+    def __init__(self, lengths: Iterable[int] = ()) -> None:
+        self.counts: Counter[int] = Counter(lengths)
+
+    def add(self, length: int) -> None:
+        self.counts[length] += 1
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+    def percentile(self, percent: float) -> int:
+        """Return the smallest length that at least so many percent do not exceed (the nearest rank)."""
+        wanted = len(self) * percent / 100
+        reached = 0
+        for length in sorted(self.counts):
+            reached += self.counts[length]
+            if reached >= wanted:
+                return length
+        raise InputError([Issue("empty", "at least one length", "none")])
+
+    def summary(self) -> dict[str, int]:
+        """Return count, smallest, median, 95th percentile, largest and sum; only the count when it is 0."""
+        if not self.counts:
+            return {"count": 0}
+        return {
+            "count": len(self),
+            "min": min(self.counts),
+            "median": self.percentile(50),
+            "p95": self.percentile(95),
+            "max": max(self.counts),
+            "total": sum(length * count for length, count in self.counts.items()),
+        }
+
+    def bins(self) -> list[tuple[int, int, int]]:
+        """Return (from, to, count) in steps that double, from the shortest length to the longest."""
+        grouped = Counter[int]()
+        for length, count in self.counts.items():
+            grouped[length.bit_length()] += count
+        if not grouped:
+            return []
+        steps = range(min(grouped), max(grouped) + 1)
+        return [(1 << step >> 1, max((1 << step) - 1, 0), grouped[step]) for step in steps]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Which documents the queries need. ``documents`` is ``None`` where the file does not hold any."""
+
+    relevant: int
+    documents: int | None = None
+    covered: int | None = None
+    missing: int | None = None
+    most_used: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """A dataset, or a folder of documents, in figures."""
+
+    path: str
+    dialect: str | None
+    dataset_id: str | None = None
+    version: str | None = None
+    samples: int | None = None
+    having: Mapping[str, int] = field(default_factory=dict)
+    """How many samples have a reference, relevant documents, spans, contexts, more than one question."""
+    labels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """How often each value of a label occurs, most frequent first; labels that do not occur are left out."""
+    lengths: Mapping[str, Lengths] = field(default_factory=dict)
+    coverage: Coverage | None = None
+    files: Mapping[str, int] = field(default_factory=dict)
+    """Of a folder of documents: files by suffix."""
+    unreadable: tuple[str, ...] = ()
+    """Of a folder of documents: files that are not UTF-8 text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as a plain value."""
+        return {
+            "path": self.path,
+            "dialect": self.dialect,
+            "dataset_id": self.dataset_id,
+            "version": self.version,
+            "samples": self.samples,
+            "having": dict(self.having),
+            "labels": {label: dict(counts) for label, counts in self.labels.items()},
+            "lengths": {name: lengths.summary() for name, lengths in self.lengths.items()},
+            "coverage": None if self.coverage is None else asdict(self.coverage),
+            "files": dict(self.files),
+            "unreadable": list(self.unreadable),
+        }
+
+
+def overview(path: str | Path, *, format: str | None = None) -> Overview:  # noqa: A002
+    """Count what is in a dataset of any dialect, or in a folder of documents."""
+    path = Path(path)
+    try:
+        dialect = recognise(path, format=format)
+    except InputError:
+        if path.is_dir() and format is None:
+            return _of_documents(path)
+        raise
+    tally = _Tally()
+    if "dataset.documents" not in dialect.holds:
+        for sample in dialect.stream(path):
+            tally.add(sample)
+        return tally.overview(path, dialect.name)
+    dataset = dialect.read(path)
+    for sample in dataset.samples:
+        tally.add(sample)
+    return tally.overview(
+        path,
+        dialect.name,
+        documents=dataset.documents,
+        dataset_id=dataset.dataset_id,
+        version=dataset.version,
+    )
+
+
+class _Tally:
+    """Counts samples one by one."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self.having: Counter[str] = Counter()
+        self.labels: dict[str, Counter[str]] = {label: Counter() for label in _LABELS}
+        self.lengths = {
+            name: Lengths() for name in ("questions", "references", "contexts", "reference contexts", "spans")
+        }
+        self.relevant: Counter[str] = Counter()
+
+    def add(self, sample: Sample) -> None:
+        self.samples += 1
+        questions = [turn.content for turn in sample.turns if turn.role == "user" and turn.content]
+        references = [text for text in (sample.reference, *(turn.reference for turn in sample.turns)) if text]
+        contexts = sample.recorded.contexts if sample.recorded else ()
+        relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
+        for name, texts in (
+            ("questions", questions),
+            ("references", references),
+            ("contexts", contexts),
+            ("reference contexts", sample.reference_contexts),
+        ):
+            for text in texts:
+                self.lengths[name].add(len(text))
+        for span in sample.relevant_spans:
+            self.lengths["spans"].add(span.end - span.start)
+        self.relevant.update(relevant)
+        for what, there in (
+            ("a reference", references),
+            ("contexts", contexts),
+            ("relevant documents", relevant),
+            ("relevant spans", sample.relevant_spans),
+            ("relevant chunks", sample.relevant_chunk_ids),
+            ("several questions", questions[1:]),
+        ):
+            self.having[what] += bool(there)
+        for label, value in _labelled(sample):
+            self.labels[label][value] += 1
+
+    def overview(
+        self,
+        path: Path,
+        dialect: str,
+        *,
+        documents: Iterable[Document] = (),
+        dataset_id: str | None = None,
+        version: str | None = None,
+    ) -> Overview:
+        sizes = {document.id: len(document.content) for document in documents}
+        if sizes:
+            self.lengths["documents"] = Lengths(sizes.values())
+        return Overview(
+            path=str(path),
+            dialect=dialect,
+            dataset_id=dataset_id,
+            version=version,
+            samples=self.samples,
+            having={what: count for what, count in self.having.items() if count},
+            labels={label: dict(counts.most_common()) for label, counts in self.labels.items() if counts},
+            lengths={name: lengths for name, lengths in self.lengths.items() if lengths.counts},
+            coverage=self._coverage(sizes) if self.relevant or sizes else None,
+        )
+
+    def _coverage(self, documents: Mapping[Any, int]) -> Coverage:
+        # Equal counts in the order of the ids, so that the same data give the same list.
+        ranked = sorted(self.relevant.items(), key=lambda item: (-item[1], item[0]))[:MOST_USED]
+        if not documents:
+            return Coverage(len(self.relevant), most_used=tuple(ranked))
+        covered = sum(document in self.relevant for document in documents)
+        missing = len(self.relevant) - covered
+        return Coverage(len(self.relevant), len(documents), covered, missing, tuple(ranked))
+
+
+def _labelled(sample: Sample) -> Iterator[tuple[str, str]]:
+    """Yield the labels a sample has."""
+    for label in ("query_type", "difficulty", "category"):
+        value = getattr(sample, label)
+        if value is not None:
+            yield label, value
+    if sample.expectation is not None:
+        yield "expectation", type(sample.expectation).__name__.lower()
+    for tag in dict.fromkeys(sample.tags):
+        yield "tag", tag
+
+
+def _of_documents(folder: Path) -> Overview:
+    """Count the text files of a folder, one in memory at a time; hidden ones are passed over."""
+    lengths = Lengths()
+    suffixes: Counter[str] = Counter()
+    unreadable: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
+            continue
+        try:
+            lengths.add(len(read_text(path)))
+            suffixes[path.suffix or "(none)"] += 1
+        except InputError:
+            unreadable.append(inside.as_posix())
+    if not suffixes and not unreadable:
+        expected = "a dataset, or a folder with documents"
+        raise InputError([Issue("empty-folder", expected, "a folder without files", file=str(folder))])
+    return Overview(
+        path=str(folder),
+        dialect=None,
+        lengths={"documents": lengths} if lengths.counts else {},
+        files=dict(suffixes.most_common()),
+        unreadable=tuple(unreadable),
+    )

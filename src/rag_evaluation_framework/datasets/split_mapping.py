@@ -1,0 +1,181 @@
+"""What a raw offline record becomes in each split: pure functions from record to record.
+
+A raw record says everything under one of several names; the first that is there and not empty counts:
+
+=================  =============================================  ==================================
+field              qa split                                       summaries split
+=================  =============================================  ==================================
+what is asked      ``question``                                   ``instruction``
+the reference      ``reference_answer``                           ``reference_summary``
+=================  =============================================  ==================================
+
+What is asked comes from ``instruction`` or ``question``; the reference from ``expected_response``,
+``answer`` or ``response``; the prompt from ``rag.prompt`` or ``rag_prompt``; the rest from ``rag``, else from
+the top level. A field that no split has (``rag.scores``, anything unknown) stays in the raw file, which
+``task_id`` leads back to.
+
+The functions look into nothing that they only pass on, so a value may also be JSON text that was never
+decoded (:class:`msgspec.Raw`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
+from typing import Any
+
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.metrics.inline_citations import parse_citations
+from rag_evaluation_framework.records.citations import ContextCitation
+
+QUESTION_NAMES = ("instruction", "question")
+REFERENCE_NAMES = ("expected_response", "answer", "response")
+_RETRIEVAL_NAMES = frozenset({"contexts", "sources", "retrieved", "citations"})
+
+# Where a retrieved citation may say its own number.
+_NUMBER_FIELDS = ("number", "index", "label", "id")
+_WRITTEN_NUMBER = re.compile(r"\[?([0-9]{1,9})\]?\Z")
+_BRACKETED_NUMBER = re.compile(r"\[([0-9]{1,9})\]")
+
+# Written once, since every record begins with them.
+_FIRST_NUMBERS = tuple(f"[{number}] " for number in range(1, 21))
+
+Record = dict[str, Any]
+
+
+def qa_record(record: Mapping[str, Any]) -> Record:
+    """Return the record of the question answering split."""
+    reference = first_text(record, REFERENCE_NAMES)
+    retrieval = _retrieval(record)
+    return {
+        "task_id": record["task_id"],
+        "task_type": record["task_type"],
+        "question": first_text(record, QUESTION_NAMES),
+        "reference_answer": reference,
+        **retrieval,
+        "answer_citations": answer_citations(record, reference),
+        "metadata": record.get("metadata", {}),
+    }
+
+
+def summary_record(record: Mapping[str, Any]) -> Record:
+    """Return the record of the summarisation split."""
+    return {
+        "task_id": record["task_id"],
+        "task_type": record["task_type"],
+        "instruction": first_text(record, QUESTION_NAMES),
+        "reference_summary": first_text(record, REFERENCE_NAMES),
+        **_retrieval(record),
+        "metadata": record.get("metadata", {}),
+    }
+
+
+SPLITS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {"qa": qa_record, "summaries": summary_record}
+"""The splits by task type, which is also their name in the manifest."""
+
+
+def reason_to_drop(mapped: Mapping[str, Any]) -> str | None:
+    """Say why a split's record is of no use: it asks nothing, or has nothing to compare an answer with."""
+    if not (mapped.get("question") or mapped.get("instruction")):
+        return "missing_question"
+    if not (mapped.get("reference_answer") or mapped.get("reference_summary")):
+        return "missing_reference"
+    return None
+
+
+def first_text(record: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return the first text that is there and not blank; nothing where there is none."""
+    for name in names:
+        text: str | None = record.get(name)
+        if text and not text.isspace():
+            return text
+    return ""
+
+
+def numbered_contexts(contexts: Sequence[str]) -> list[str]:
+    """Put each context's number before it, ``[1] …``; a context that bears its own already is left alone.
+
+    >>> numbered_contexts(["tides", "[2] fares", "[9] is a reference"])
+    ['[1] tides', '[2] fares', '[3] [9] is a reference']
+    """
+    return [
+        context if context.startswith(number) else _numbered(context, number)
+        for context, number in zip(contexts, _numbers(), strict=False)
+    ]
+
+
+def answer_citations(record: Mapping[str, Any], reference: str) -> list[Record]:
+    """Return the citations of the reference: the record's own list, else the retrieved ones it uses.
+
+    The record's own list is ``answer_citations`` or, where that is absent, ``citations`` at the top level.
+    A retrieved citation is used when the reference has its number in brackets: ``[2]``, ``[1, 3]``,
+    ``[1-3]``.
+    """
+    own: list[Record] | None = record.get("answer_citations", record.get("citations") or None)
+    if own is not None:
+        return own
+    retrieved: list[Record] = record.get("rag", {}).get("citations", [])
+    used = _used_numbers(reference) if retrieved else frozenset()
+    if not used:
+        return []
+    numbers = _citation_numbers(retrieved)
+    return [citation for number, citation in zip(numbers, retrieved, strict=True) if number in used]
+
+
+def _retrieval(record: Mapping[str, Any]) -> Record:
+    """Return what retrieval did, under the names that both splits have."""
+    rag = record.get("rag", {})
+    # In a flat record the top level stands in for ``rag``, name by name.
+    said = rag if rag.keys() >= _RETRIEVAL_NAMES else {**record, **rag}
+    contexts = said.get("contexts", [])
+    sources = said.get("sources", [])
+    if sources and len(sources) != len(contexts):
+        path = "rag.sources" if "sources" in rag else "sources"
+        raise invalid(
+            path, f"one for each of the {len(contexts)} contexts", len(sources), code="wrong-length"
+        )
+    return {
+        "rag_prompt": rag.get("prompt") or record.get("rag_prompt") or "",
+        "contexts": numbered_contexts(contexts),
+        "sources": sources,
+        "retrieved": said.get("retrieved", []),
+        "citations": said.get("citations", []),
+    }
+
+
+def _numbers() -> Iterator[str]:
+    return chain(_FIRST_NUMBERS, (f"[{number}] " for number in count(len(_FIRST_NUMBERS) + 1)))
+
+
+def _numbered(context: str, number: str) -> str:
+    text, bare = context.lstrip(), number.rstrip()
+    return number + (text.removeprefix(bare).lstrip() if text.startswith(bare) else context)
+
+
+def _used_numbers(reference: str) -> frozenset[int]:
+    """Return the context numbers that a text cites."""
+    plain = _BRACKETED_NUMBER.findall(reference)
+    if len(plain) == reference.count("["):
+        return frozenset(map(int, plain))
+    # Lists, ranges and brackets that are something else need the whole grammar, which is slower.
+    cited = (placed.citation for placed in parse_citations(reference).citations)
+    return frozenset(citation.number for citation in cited if isinstance(citation, ContextCitation))
+
+
+def _citation_numbers(citations: Sequence[Mapping[str, Any]]) -> Sequence[int]:
+    """Return each citation's number: its own where every citation has one, else its place in the list."""
+    for field in _NUMBER_FIELDS:
+        if field in citations[0]:
+            numbers = [_own_number(citation.get(field)) for citation in citations]
+            if 0 not in numbers:
+                return numbers
+    return range(1, len(citations) + 1)
+
+
+def _own_number(value: Any) -> int:
+    """Return what a field of a citation says is its number, 0 where it says none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(value, 0)
+    match = _WRITTEN_NUMBER.match(value) if isinstance(value, str) else None
+    return int(match[1]) if match else 0

@@ -1,0 +1,125 @@
+"""A sample's result as plain fields for the journal, and back.
+
+Fields that are empty are left out, and read back as empty. What differs from one run to the next although
+nothing else did (the latency, and scores whose method is :data:`TIMING_METHOD`) is not among them: it goes
+to a section of its own, so that equal results are equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rag_evaluation_framework.records.citations import (
+    Citation,
+    ContextCitation,
+    SpanCitation,
+    TokenSpanCitation,
+)
+from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+TIMING_METHOD = "timing"
+"""The method of scores that measure time, such as the latency."""
+
+_CITATION_KINDS: dict[str, type[SpanCitation] | type[TokenSpanCitation] | type[ContextCitation]] = {
+    "characters": SpanCitation,
+    "tokens": TokenSpanCitation,
+    "context": ContextCitation,
+}
+_KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """When a sample was first asked (UTC), after how many attempts it ended, and what its answer took."""
+
+    started_at: str
+    attempts: int
+    elapsed_ms: float
+    latency_ms: float | None = None
+
+
+def result_fields(result: SampleResult) -> dict[str, Any]:
+    """Return what must be the same whenever the same run is repeated."""
+    response = result.response
+    written: dict[str, Any] = {
+        "text": response.text,
+        "hits": [_hit_fields(hit) for hit in response.hits],
+        "contexts": list(response.contexts),
+        "context_origin": response.context_origin,
+        "citations": [{"kind": _KIND_OF[type(cited)], **_present(cited)} for cited in response.citations],
+        "usage": None if response.usage is None else _present(response.usage),
+        "failure": None if response.failure is None else _present(response.failure),
+        "metadata": dict(response.metadata),
+    }
+    return {
+        "sample_id": result.sample_id,
+        "response": {name: value for name, value in written.items() if value not in (None, [], {})},
+        "scores": [_present(score) for score in result.scores if score.method != TIMING_METHOD],
+    }
+
+
+def timing_fields(result: SampleResult, timing: Timing) -> dict[str, Any]:
+    """Return what may differ when the same run is repeated."""
+    timed = [_present(score) for score in result.scores if score.method == TIMING_METHOD]
+    return {**_present(timing), **({"scores": timed} if timed else {})}
+
+
+def result_from(written: Mapping[str, Any], timing: Mapping[str, Any]) -> SampleResult:
+    """Read a result back from its two parts; scores of time come last."""
+    return SampleResult(
+        written["sample_id"],
+        _response(written["response"], timing.get("latency_ms")),
+        tuple(Score(**score) for score in (*written["scores"], *timing.get("scores", ()))),
+    )
+
+
+def timing_from(timing: Mapping[str, Any]) -> Timing:
+    """Read the times back."""
+    return Timing(**{name: value for name, value in timing.items() if name != "scores"})
+
+
+def _response(written: Mapping[str, Any], latency_ms: float | None) -> Response:
+    usage, failure = written.get("usage"), written.get("failure")
+    return Response(
+        text=written.get("text"),
+        hits=tuple(_hit(hit) for hit in written.get("hits", ())),
+        contexts=tuple(written.get("contexts", ())),
+        context_origin=written.get("context_origin"),
+        citations=tuple(_citation(cited) for cited in written.get("citations", ())),
+        usage=None if usage is None else Usage(**usage),
+        latency_ms=latency_ms,
+        failure=None if failure is None else Failure(**failure),
+        metadata=written.get("metadata", {}),
+    )
+
+
+def _hit_fields(hit: Hit) -> dict[str, Any]:
+    written = _present(hit)
+    if hit.span is not None:
+        written["span"] = [hit.span.doc_id, hit.span.start, hit.span.end]
+    return written
+
+
+def _hit(written: Mapping[str, Any]) -> Hit:
+    span = written.get("span")
+    return Hit(**{**written, "span": None if span is None else CharacterSpan(*span)})
+
+
+def _citation(written: Mapping[str, Any]) -> Citation:
+    given = {name: value for name, value in written.items() if name != "kind"}
+    return _CITATION_KINDS[written["kind"]](**given)
+
+
+def _present(record: Any) -> dict[str, Any]:
+    """Return the fields of a flat record that hold something."""
+    found = ((field.name, getattr(record, field.name)) for field in fields(record))
+    return {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in found
+        if value not in (None, {})
+    }

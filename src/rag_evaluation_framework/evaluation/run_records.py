@@ -1,0 +1,70 @@
+"""What a run is told, what it says while it goes, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_evaluation_framework.errors import UsageError, shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """The limits of a run. Times are in seconds; ``None`` means no limit.
+
+    ``concurrency`` bounds the samples that are open at once; how many of them are with the target at one
+    moment is adapted to it. ``max_attempts`` counts the attempts that reached the target.
+    """
+
+    concurrency: int = 16
+    attempt_timeout: float = 60.0
+    sample_timeout: float = 300.0
+    run_timeout: float | None = None
+    max_attempts: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "max_attempts"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")
+        for name in ("attempt_timeout", "sample_timeout", "run_timeout"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"{name}: expected seconds above 0, got {shown(value)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run is. Only samples that are safely on the disk count as ``done``; the failed are among them.
+
+    After a resume, ``done``, ``failed`` and the costs include what earlier parts of the run had finished.
+    ``in_flight`` is what the target works on now, ``concurrency`` the most it would be given at this moment.
+    Tokens and cost are ``None`` as long as no response told any.
+    """
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    in_flight: int = 0
+    concurrency: int = 0
+    retries: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How a run ended. ``done`` counts every sample in the journal, the failed included.
+
+    A run that is not ``completed`` says why in ``reason`` and can be resumed; ``interrupted`` means that the
+    user stopped it.
+    """
+
+    completed: bool
+    interrupted: bool
+    done: int
+    failed: int
+    remaining: int
+    reason: str | None = None

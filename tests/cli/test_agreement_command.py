@@ -1,0 +1,93 @@
+"""``rag-eval agreement`` from the outside: what it prints, what it writes, how it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rag_evaluation_framework.cli.agreement import command
+from rag_evaluation_framework.errors import InputError
+
+
+def marked(query: str, who: str, start: int, end: int) -> dict[str, Any]:
+    return {
+        "annotation_id": f"{query}_{who}",
+        "query_id": query,
+        "annotator_id": who,
+        "citations": [{"file_name": "手册.md", "start_char": start, "end_char": end}],
+    }
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, ["--resamples", "200", *arguments])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    annotations = [
+        marked("q1", "ann", 0, 100),
+        marked("q1", "bob", 0, 90),
+        marked("q2", "ann", 0, 100),
+        marked("q2", "bob", 80, 180),
+    ]
+    path = tmp_path / "demo.gt.json"
+    path.write_text(json.dumps({"dataset_id": "demo", "annotations": annotations}), encoding="utf-8")
+    return path
+
+
+def test_figures_stand_beside_their_intervals_and_the_target(file: Path) -> None:
+    done = run(str(file))
+    assert done.exit_code == 0
+    assert "2 annotators (ann, bob), 2 queries, 2 of them annotated by two or more" in done.output
+    # q1: 90 of 100; q2: 20 of 180
+    assert f"{(0.9 + 20 / 180) / 2:.4f}" in done.output
+    assert "≥ 0.85 missed" in done.output
+    assert done.output.index("q2") < done.output.index("q1 ")
+
+
+def test_json_is_json_and_nothing_else(file: Path) -> None:
+    report = json.loads(run(str(file), "--json").output)
+    assert report["annotators"] == ["ann", "bob"]
+    assert report["figures"][0]["target"] == 0.85
+    assert report["queries"][0]["query_id"] == "q2"
+
+
+def test_the_merged_truth_is_written_as_annotations(file: Path, tmp_path: Path) -> None:
+    output = tmp_path / "merged.gt.json"
+    done = run(str(file), "--output", str(output))
+    assert f"merged truth written to {output}" in done.output
+    merged = json.loads(output.read_text(encoding="utf-8"))
+    assert merged["dataset_id"] == "demo"
+    spans = [
+        [(citation["start_char"], citation["end_char"]) for citation in annotation["citations"]]
+        for annotation in merged["annotations"]
+    ]
+    assert spans == [[(0, 90)], [(80, 100)]]
+
+
+def test_files_of_several_annotators_are_one(tmp_path: Path) -> None:
+    for who, end in (("ann", 10), ("bob", 10), ("cem", 5)):
+        (tmp_path / f"{who}.gt.json").write_text(json.dumps(marked("q", who, 0, end)), encoding="utf-8")
+    done = run(*(str(tmp_path / f"{who}.gt.json") for who in ("ann", "bob", "cem")))
+    assert "3 annotators" in done.output
+    assert "0.6667" in done.output  # (1 + 1/2 + 1/2) / 3
+
+
+def test_one_annotator_alone_leaves_nothing_to_compare(tmp_path: Path) -> None:
+    path = tmp_path / "one.gt.json"
+    path.write_text(json.dumps(marked("q", "ann", 0, 5)), encoding="utf-8")
+    done = run(str(path))
+    assert done.exit_code == 0
+    assert "nothing to compare" in done.output
+
+
+def test_a_wrong_file_is_an_error_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gt.json"
+    path.write_text('{"annotation_id": "a"}', encoding="utf-8")
+    done = run(str(path), "--output", str(tmp_path / "out.gt.json"))
+    assert isinstance(done.exception, InputError)
+    assert not (tmp_path / "out.gt.json").exists()

@@ -1,0 +1,276 @@
+"""Datasets and ground truth are found by what is in the files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
+from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.errors import InputError, MissingDatasetError, RagEvalError
+from rag_evaluation_framework.files import yaml_documents
+from rag_evaluation_framework.files.compression import compress
+
+SAMPLE: dict[str, Any] = {
+    "dataset_id": "sample_eval_v1.0.0",
+    "name": "Sample Evaluation Dataset",
+    "version": "1.0.0",
+    "description": "Sample dataset for testing evaluation framework",
+    "created_at": "2025-08-30T12:00:00Z",
+    "metadata": {"domain": "general", "language": "en", "size": 2},
+    "queries": [
+        {
+            "query_id": "sample_query_001",
+            "query_text": "What is machine learning?",
+            "query_type": "factual",
+            "difficulty": "easy",
+            "relevant_documents": ["doc_ml_intro"],
+            "ground_truth_answer": "Machine learning is a subset of artificial intelligence.",
+            "citations": [
+                {
+                    "file_name": "ml_guide.pdf",
+                    "page_number": 1,
+                    "start_char": 100,
+                    "end_char": 200,
+                    "confidence_score": 0.95,
+                }
+            ],
+        }
+    ],
+    "documents": [
+        {
+            "document_id": "doc_ml_intro",
+            "title": "Introduction to Machine Learning",
+            "content": "Machine learning is a subset of artificial intelligence...",
+            "file_path": "docs/ml_intro.pdf",
+        }
+    ],
+}
+
+
+def dataset(dataset_id: str, version: str = "1.0.0", **more: Any) -> dict[str, Any]:
+    query = {"query_id": "q1", "query_text": "问题 ❓", "relevant_documents": ["d"]}
+    return {"dataset_id": dataset_id, "name": "N", "version": version, "queries": [query], **more}
+
+
+def folder_with(folder: Path, **files: Any) -> EvaluationDatasetLoader:
+    """Write datasets under names that say nothing of what is in them."""
+    (folder / "datasets").mkdir(exist_ok=True)
+    for name, value in files.items():
+        (folder / "datasets" / f"{name}.eval.json").write_text(json.dumps(value), encoding="utf-8")
+    return EvaluationDatasetLoader(str(folder))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("sample_eval_v1.0.0",),
+        ("sample_eval",),
+        ("sample_eval", "1.0.0"),
+        ("sample_eval", "v1.0.0"),
+        ("sample_eval", "1.0"),
+        ("sample_eval_1.0.0",),
+        ("sample_eval_v1.0.0", "1.0.0"),
+    ],
+)
+@pytest.mark.parametrize("kept_id", ["sample_eval_v1.0.0", "sample_eval"])
+def test_the_seeds_sample_is_found_however_it_is_asked_for(
+    tmp_path: Path, asked: tuple[str, ...], kept_id: str
+) -> None:
+    value = {**SAMPLE, "dataset_id": kept_id}
+    assert folder_with(tmp_path, anything=value).load_dataset(*asked) == value
+
+
+def test_the_default_folder_is_that_of_the_layout() -> None:
+    assert EvaluationDatasetLoader().data_directory == Path("data/evaluation")
+
+
+def test_without_a_version_the_latest_by_precedence_is_loaded(tmp_path: Path) -> None:
+    versions = ["1.9.0", "1.10.0-rc.1", "1.10.0", "0.20.0"]
+    loader = folder_with(tmp_path, **{f"f{index}": dataset("e", version) for index, version in enumerate(versions)})
+    assert loader.load_dataset("e")["version"] == "1.10.0"
+    assert loader.load_dataset("e", "1.9.0")["version"] == "1.9.0"
+    assert loader.load_dataset("e_v1.10.0-rc.1")["version"] == "1.10.0-rc.1"
+    assert [entry["version"] for entry in loader.get_available_datasets()] == [
+        "0.20.0", "1.9.0", "1.10.0-rc.1", "1.10.0"
+    ]  # fmt: skip
+
+
+def test_an_exact_id_comes_before_an_id_without_its_version(tmp_path: Path) -> None:
+    loader = folder_with(tmp_path, a=dataset("e", "1.0.0"), b=dataset("e_v2.0.0", "2.0.0"))
+    assert loader.load_dataset("e")["version"] == "1.0.0"
+    assert loader.load_dataset("e", "2.0.0")["dataset_id"] == "e_v2.0.0"
+
+
+def test_two_files_with_one_id_and_version_are_an_error_that_names_both(tmp_path: Path) -> None:
+    loader = folder_with(tmp_path, one=dataset("e", "1.0.0"), two=dataset("e", "v1.0"), newer=dataset("e", "2.0.0"))
+    with pytest.raises(InputError, match=r"got .*one\.eval\.json and .*two\.eval\.json"):
+        loader.load_dataset("e", "1.0.0")
+    assert loader.load_dataset("e")["version"] == "2.0.0"
+    errors = {Path(entry["file_path"]).name: entry["error"] for entry in loader.get_available_datasets()}
+    assert errors["newer.eval.json"] is None
+    assert "two.eval.json" in errors["one.eval.json"]
+
+
+def test_builds_of_one_version_are_loaded_by_their_own_names(tmp_path: Path) -> None:
+    loader = folder_with(tmp_path, a=dataset("e", "1.0.0+a"), b=dataset("e", "1.0.0+b"))
+    assert loader.load_dataset("e", "1.0.0+b")["version"] == "1.0.0+b"
+    with pytest.raises(InputError, match="one file"):
+        loader.load_dataset("e")
+    assert [entry["error"] for entry in loader.get_available_datasets()] == [None, None]
+
+
+def test_every_format_and_compression_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "datasets"
+    folder.mkdir()
+    value = dataset("e")
+    as_json, as_yaml = json.dumps(value).encode(), yaml_documents.encode(value).encode()
+    (folder / "e.eval.json").write_bytes(as_json)
+    EVALUATION_SETS.write(EVALUATION_SETS.read(folder / "e.eval.json"), folder / "e.eval.csv")
+    as_csv = (folder / "e.eval.csv").read_bytes()
+    for path in folder.iterdir():
+        path.unlink()
+    for name, data in (("json", as_json), ("yaml", as_yaml), ("yml", as_yaml), ("csv", as_csv)):
+        for suffix, packed in (("", data), (".gz", gzip.compress(data)), (".zst", compress(data, "zstd"))):
+            path = folder / f"any.eval.{name}{suffix}"
+            path.write_bytes(packed)
+            loader = EvaluationDatasetLoader(tmp_path)
+            assert loader.load_dataset("e") == value, path.name
+            (only,) = loader.get_available_datasets()
+            assert (only["dataset_id"], only["size"], only["error"]) == ("e", 1, None)
+            path.unlink()
+
+
+def test_a_dataset_that_is_not_valid_is_refused_with_all_its_errors_and_lines(tmp_path: Path) -> None:
+    loader = folder_with(tmp_path)
+    text = json.dumps(dataset("e", name=5), indent=1).replace('"relevant_documents"', '"relevant"')
+    (tmp_path / "datasets" / "e.eval.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"e\.eval\.json:3: name: expected text") as caught:
+        loader.load_dataset("e")
+    assert isinstance(caught.value, InputError)
+    assert [issue.path for issue in caught.value.issues] == ["name", "queries[0].relevant_documents"]
+
+
+def test_what_cannot_be_loaded_is_listed_with_its_reason_and_nothing_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loader = folder_with(tmp_path, good=dataset("good"), bad={**dataset("bad"), "queries": 7})
+    folder = tmp_path / "datasets"
+    (folder / "cut.eval.json").write_text('{"dataset_id": "cut",\n "queries": [')
+    (folder / "binary.eval.yaml").write_bytes(b"\xff\xfe\x00")
+    (folder / "README.md").write_text("no dataset")
+    listed = {Path(entry["file_path"]).name: entry for entry in loader.get_available_datasets()}
+    assert set(listed) == {"good.eval.json", "bad.eval.json", "cut.eval.json", "binary.eval.yaml"}
+    assert listed["good.eval.json"] == {
+        "dataset_id": "good",
+        "name": "N",
+        "version": "1.0.0",
+        "description": None,
+        "size": 1,
+        "file_path": str(folder / "good.eval.json"),
+        "error": None,
+    }
+    assert listed["bad.eval.json"]["dataset_id"] == "bad"
+    assert "queries: expected a list, got 7" in listed["bad.eval.json"]["error"]
+    assert "cut.eval.json:2" in listed["cut.eval.json"]["error"]
+    assert "UTF-8" in listed["binary.eval.yaml"]["error"]
+    assert all("\n" not in entry["error"] for entry in listed.values() if entry["error"])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_is_missing_is_a_file_not_found_that_says_what_there_is(tmp_path: Path) -> None:
+    loader = folder_with(tmp_path, a=dataset("sample_eval", "1.0.0"), b=dataset("other", "2.0.0"))
+    (tmp_path / "datasets" / "cut.eval.json").write_text("{")
+    with pytest.raises(FileNotFoundError, match=r"no dataset 'sample_eval' of version 3 in .*; it has sample_eval \(1.0.0\)"):
+        loader.load_dataset("sample_eval", "3")
+    with pytest.raises(MissingDatasetError, match="not readable: .*cut.eval.json") as caught:
+        loader.load_dataset("nothing")
+    assert isinstance(caught.value, RagEvalError)
+    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+        EvaluationDatasetLoader(tmp_path / "absent").load_dataset("e")
+    assert EvaluationDatasetLoader(tmp_path / "absent").get_available_datasets() == []
+
+
+@pytest.mark.parametrize("asked", ["../outside", "../../etc/passwd", "/etc/passwd", "a/../../outside", "..", "\0", "*", ""])
+def test_an_id_cannot_lead_out_of_the_folder(tmp_path: Path, asked: str) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    loader = folder_with(inner, e=dataset("e"))
+    (tmp_path / "outside.eval.json").write_text(json.dumps(dataset("outside")))
+    with pytest.raises(MissingDatasetError):
+        loader.load_dataset(asked)
+    with pytest.raises(MissingDatasetError):
+        loader.load_ground_truth(asked)
+
+
+def test_an_id_with_a_path_in_it_is_only_a_name(tmp_path: Path) -> None:
+    loader = folder_with(tmp_path, e=dataset("../../etc/passwd"))
+    assert loader.load_dataset("../../etc/passwd")["dataset_id"] == "../../etc/passwd"
+
+
+def test_a_link_out_of_the_folder_is_refused_and_one_within_it_counts_once(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    loader = folder_with(inner, e=dataset("e"))
+    (inner / "ground_truth").mkdir()
+    secret = tmp_path / "secret.eval.json"
+    secret.write_text(json.dumps(dataset("secret")))
+    (inner / "datasets" / "link.eval.json").symlink_to(secret)
+    (inner / "datasets" / "latest.eval.json").symlink_to("e.eval.json")
+    (inner / "datasets" / "gone.eval.json").symlink_to("nothing")
+    (inner / "datasets" / "round.eval.json").symlink_to("round.eval.json")
+    (inner / "ground_truth" / "secret.gt.json").symlink_to(secret)
+    with pytest.raises(MissingDatasetError, match="a link that leads out of it"):
+        loader.load_dataset("secret")
+    with pytest.raises(MissingDatasetError, match="a link that leads out of it"):
+        loader.load_ground_truth("secret")
+    assert loader.load_dataset("e")["dataset_id"] == "e"
+    assert [entry["error"] is None for entry in loader.get_available_datasets()] == [False, False, False, True]
+
+
+ANNOTATION = {"annotation_id": "a1", "query_id": "q1", "annotator_id": "x", "timestamp": "2025-08-30T12:00:00Z", "citations": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "loaded"),
+    [
+        ("any.gt.json", {"dataset_id": "e_v1.0.0", "annotations": [ANNOTATION]}, None),
+        ("any.gt.json", {"dataset_id": "e", "version": "1.0.0", "annotations": [ANNOTATION]}, None),
+        ("e_v1.0.0.gt.json", ANNOTATION, None),
+        ("e_v1.0.0.gt.json", [ANNOTATION], {"dataset_id": "e_v1.0.0", "annotations": [ANNOTATION]}),
+        ("e_v1.0.0.gt.yaml", {"annotations": [ANNOTATION]}, None),
+    ],
+)
+def test_ground_truth_is_found_in_the_same_ways(tmp_path: Path, name: str, content: Any, loaded: Any) -> None:
+    (tmp_path / "ground_truth").mkdir()
+    text = yaml_documents.encode(content) if name.endswith("yaml") else json.dumps(content)
+    (tmp_path / "ground_truth" / name).write_text(text, encoding="utf-8")
+    loader = EvaluationDatasetLoader(tmp_path)
+    for asked in (("e_v1.0.0",), ("e",), ("e", "1.0.0"), ("e", "v1.0.0")):
+        assert loader.load_ground_truth(*asked) == (loaded or content)
+    with pytest.raises(FileNotFoundError, match="no ground truth 'e' of version 2.0.0"):
+        loader.load_ground_truth("e", "2.0.0")
+
+
+def test_ground_truth_on_lines_is_read_as_a_list_and_errors_have_their_line(tmp_path: Path) -> None:
+    (tmp_path / "ground_truth").mkdir()
+    path = tmp_path / "ground_truth" / "e.gt.json"
+    second = {**ANNOTATION, "annotation_id": "a2"}
+    path.write_text(f"{json.dumps(ANNOTATION)}\n{json.dumps(second)}\n")
+    loader = EvaluationDatasetLoader(tmp_path)
+    assert loader.load_ground_truth("e") == {"dataset_id": "e", "annotations": [ANNOTATION, second]}
+    path.write_text(f"{json.dumps(ANNOTATION)}\n{json.dumps({**second, 'query_id': 5})}\n")
+    with pytest.raises(InputError, match=r"e\.gt\.json:2: query_id: expected text"):
+        loader.load_ground_truth("e")
+
+
+@given(st.text(max_size=20), st.none() | st.text(max_size=8))
+def test_no_id_or_version_ends_in_anything_but_a_missing_dataset(asked: str, version: str | None) -> None:
+    with pytest.raises(MissingDatasetError):
+        EvaluationDatasetLoader("no/such/folder").load_dataset(asked, version)

@@ -1,0 +1,118 @@
+"""Converting says what would be lost, field by field, and loses nothing unasked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rag_evaluation_framework.cli.convert import command
+from rag_evaluation_framework.datasets.convert import convert
+from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.errors import InputError, UsageError
+
+RICH = (
+    '{"input": "What is RAG?", "expected": "Retrieval …", "context": ["c"], "tags": ["basics"], "by": "me"}\n'
+    '{"input": "问题", "expected": "答案", "metadata": {"difficulty": "hard"}, "notes": ""}\n'
+)
+
+
+@pytest.fixture
+def rich(tmp_path: Path) -> Path:
+    path = tmp_path / "rag.jsonl"
+    path.write_text(RICH, encoding="utf-8")
+    return path
+
+
+def test_what_the_target_cannot_hold_is_named_and_counted_and_nothing_is_written(rich: Path) -> None:
+    target = rich.with_name("rag.eval.json")
+    with pytest.raises(InputError) as caught:
+        convert(rich, target)
+    assert {issue.path: issue.found for issue in caught.value.issues} == {
+        "recorded.contexts": "it in 1 sample",
+        "tags": "it in 1 sample",
+        "extra.by": "it in 1 sample",
+    }
+    assert not target.exists()
+
+
+def test_lossy_drops_it_and_says_so(rich: Path) -> None:
+    target = rich.with_name("rag.eval.json")
+    done = convert(rich, target, lossy=True)
+    assert (done.source, done.target, done.samples) == ("agent-samples", "evaluation-dataset", 2)
+    assert done.lost == {"recorded.contexts": 1, "tags": 1, "extra.by": 1}
+    dataset = read_dataset(target)
+    assert (dataset.dataset_id, dataset.version) == ("rag", "1.0.0")
+    assert [sample.reference for sample in dataset.samples] == ["Retrieval …", "答案"]
+
+
+def test_within_one_dialect_nothing_is_lost(rich: Path) -> None:
+    there, back = rich.with_name("there.json"), rich.with_name("back.jsonl")
+    assert convert(rich, there, to="agent-samples").lost == {}
+    assert convert(there, back, to="agent-samples").lost == {}
+    assert [*map(json.loads, back.read_text().splitlines())] == [*map(json.loads, RICH.splitlines())]
+
+
+def test_the_id_of_a_sample_survives_a_dialect_without_ids(tmp_path: Path) -> None:
+    source = tmp_path / "a.jsonl"
+    source.write_text('{"input": "a", "expected": "b"}\n{"id": "mine", "input": "c", "expected": "d"}\n')
+    convert(source, tmp_path / "b.parquet", to="ragas")
+    convert(tmp_path / "b.parquet", tmp_path / "c.jsonl", to="agent-samples")
+    assert (tmp_path / "c.jsonl").read_text().splitlines() == [
+        '{"input":"a","expected":"b"}',
+        '{"id":"mine","input":"c","expected":"d"}',
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_name_that_ends_in_gz_or_zst_is_compressed(rich: Path, suffix: str) -> None:
+    target = rich.with_name(f"out.jsonl{suffix}")
+    convert(rich, target)
+    assert not target.read_bytes().startswith(b"{")
+    assert len(read_dataset(target)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("out.txt", "does not tell the dialect"),
+        ("rag.jsonl", "the file to be read"),
+        ("out.yaml", "does not tell"),
+    ],
+)
+def test_a_target_that_makes_no_sense_is_refused(rich: Path, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        convert(rich, rich.with_name(name))
+
+
+def test_a_name_that_fits_two_dialects_asks_which(tmp_path: Path) -> None:
+    path = tmp_path / "x.eval.json"
+    path.write_text('{"dataset_id": "a", "name": "a", "version": "1", "queries": []}')
+    with pytest.raises(UsageError, match="fits agent-samples and ragas"):
+        convert(path, tmp_path / "x.jsonl")
+
+
+def test_a_broken_source_leaves_the_old_target(rich: Path) -> None:
+    target = rich.with_name("out.jsonl")
+    target.write_text("old")
+    rich.write_text(RICH + '{"input": 5}\n')
+    with pytest.raises(InputError, match=r"rag\.jsonl:3"):
+        convert(rich, target)
+    assert target.read_text() == "old"
+
+
+def test_the_command_prints_what_it_did_for_people_and_for_machines(rich: Path) -> None:
+    target = rich.with_name("rag.eval.csv")
+    result = CliRunner().invoke(command, [str(rich), str(target), "--lossy"])
+    assert result.exit_code == 0
+    assert "2 samples, from agent-samples to evaluation-dataset" in result.output
+    assert "lost tags (1 of 2 samples)" in result.output
+    result = CliRunner().invoke(command, [str(rich), str(target), "--lossy", "--json"])
+    assert json.loads(result.output) == {
+        "from": "agent-samples",
+        "to": "evaluation-dataset",
+        "samples": 2,
+        "lost": {"recorded.contexts": 1, "tags": 1, "extra.by": 1},
+    }

@@ -1,0 +1,234 @@
+"""A file written back in its own dialect keeps every field; another dialect keeps what it says it holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sample_strategies import (
+    AWKWARD,
+    DOCUMENT,
+    agent_records,
+    evaluation_datasets,
+    langsmith_records,
+    ragas_records,
+    samples_for,
+    squad_files,
+)
+
+from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
+from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.langsmith import LANGSMITH
+from rag_evaluation_framework.datasets.ragas import RAGAS
+from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
+from rag_evaluation_framework.datasets.record_dialect import RecordDialect
+from rag_evaluation_framework.datasets.sample_fields import dataset_fields, is_held, sample_fields
+from rag_evaluation_framework.datasets.squad import SQUAD
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.extensions import Dialect
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.samples import Origin, Sample, Turn
+
+few_files = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+RECORDS = {
+    AGENT_SAMPLES: agent_records,
+    RAGAS: ragas_records,
+    LANGSMITH: langsmith_records,
+}
+
+
+def exact(value: Any) -> str:
+    """Tell values apart as JSON does: 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True)
+
+
+@pytest.mark.parametrize("dialect", RECORDS, ids=lambda dialect: dialect.name)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_encoding_a_decoded_record_gives_the_record_unknown_fields_included(
+    dialect: RecordDialect, data: st.DataObject
+) -> None:
+    record = data.draw(RECORDS[dialect])
+    assert exact(dialect.record(dialect.sample(record))) == exact(record)
+
+
+LAYOUTS = {
+    (dialect, suffix)
+    for dialect, suffixes in {
+        AGENT_SAMPLES: [".jsonl", ".json", ".jsonl.gz", ".jsonl.zst"],
+        RAGAS: [".jsonl", ".json", ".csv", ".csv.gz", ".parquet"],
+        LANGSMITH: [".jsonl", ".json"],
+    }.items()
+    for suffix in suffixes
+}
+
+
+@pytest.mark.parametrize(("dialect", "suffix"), sorted(LAYOUTS, key=str))
+@few_files
+@given(data=st.data())
+def test_a_file_of_records_read_and_written_in_any_layout_keeps_every_field(
+    dialect: RecordDialect, suffix: str, data: st.DataObject, tmp_path: Path
+) -> None:
+    records = data.draw(
+        st.lists(RECORDS[dialect], max_size=4, unique_by=lambda record: exact(record.get("id")))
+    )
+    source, copy, back = tmp_path / "source.jsonl", tmp_path / f"copy{suffix}", tmp_path / "back.jsonl"
+    source.write_bytes(b"".join(strict_json.encode(record) + b"\n" for record in records))
+    dialect.write(dialect.read(source), copy)
+    dialect.write(dialect.read(copy), back)
+    written = [json.loads(line) for line in back.read_bytes().split(b"\n") if line]
+    assert exact(written) == exact(records)
+
+
+@pytest.mark.parametrize("suffix", [".eval.json", ".eval.yaml", ".eval.csv", ".eval.csv.zst"])
+@few_files
+@given(value=evaluation_datasets)
+def test_an_evaluation_dataset_keeps_every_field_as_json_yaml_and_csv(
+    value: dict[str, Any], suffix: str, tmp_path: Path
+) -> None:
+    source, copy, back = tmp_path / "a.eval.json", tmp_path / f"copy{suffix}", tmp_path / "back.eval.json"
+    source.write_bytes(strict_json.encode(value))
+    EVALUATION_SETS.write(EVALUATION_SETS.read(source), copy)
+    EVALUATION_SETS.write(EVALUATION_SETS.read(copy), back)
+    assert exact(json.loads(back.read_bytes())) == exact(value)
+
+
+@few_files
+@given(value=squad_files())
+def test_a_squad_file_keeps_every_field(value: dict[str, Any], tmp_path: Path) -> None:
+    source, back = tmp_path / "a.json", tmp_path / "b.json"
+    source.write_bytes(strict_json.encode(value))
+    SQUAD.write(SQUAD.read(source), back)
+    assert exact(json.loads(back.read_bytes())) == exact(value)
+
+
+def test_a_sample_changed_after_reading_is_written_as_changed() -> None:
+    sample = AGENT_SAMPLES.sample({"input": "a", "expected": "b", "tags": [], "by": "me"})
+    changed = replace(sample, reference="c", tags=("new",))
+    assert AGENT_SAMPLES.record(changed) == {"input": "a", "expected": "c", "tags": ["new"], "by": "me"}
+    tool = {"user_input": [{"content": "a", "type": "human"}, {"content": "t", "type": "tool"}]}
+    sample = replace(RAGAS.sample(tool), turns=(Turn(role="user", content="z"),))
+    assert RAGAS.record(sample) == {"user_input": "z"}
+
+
+def test_what_another_dialect_said_beyond_a_sample_is_not_written() -> None:
+    origin = Origin("ragas", "x.jsonl", 1)
+    sample = Sample(
+        id="1", turns=(Turn(role="user", content="a"),), reference="b", extra={"c": 1}, origin=origin
+    )
+    assert AGENT_SAMPLES.record(sample) == {"id": "1", "input": "a", "expected": "b"}
+
+
+# What a dialect cannot do without, and what others must therefore hold to be converted into it.
+NEEDS = {
+    "squad": {"dataset.documents", "relevant_documents"},
+    "agent-samples": {"reference"},
+    "golden-factual": {"reference"},
+    "golden-relationship": {"expectation.relation"},
+    "golden-tracking": {"expectation.milestones"},
+    "golden-boundary": {"reference"},
+    "offline-records": {"reference"},
+    "qa-pairs": {"reference"},
+    "summaries": {"reference"},
+}
+FILE_NAMES = {"evaluation-dataset": "x.eval.json", "beir": "x", "trec": "x.qrels", "squad": "x.squad.json"}
+
+
+def shared(first: Dialect, second: Dialect) -> frozenset[str]:
+    names = {*first.holds, *second.holds}
+    return frozenset(name for name in names if is_held(name, first.holds) and is_held(name, second.holds))
+
+
+def pairs() -> list[tuple[str, str]]:
+    found = []
+    for first, second in permutations(DIALECTS.names(), 2):
+        both = shared(DIALECTS.get(first), DIALECTS.get(second))
+        needs = NEEDS.get(first, set()) | NEEDS.get(second, set())
+        if "question" in both or "turns" in both:
+            found += [(first, second)] if needs <= both else []
+    return found
+
+
+def written_and_read(dataset: Dataset, dialect: Dialect, folder: Path) -> Dataset:
+    suffix = dialect.suffixes[0] if dialect.suffixes else ""
+    path = folder / FILE_NAMES.get(dialect.name, f"x{suffix}")
+    dialect.write(dataset, path)
+    return dialect.read(path)
+
+
+@pytest.mark.parametrize(("first", "second"), pairs())
+@settings(
+    max_examples=4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_every_pair_of_dialects_keeps_what_both_hold(
+    first: str, second: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    one, other = DIALECTS.get(first), DIALECTS.get(second)
+    both = shared(one, other)
+    samples = tuple(data.draw(samples_for(both, index=index)) for index in range(2))
+    if "trec" in (first, second):
+        samples = tuple(_on_one_line(sample) for sample in samples)
+    documents = (DOCUMENT,) if is_held("dataset.documents", both) else ()
+    dataset = Dataset(samples=samples, dialect="made", documents=documents)
+    there = written_and_read(dataset, one, tmp_path_factory.mktemp("one"))
+    back = written_and_read(there, other, tmp_path_factory.mktemp("other"))
+    for sample, read in zip(dataset.samples, back.samples, strict=True):
+        for field in sample_fields(sample):
+            name = field.partition(".")[0]
+            attribute = {"question": "turns", "grades": "relevant_documents"}.get(name, name)
+            assert getattr(read, attribute) == getattr(sample, attribute), field
+    assert (
+        "dataset.documents" not in set(dataset_fields(dataset))
+        or back.documents[0].content == DOCUMENT.content
+    )
+
+
+def _on_one_line(sample: Sample) -> Sample:
+    question = sample.question.replace("\n", " ").rstrip("\r") or "?"
+    return replace(sample, turns=(Turn(role="user", content=question),))
+
+
+@pytest.mark.parametrize("name", sorted({*FILE_NAMES, "agent-samples", "ragas", "langsmith"}))
+def test_half_a_surrogate_pair_is_refused_and_nothing_is_written(name: str, tmp_path: Path) -> None:
+    dialect = DIALECTS.get(name)
+    sample = Sample(
+        id="1",
+        turns=(Turn(role="user", content="half \ud83d"),),
+        reference="a",
+        relevant_documents={DOCUMENT.id: 1},
+    )
+    path = tmp_path / FILE_NAMES.get(name, f"x{dialect.suffixes[0] if dialect.suffixes else ''}")
+    with pytest.raises(InputError):
+        dialect.write(Dataset(samples=(sample,), dialect="made", documents=(DOCUMENT,)), path)
+    assert not path.is_file()
+    assert not list(path.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize(
+    "name", ["evaluation-dataset", "beir", "trec", "squad", "agent-samples", "ragas", "langsmith"]
+)
+def test_what_a_dialect_writes_is_recognised_as_that_dialect(name: str, tmp_path: Path) -> None:
+    dialect = DIALECTS.get(name)
+    sample = Sample(
+        id="1",
+        turns=(Turn(role="user", content=AWKWARD[0]),),
+        reference="a",
+        relevant_documents={DOCUMENT.id: 1},
+    )
+    path = tmp_path / FILE_NAMES.get(name, "x.dataset")
+    dialect.write(Dataset(samples=(sample,), dialect="made", documents=(DOCUMENT,)), path)
+    assert recognise(path) is dialect

@@ -1,0 +1,483 @@
+"""Whole files through ``validate``: recognised, each issue in its place, hostile ones refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import os
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from seed_examples import (
+    CITATION_ANNOTATION,
+    EVALUATION_DATASET,
+    EXAMPLES,
+    GOLDEN_MULTITURN,
+    MANIFEST,
+    QA_PAIR,
+    RESULTS,
+    SAMPLE_DATASET,
+)
+from single_mistakes import mistakes
+
+from rag_evaluation_framework.cli.schema import command as schema_command
+from rag_evaluation_framework.cli.validate import command
+from rag_evaluation_framework.datasets.benchmark_files import write_benchmark
+from rag_evaluation_framework.datasets.file_validation import checked_files, validate_file
+from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.datasets.schemas import KINDS, schema
+from rag_evaluation_framework.errors import Issue, UnknownNameError
+from rag_evaluation_framework.files.compression import compress
+from rag_evaluation_framework.files.values import written_path
+from rag_evaluation_framework.files.yaml_documents import encode as encode_yaml
+
+LINE_KINDS = {"agent-sample", "offline-record", "qa-pair", "summary", "langsmith-example", "ragas-record"}
+FORMATS = {
+    "annotation": "annotations",
+    "agent-sample": "agent-samples",
+    "offline-record": "offline-records",
+    "qa-pair": "qa-pairs",
+    "summary": "summaries",
+    "langsmith-example": "langsmith",
+    "ragas-record": "ragas",
+}
+SAMPLE = {"input": "渡轮几点出发？", "expected": "Eight.\u2028Sharp."}
+
+
+def written(path: Path, value: Any, *, indent: int | None = 2) -> Path:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=indent), encoding="utf-8")
+    return path
+
+
+def lines_file(path: Path, *values: Any) -> Path:
+    text = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def placed(path: Path, **options: Any) -> list[tuple[int | None, str, str]]:
+    return [(issue.line, issue.path, issue.code) for issue in validate_file(path, **options)]
+
+
+def errors(path: Path) -> list[Issue]:
+    return [issue for issue in validate_file(path) if issue.severity == "error"]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [example for example in EXAMPLES if not example[0].startswith("beir")]
+)
+def test_the_users_examples_are_recognised_by_content_alone(kind: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / ("some.config.json" if kind == "configuration" else "some.file")
+    if kind in LINE_KINDS:
+        lines_file(path, value)
+    else:
+        written(path, value)
+    (checked,) = checked_files([path])
+    assert checked.format == FORMATS.get(kind, kind)
+    # The examples name documents and sources that they do not bring along.
+    allowed = {"missing-document", "context-file-missing"}
+    assert {issue.code for issue in checked.issues if issue.severity == "error"} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [example for example in EXAMPLES if not example[0].startswith(("beir", "configuration"))],
+)
+def test_a_missing_field_is_reported_though_it_tells_what_the_file_is(
+    kind: str, value: Any, tmp_path: Path
+) -> None:
+    names = {
+        "annotations": "x.gt.json",
+        "qa-pair": "qa_pairs.jsonl",
+        "summary": "summaries.jsonl",
+        "golden-relationship": "relationship_qa.json",
+        "golden-tracking": "tracking_qa.json",
+        "golden-multiturn": "multiturn_qa.json",
+    }
+    formats = {"squad": "squad"}  # without its data, it could be anything
+    for number, mistake in enumerate(mistakes(schema(kind), value)):
+        if mistake.code != "missing-field":
+            continue
+        path = tmp_path / f"{number}_{names.get(kind, 'file')}"
+        if kind in LINE_KINDS:
+            lines_file(path, mistake.value)
+        else:
+            written(path, mistake.value)
+        assert (written_path(mistake.path), "missing-field") in {
+            (issue.path, issue.code) for issue in validate_file(path, format=formats.get(kind))
+        }, mistake.path
+
+
+def test_golden_files_may_have_comments_and_are_warned_of(tmp_path: Path) -> None:
+    text = json.dumps(GOLDEN_MULTITURN, ensure_ascii=False, indent=2)
+    text = text.replace('了什么？"', "了什么？\"  // 测试指代消解 '它' -> '阿尤'")
+    (tmp_path / "multiturn_qa.json").write_text(text, encoding="utf-8")
+    (issue,) = validate_file(tmp_path / "multiturn_qa.json")
+    assert (issue.severity, issue.code, issue.line) == ("warning", "json-comment", 15)
+
+
+def test_an_issue_in_a_document_has_its_file_line_and_path(tmp_path: Path) -> None:
+    dataset = copy.deepcopy(SAMPLE_DATASET)
+    dataset["queries"][0]["query_type"] = "odd"
+    dataset["queries"][0]["citations"][0]["end_char"] = 50
+    del dataset["name"]
+    path = written(tmp_path / "a.eval.json", dataset)
+    text = path.read_text(encoding="utf-8").splitlines()
+    found = errors(path)
+    assert [(issue.path, issue.code) for issue in found] == [
+        ("name", "missing-field"),
+        ("queries[0].query_type", "unknown-value"),
+        ("queries[0].citations[0].end_char", "inverted-span"),
+    ]
+    assert all(issue.file == str(path) for issue in found)
+    assert '"query_type"' in text[(found[1].line or 0) - 1]
+    assert '"end_char"' in text[(found[2].line or 0) - 1]
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml", "json.gz", "yaml.zst"])
+def test_a_dataset_is_checked_in_every_notation_and_compression(suffix: str, tmp_path: Path) -> None:
+    dataset = {**EVALUATION_DATASET, "created_at": "yesterday"}
+    text = encode_yaml(dataset) if suffix.startswith("yaml") else json.dumps(dataset, indent=2)
+    data = text.encode()
+    if suffix.endswith(("gz", "zst")):
+        data = compress(data, "gzip" if suffix.endswith("gz") else "zstd")
+    path = tmp_path / f"a.eval.{suffix}"
+    path.write_bytes(data)
+    assert (6 if suffix.startswith("json") else 5, "created_at", "wrong-format") in placed(path)
+
+
+def test_a_dataset_in_rows_has_the_lines_of_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.eval.csv"
+    path.write_text(
+        "dataset_id,name,version,query_id,query_text,relevant_documents,difficulty\n"
+        'd,D,1.0.0,q1,What?,"[""a""]",easy\n'
+        ',,,q2,Which?,"[""a""]",odd\n',
+        encoding="utf-8",
+    )
+    assert placed(path) == [(3, "queries[1].difficulty", "unknown-value")]
+
+
+def test_every_bad_line_of_a_line_file_is_reported(tmp_path: Path) -> None:
+    path = lines_file(
+        tmp_path / "rag.jsonl",
+        SAMPLE,
+        {"input": 5},
+        {**SAMPLE, "tags": "a"},
+        {**SAMPLE, "extra": {"kept": 1}},
+    )
+    with path.open("ab") as stream:
+        stream.write(b'\r\n{"input": NaN}\n{"input": "a", "input": "b"}\n')
+    assert placed(path) == [
+        (2, "expected", "missing-field"),
+        (2, "input", "wrong-type"),
+        (3, "tags", "wrong-type"),
+        (6, "input", "json-syntax"),
+        (7, "", "duplicate-key"),
+    ]
+
+
+def test_an_id_that_occurs_twice_is_reported_with_both_lines(tmp_path: Path) -> None:
+    other = {**QA_PAIR, "task_id": "other"}
+    path = lines_file(tmp_path / "qa_pairs.jsonl", QA_PAIR, other, QA_PAIR)
+    (issue,) = validate_file(path)
+    assert str(issue).endswith(f"expected each id once, got '{QA_PAIR['task_id']}' again, first in line 1")
+    assert (issue.line, issue.code) == (3, "duplicate-id")
+
+
+def test_a_file_too_broken_to_recognise_is_what_its_name_says(tmp_path: Path) -> None:
+    assert placed(written(tmp_path / "a.eval.json", {"dataset_id": "d"})) == [
+        (1, "name", "missing-field"),
+        (1, "version", "missing-field"),
+        (1, "queries", "missing-field"),
+    ]
+    assert placed(written(tmp_path / "b.results.json", {"value": 1}))[0][2] == "missing-field"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("a.json", '{"a": }', "json-syntax"),
+        ("a.json", '{"what": "is this"}', "unknown-dialect"),
+        ("a.jsonl", "", "unknown-dialect"),
+        ("a.eval.json", '{"queries": [}', "json-syntax"),
+        ("a.eval.yaml", "queries: [", "yaml-syntax"),
+        ("a.eval.json", "", "empty-file"),
+        ("a.jsonl", "\xff", "unknown-dialect"),
+    ],
+)
+def test_what_cannot_be_read_is_one_issue(name: str, text: str, code: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="latin-1")
+    assert [issue.code for issue in validate_file(path)] == [code]
+
+
+def test_a_format_overrides_the_content_and_unknown_ones_are_refused(tmp_path: Path) -> None:
+    path = lines_file(tmp_path / "a.jsonl", QA_PAIR)
+    assert placed(path, format="agent-samples") == [
+        (1, "input", "missing-field"),
+        (1, "expected", "missing-field"),
+    ]
+    with pytest.raises(UnknownNameError, match="did you mean agent-samples"):
+        list(validate_file(path, format="agent-sample"))
+
+
+def test_lenient_asks_for_the_least(tmp_path: Path) -> None:
+    query = {"query_id": "q", "query_text": "What?", "relevant_documents": []}
+    path = written(tmp_path / "a.eval.json", {"dataset_id": "d", "queries": [query]})
+    assert [code for _, _, code in placed(path)] == ["missing-field", "missing-field"]
+    assert placed(path, lenient=True) == []
+
+
+def test_annotations_one_a_line_have_their_lines(tmp_path: Path) -> None:
+    wrong = {**CITATION_ANNOTATION, "annotation_id": "b", "timestamp": "today"}
+    path = lines_file(tmp_path / "a.gt.jsonl", CITATION_ANNOTATION, wrong)
+    assert placed(path) == [(2, "timestamp", "wrong-format")]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "yaml", "json.gz"])
+def test_results_are_checked_in_every_notation(suffix: str, tmp_path: Path) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    write_results(RESULTS, tmp_path / f"a.results.{suffix}")
+    write_results({**RESULTS, "timestamp": "today"}, tmp_path / f"b.results.{suffix}")
+    assert placed(tmp_path / f"a.results.{suffix}") == []
+    assert [(path, code) for _, path, code in placed(tmp_path / f"b.results.{suffix}")] == [
+        ("timestamp", "wrong-format")
+    ]
+
+
+@pytest.mark.parametrize(("suffix", "needs"), [("parquet", "pyarrow"), ("h5", "h5py")])
+def test_benchmark_tables_are_checked_and_damaged_ones_are_one_issue(
+    suffix: str, needs: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(needs)
+    path = tmp_path / f"a.benchmark.{suffix}"
+    write_benchmark(next(value for kind, value in EXAMPLES if kind == "benchmark"), path)
+    assert placed(path) == []
+    path.write_bytes(path.read_bytes()[:60])
+    (issue,) = validate_file(path)
+    assert issue.severity == "error"
+
+
+class TestFolders:
+    """A folder as argument."""
+
+    def test_every_file_that_may_be_data_is_checked_and_others_are_mentioned(self, tmp_path: Path) -> None:
+        (tmp_path / "deep").mkdir()
+        lines_file(tmp_path / "deep" / "rag.jsonl", SAMPLE)
+        written(tmp_path / "run.results.json", RESULTS)
+        written(tmp_path / "package.json", {"name": "x", "version": "1", "description": "something else"})
+        (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+        (tmp_path / "notes.md").write_text("{", encoding="utf-8")
+        (tmp_path / ".hidden.json").write_text("{", encoding="utf-8")
+        checked = {
+            Path(file.file).name: (file.format, [(issue.severity, issue.code) for issue in file.issues])
+            for file in checked_files([tmp_path])
+        }
+        assert checked == {
+            "broken.json": (None, [("error", "json-syntax")]),
+            "package.json": (None, [("info", "unknown-dialect")]),
+            "run.results.json": ("results", []),
+            "rag.jsonl": ("agent-samples", []),
+        }
+
+    def test_a_link_that_leaves_the_folder_is_not_followed(self, tmp_path: Path) -> None:
+        outside = lines_file(tmp_path / "secret.jsonl", SAMPLE)
+        folder = tmp_path / "data"
+        folder.mkdir()
+        lines_file(folder / "own.jsonl", SAMPLE)
+        (folder / "link.jsonl").symlink_to(outside)
+        (folder / "twin.jsonl").symlink_to(folder / "own.jsonl")
+        (folder / "loop.jsonl").symlink_to(folder / "loop.jsonl")
+        found = {
+            Path(file.file).name: [issue.code for issue in file.issues] for file in checked_files([folder])
+        }
+        assert found == {"link.jsonl": ["link-out-of-folder"], "loop.jsonl": ["unreadable"], "own.jsonl": []}
+
+    def test_a_folder_without_data_is_an_error(self, tmp_path: Path) -> None:
+        written(tmp_path / "package.json", {"name": "something else"})
+        result = run(tmp_path)
+        assert f"error: {tmp_path}: expected files of evaluation data, got none [no-data]" in result.output
+        assert result.return_value == 2
+
+    def test_a_beir_folder_is_one_dataset(self, tmp_path: Path) -> None:
+        lines_file(tmp_path / "corpus.jsonl", {"_id": "d1", "text": "The ferry."})
+        lines_file(tmp_path / "queries.jsonl", {"_id": "q1", "text": 5})
+        (tmp_path / "qrels").mkdir()
+        (tmp_path / "qrels" / "test.tsv").write_text(
+            "query-id\tcorpus-id\tscore\nq1\td1\t1\n", encoding="utf-8"
+        )
+        (checked,) = checked_files([tmp_path])
+        assert checked.format == "beir"
+        assert "text" in [issue.path for issue in checked.issues]
+
+
+def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    (issue,) = validate_file(tmp_path / "a.jsonl")
+    assert str(issue).endswith("expected a regular file, got a pipe")
+
+
+class TestAgainst:
+    """Counts compared with an older manifest."""
+
+    def test_a_split_that_lost_over_a_tenth_is_an_error(self, tmp_path: Path) -> None:
+        old = written(tmp_path / "old.json", MANIFEST)
+        splits = {**MANIFEST["splits"], "qa": {"path": "qa.jsonl", "count": 107}}
+        new = written(tmp_path / "manifest.json", {**MANIFEST, "splits": splits})
+        result = run(new, "--against", old)
+        # 120 records less a tenth are 108.
+        assert "splits.qa.count: expected at least 108 records" in result.output
+        assert result.return_value == 2
+        assert run(old, "--against", old).return_value == 0
+
+    def test_without_a_manifest_among_the_files_it_is_wrong_usage(self, tmp_path: Path) -> None:
+        old = written(tmp_path / "old.json", MANIFEST)
+        result = run(lines_file(tmp_path / "a.jsonl", SAMPLE), "--against", old, "--json")
+        assert json.loads(result.output)["files"][1]["issues"][0]["code"] == "nothing-to-compare"
+        assert result.return_value == 2
+
+
+class TestCommands:
+    """``rag-eval validate`` and ``rag-eval schema``."""
+
+    def test_text_has_a_line_an_issue_and_a_summary(self, tmp_path: Path) -> None:
+        path = lines_file(tmp_path / "rag.jsonl", SAMPLE, {"input": "a"})
+        result = run(path)
+        assert result.output.splitlines() == [
+            f"error: {path}:2: expected: expected a value (required), got nothing [missing-field]",
+            "invalid: 1 file, 1 error, 0 warnings",
+        ]
+        assert result.return_value == 2
+
+    def test_warnings_do_not_fail(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "a.eval.json", SAMPLE_DATASET)
+        result = run(path)
+        assert result.output.splitlines()[-1] == "valid: 1 file, 0 errors, 2 warnings"
+        assert result.return_value == 0
+
+    def test_json_is_one_document_for_machines(self, tmp_path: Path) -> None:
+        good = lines_file(tmp_path / "good.jsonl", SAMPLE)
+        bad = lines_file(tmp_path / "bad.jsonl", {"input": "a"}, {**SAMPLE, "tags": [1]})
+        result = run(good, bad, "--json")
+        document = json.loads(result.output)
+        assert result.return_value == 2
+        assert (document["errors"], document["warnings"], document["valid"]) == (2, 0, False)
+        assert [(file["file"], file["format"], file["errors"]) for file in document["files"]] == [
+            (str(good), "agent-samples", 0),
+            (str(bad), "agent-samples", 2),
+        ]
+        assert document["files"][1]["issues"][1] == {
+            "code": "wrong-type",
+            "severity": "error",
+            "file": str(bad),
+            "line": 2,
+            "path": "tags[0]",
+            "expected": "text",
+            "found": "1",
+        }
+
+    def test_a_file_name_that_is_not_unicode_is_no_obstacle(self, tmp_path: Path) -> None:
+        path = tmp_path / os.fsdecode(b"\xff.jsonl")
+        try:
+            lines_file(path, {"input": "a"})
+        except OSError:
+            pytest.skip("this file system has only Unicode names")
+        (file,) = json.loads(run(tmp_path, "--json").output)["files"]
+        assert file["issues"][0]["code"] == "missing-field"
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_schema_prints_the_schema_and_the_list_of_kinds(self, kind: str) -> None:
+        printed = CliRunner().invoke(schema_command, [kind], standalone_mode=False).output
+        assert json.loads(printed) == schema(kind)
+        assert kind in CliRunner().invoke(schema_command, [], standalone_mode=False).output
+
+
+# Runs the command and reports its own peak, since what a parent sees of a child includes the parent's pages.
+MEASURED = """
+import re, sys
+from pathlib import Path
+from rag_evaluation_framework.cli.validate import command
+code = command.main(sys.argv[1:], standalone_mode=False)
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]
+print(int(peak) // 1024, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def validated(path: Path) -> tuple[int, list[str], int]:
+    """Return the exit code, the lines printed and the peak in megabytes of a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stdout.splitlines(), int(done.stderr)
+
+
+def gzip_bomb(piece: bytes) -> bytes:
+    """Return a gzip file of 4 GB in about 4 MB: one compressed piece of 1 MB, 4,096 times."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    once = deflate.compress(piece * ((1 << 20) // len(piece))) + deflate.flush(zlib.Z_FULL_FLUSH)
+    return gzip.compress(b"")[:10] + once * 4096
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("deep.json", "too-deep"),
+        ("deep.eval.json", "too-deep"),
+        ("deep.jsonl", "too-deep"),
+        ("bomb.eval.yaml", "alias-limit"),
+        ("zeros.eval.json.gz", "decompression-limit"),
+        ("lines.jsonl.gz", "decompression-limit"),
+        ("device.jsonl", "not-a-file"),
+    ],
+)
+def test_a_hostile_file_is_refused_in_one_line_and_in_little_memory(
+    name: str, code: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    deep = b"[" * 5_000 + b"]" * 5_000
+    if name == "device.jsonl":
+        path.symlink_to("/dev/zero")
+    else:
+        aliases = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(9))
+        path.write_bytes(
+            {
+                "deep.json": deep,
+                "deep.eval.json": b'{"queries": ' + deep + b"}",
+                "deep.jsonl": b'{"input": "a", "expected": "b", "metadata": ' + deep + b"}\n",
+                "bomb.eval.yaml": f"a0: &a0 [x, x, x]\n{aliases}queries: *a9\n".encode(),
+                "zeros.eval.json.gz": gzip_bomb(b"\0"),
+                "lines.jsonl.gz": gzip_bomb(b'{"input":"","expected":""}\n'),
+            }[name]
+        )
+    exit_code, lines, megabytes = validated(path)
+    assert exit_code == 2
+    assert [line.rpartition("[")[2] for line in lines[:-1]] == [f"{code}]"]
+    assert megabytes < 200
+
+
+@needs_proc
+def test_memory_does_not_grow_with_a_line_file(tmp_path: Path) -> None:
+    record = {**SAMPLE, "context": ["The ferry leaves at eight. " * 40] * 4}
+    peaks = []
+    for count in (500, 8_000):  # 2 MB, 35 MB
+        path = lines_file(tmp_path / f"{count}.jsonl", *({**record, "id": f"s{n}"} for n in range(count)))
+        exit_code, _, megabytes = validated(path)
+        assert exit_code == 0
+        peaks.append(megabytes)
+    assert peaks[1] < peaks[0] + 8

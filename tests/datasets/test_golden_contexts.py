@@ -1,0 +1,270 @@
+"""Golden contexts in their sources: found under the right header, located to the character, never guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.datasets.golden_contexts import (
+    golden_context_issues,
+    located_contexts,
+    spans_of_contexts,
+)
+from rag_evaluation_framework.datasets.golden_sets import FACTUAL
+from rag_evaluation_framework.datasets.scenes import SourceText, Stretch, places_of
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.samples import Sample
+
+DIALOGUE = "Data/natlan/chapter1_dialogue.txt"
+SOURCE = """序章
+流泉之众/聚落中心
+玛拉妮：欢迎来到流泉之众！
+玛拉妮：我最喜欢去海里
+探险了，你呢？
+
+竞技场/看台
+恰斯卡：加油，卡齐娜！
+恰斯卡：加油，卡齐娜！
+流泉之众/聚落中心
+派蒙：又回到这里了。
+"""
+
+
+def golden_set(folder: Path, *contexts: Any) -> Path:
+    """Write a project: the source, and a golden set with one record for each golden context."""
+    (folder / DIALOGUE).parent.mkdir(parents=True, exist_ok=True)
+    (folder / DIALOGUE).write_bytes(SOURCE.encode())
+    records = [
+        {"id": f"f{index}", "question": "?", "ground_truth": "!", "golden_context": context}
+        for index, context in enumerate(contexts)
+    ]
+    path = folder / "evaluation" / "datasets" / "factual_qa.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(strict_json.encode(records, indent=2))
+    return path
+
+
+def context(snippet: str, header: str | None = "流泉之众/聚落中心", file: str = DIALOGUE) -> dict[str, str]:
+    return {"file": file, "snippet": snippet} | ({} if header is None else {"scene_header": header})
+
+
+def samples_of(path: Path) -> tuple[Sample, ...]:
+    return FACTUAL.read(path).samples
+
+
+def test_a_snippet_is_located_to_the_character(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("欢迎来到流泉之众！"))
+    assert golden_context_issues(path) == []
+    (span,) = located_contexts(samples_of(path)[0])
+    # 序章\n is 3 characters, the header with its line end 10, 玛拉妮： 4.
+    assert (span.file, span.start, span.end) == (DIALOGUE, 17, 26)
+    assert span.text == SOURCE[17:26] == "欢迎来到流泉之众！"
+
+
+def test_a_line_broken_in_the_source_is_found_and_the_span_is_that_of_the_source(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("我最喜欢去海里探险了"))
+    (span,) = located_contexts(samples_of(path)[0])
+    assert span.text == SOURCE[span.start : span.end] == "我最喜欢去海里\n探险了"
+
+
+def test_a_snippet_under_another_header_is_an_error_that_says_where_it_is(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("恰斯卡：加油，卡齐娜！"))
+    (issue,) = golden_context_issues(path)
+    assert (issue.code, issue.severity) == ("snippet-not-found", "error")
+    assert (issue.path, issue.line) == ("[0].golden_context.snippet", 8)
+    assert issue.file == str(path)
+    assert "under '流泉之众/聚落中心'" in issue.expected
+    assert issue.found == "it in line 8, 9"
+    assert located_contexts(samples_of(path)[0]) == []
+
+
+def test_a_snippet_in_several_places_is_a_warning_and_gives_no_span(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("加油，卡齐娜！", "竞技场/看台"))
+    (issue,) = golden_context_issues(path)
+    assert (issue.code, issue.severity, issue.found) == ("snippet-ambiguous", "warning", "one in lines 8, 9")
+    assert located_contexts(samples_of(path)[0]) == []
+
+
+def test_a_scene_that_comes_back_is_searched_in_all_its_places(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("派蒙：又回到这里了。"))
+    assert golden_context_issues(path) == []
+    assert len(located_contexts(samples_of(path)[0])) == 1
+
+
+def test_without_a_header_the_whole_file_is_searched(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("序章", None))
+    assert golden_context_issues(path) == []
+
+
+@pytest.mark.parametrize(
+    ("golden_context", "code", "severity", "where"),
+    [
+        (context("欢迎", "不存在的场景"), "scene-header-missing", "error", "golden_context.scene_header"),
+        (context("没有这句话"), "snippet-not-found", "error", "golden_context.snippet"),
+        (context("欢迎", file="Data/none.txt"), "context-file-missing", "error", "golden_context.file"),
+        (context("x", file="../../../etc/passwd"), "context-outside", "error", "golden_context.file"),
+        (context("x", file="/etc/passwd"), "context-outside", "error", "golden_context.file"),
+        (context("x", file="C:\\secret.txt"), "context-outside", "error", "golden_context.file"),
+        (context("..."), "snippet-missing", "warning", "golden_context.snippet"),
+        (
+            [{"scene": "竞技场", "snippet": "加油"}],
+            "context-without-file",
+            "warning",
+            "golden_context[0].file",
+        ),
+        ({"scene": "竞技场", "snippet": "..."}, "snippet-missing", "warning", "golden_context.snippet"),
+        (
+            [{"file": DIALOGUE, "scene": "没有", "snippet": "加油"}],
+            "scene-header-missing",
+            "error",
+            "golden_context[0].scene",
+        ),
+    ],
+)
+def test_each_doubt_has_its_code_and_severity_and_gives_no_span(
+    tmp_path: Path, golden_context: Any, code: str, severity: str, where: str
+) -> None:
+    path = golden_set(tmp_path, golden_context)
+    (issue,) = golden_context_issues(path)
+    assert (issue.code, issue.severity, issue.path) == (code, severity, f"[0].{where}")
+    assert issue.line is not None
+    assert located_contexts(samples_of(path)[0]) == []
+
+
+def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("密码", encoding="utf-8")
+    project = tmp_path / "one" / "project"
+    path = golden_set(project, context("密码", None, "leak.txt"))
+    (project / "leak.txt").symlink_to(tmp_path / "secret.txt")
+    (issue,) = golden_context_issues(path)
+    assert issue.code == "context-outside"
+
+
+def test_a_source_that_is_not_text_is_an_issue_not_a_crash(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("x", None, "bad.txt"))
+    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00")
+    (issue,) = golden_context_issues(path)
+    assert issue.code == "context-unreadable"
+
+
+def test_the_project_comes_before_the_folder_of_golden_contexts_and_a_root_before_both(
+    tmp_path: Path,
+) -> None:
+    path = golden_set(tmp_path, context("甲", None, "only.txt"), context("乙", None, "both.txt"))
+    folder = tmp_path / "evaluation" / "golden_contexts"
+    folder.mkdir()
+    (folder / "only.txt").write_text("甲", encoding="utf-8")
+    (folder / "both.txt").write_text("乙", encoding="utf-8")
+    (tmp_path / "both.txt").write_text("前乙", encoding="utf-8")
+    spans = spans_of_contexts(samples_of(path))
+    assert (spans["f0"][0].start, spans["f1"][0].start) == (0, 1)
+    assert spans_of_contexts(samples_of(path), folder)["f1"][0].start == 0
+
+
+def test_contexts_of_a_set_written_in_lines_name_the_line(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("欢迎"), context("没有"))
+    lines = tmp_path / "evaluation" / "datasets" / "factual.jsonl"
+    FACTUAL.write(FACTUAL.read(path), lines)
+    (issue,) = golden_context_issues(lines)
+    assert (issue.line, issue.path) == (2, "golden_context.snippet")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('[{"input": "a", "expected": "b"}]', encoding="utf-8")
+    with pytest.raises(UsageError, match="expected a golden set"):
+        golden_context_issues(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "流泉之众/聚落中心",
+        "# 流泉之众/聚落中心",
+        "### 流泉之众/聚落中心 ###",
+        "【流泉之众/聚落中心】",
+        "[流泉之众/聚落中心]",
+        "《流泉之众/聚落中心》",
+        "== 流泉之众/聚落中心 ==",
+        "**流泉之众/聚落中心**",
+        "【场景】流泉之众/聚落中心",
+        "场景：流泉之众/聚落中心",
+        "Scene: 流泉之众／聚落中心",
+        "## 【场景】 流泉之众/聚落中心：",
+        "  流泉之众/聚落中心\t",
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_header_is_found_in_any_decoration(header: str, end: str) -> None:
+    text = end.join(["前", header, "里", ""])
+    (scene,) = SourceText(text).scenes("流泉之众/聚落中心")
+    assert text[scene.start : scene.end].strip() == "里"
+
+
+def test_a_header_is_a_line_of_its_own_not_words_in_a_sentence() -> None:
+    assert SourceText("我们去流泉之众/聚落中心吧\n走").scenes("流泉之众/聚落中心") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "header", "scene"),
+    [
+        ("# A\n1\n## B\n2\n# C\n3", "A", "1\n## B\n2\n"),  # a heading holds those below it
+        ("# A\n1\n## B\n2\n# C\n3", "B", "2\n"),
+        ("## A\n1\nA\n2\n", "A", "1\nA\n2\n"),  # beside a decorated header, the plain words are words
+        ("# A\n## B\n1\n# C\n## B\n2\n", "C/B", "2\n"),  # the path of headings tells two B apart
+        ("【A】\n【笑】a\n【B】\nb", "A", "【笑】a\n"),  # only a line that is wrapped as a whole
+        ("【A/x】\na\n【笑】\nb\n【B/y】\nc", "A/x", "a\n【笑】\nb\n"),  # as many slashes
+        ("A/x\na\n【笑】\nb\nB/y\nc", "A/x", "a\n【笑】\nb\n"),
+        ("A/x\na\n你去A/b吧。\nb", "A/x", "a\n你去A/b吧。\nb"),  # a sentence is no header
+        ("A\n1\n场景：B\n2", "A", "1\n"),
+        ("A\n1\nB\n2", "A", "1\nB\n2"),  # nothing tells that B is a header …
+    ],
+)
+def test_a_scene_goes_to_the_next_header_of_its_kind(text: str, header: str, scene: str) -> None:
+    (found,) = SourceText(text).scenes(header)
+    assert text[found.start : found.end] == scene
+
+
+def test_a_header_that_the_golden_set_names_ends_the_scene_before() -> None:
+    text = "A\n1\nB\n2"
+    (scene,) = SourceText(text, headers=["A", "B"]).scenes("A")  # … unless the golden set does
+    assert text[scene.start : scene.end] == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("snippet", "text", "found"),
+    [
+        ("the  red\tfox", "see the red\nfox run", "the red\nfox"),
+        ("thered", "the red", None),  # a space between Latin words is not nothing
+        ("他说 hello", "他说hello", "他说hello"),
+        ("喜欢探险...", "最喜欢探险了", "喜欢探险"),
+        ("……喜欢探险", "最喜欢探险了", "喜欢探险"),
+        ("wait...", "wait... what", "wait..."),  # dots that are in the source are the source's
+        ("a.b", "axb", None),
+        ("👩‍👩‍👧 שלום", "x 👩‍👩‍👧\r\nשלום", "👩‍👩‍👧\r\nשלום"),
+    ],
+)
+def test_white_space_and_dots_at_the_ends_are_tolerated_and_nothing_else(
+    snippet: str, text: str, found: str | None
+) -> None:
+    places = places_of(snippet, text, Stretch(0, len(text)))
+    assert [text[place.start : place.end] for place in places] == ([] if found is None else [found])
+
+
+@given(st.text(max_size=20), st.text("ab 中。\n", min_size=1, max_size=10), st.text(max_size=20))
+def test_what_stands_in_a_text_is_found_exactly_there(before: str, snippet: str, after: str) -> None:
+    text = before + snippet + after
+    if snippet.strip():
+        places = places_of(snippet, text, Stretch(len(before), len(before) + len(snippet)))
+        assert places == [Stretch(len(before), len(before) + len(snippet))]
+
+
+@given(st.text("#【】[]=*-场景:：A/ \n", max_size=60), st.text("A/场", min_size=1, max_size=3))
+def test_no_text_upsets_the_search_for_scenes(text: str, header: str) -> None:
+    for scene in SourceText(text, headers=[header]).scenes(header):
+        assert 0 <= scene.start <= scene.end <= len(text)

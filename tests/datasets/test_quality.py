@@ -1,0 +1,262 @@
+"""Quality checks: what is allowed by the schema and is yet a mistake."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.datasets.document_names import DocumentNames
+from rag_evaluation_framework.datasets.near_duplicates import near_duplicates, normalised, similarity
+from rag_evaluation_framework.datasets.quality import DataQualityChecker, quality_issues
+
+CONTENT = "机器学习 is a subset of artificial intelligence 🤖.\r\nIt learns from data."
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+
+
+def dataset() -> dict[str, Any]:
+    """A dataset with nothing to complain about. The citation is the first nine code points and the space."""
+    return {
+        "dataset_id": "ml",
+        "name": "ML",
+        "version": "1.0.0",
+        "metadata": {"size": 2},
+        "queries": [
+            {
+                "query_id": "q1",
+                "query_text": "What is machine learning?",
+                "relevant_documents": ["doc_ml"],
+                "ground_truth_answer": "A subset of artificial intelligence.",
+                "citations": [{"file_name": "ml_intro.pdf", "start_char": 0, "end_char": 4, "text": "机器学习"}],
+            },
+            {"query_id": "q2", "query_text": "从什么学习？", "relevant_documents": ["doc_ml"]},
+        ],
+        "documents": [
+            {"document_id": "doc_ml", "content": CONTENT, "file_path": "docs/ml_intro.pdf"},
+            {"document_id": "doc_other", "content": "Other.", "file_path": "docs/other.txt"},
+        ],
+    }
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The dataset with one field set; ``None`` removes it."""
+    result = copy.deepcopy(dataset())
+    *way, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    place: Any = result
+    for part in way:
+        place = place[part]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return result
+
+
+def found(value: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(issue.code, issue.severity, issue.path) for issue in quality_issues(value)]
+
+
+def test_a_consistent_dataset_has_no_issues() -> None:
+    assert quality_issues(dataset()) == []
+    assert DataQualityChecker().run_quality_checks(dataset()) == []
+
+
+CITATION = "queries.0.citations.0"
+MISTAKES = [
+    ("queries.1.query_id", "q1", "duplicate-id", "error", "queries[1].query_id"),
+    ("documents.1.document_id", "doc_ml", "duplicate-id", "error", "documents[1].document_id"),
+    ("queries.1.relevant_documents", ["doc_x"], "missing-document", "error", "queries[1].relevant_documents[0]"),
+    (f"{CITATION}.start_char", -1, "negative-span", "error", "queries[0].citations[0].start_char"),
+    (f"{CITATION}.end_char", 0, "inverted-span", "error", "queries[0].citations[0].end_char"),
+    (f"{CITATION}.end_char", 10**6, "span-out-of-range", "error", "queries[0].citations[0].end_char"),
+    (f"{CITATION}.text", "机器学", "text-differs", "error", "queries[0].citations[0].text"),
+    (f"{CITATION}.text", "机器学习\n", "white-space-differs", "warning", "queries[0].citations[0].text"),
+    (f"{CITATION}.context_text", "深度学习", "text-differs", "error", "queries[0].citations[0].context_text"),
+    (f"{CITATION}.file_name", "ml_guide.pdf", "unresolved-citation", "warning", "queries[0].citations[0].file_name"),
+    ("queries.0.relevant_documents", ["doc_ml", "doc_other"], "relevant-not-cited", "warning", "queries[0].relevant_documents[1]"),
+    ("queries.0.query_text", " \t", "empty-question", "error", "queries[0].query_text"),
+    ("queries.0.ground_truth_answer", "...", "empty-reference", "warning", "queries[0].ground_truth_answer"),
+    ("queries.1.query_text", "what is  MACHINE learning", "near-duplicate-question", "warning", "queries[1].query_text"),
+    ("metadata.size", 3, "count-differs", "warning", "metadata.size"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "value", "code", "severity", "place"), MISTAKES)
+def test_each_mistake_is_found_with_its_code_severity_and_path(
+    path: str, value: Any, code: str, severity: str, place: str
+) -> None:
+    assert found(changed(path, value)) == [(code, severity, place)]
+
+
+def test_what_is_cited_must_be_relevant() -> None:
+    value = changed("queries.0.relevant_documents", ["doc_other"])
+    assert ("cited-not-relevant", "error", "queries[0].citations[0].file_name") in found(value)
+
+
+def test_the_seeds_sample_is_told_what_contradicts_itself() -> None:
+    """Size 2 with one query; ml_guide.pdf is no document; the text that it cites is not there."""
+    value = changed("queries.1", None)
+    value["queries"][0]["citations"] = [{"file_name": "ml_guide.pdf", "page_number": 1, "start_char": 100, "end_char": 200}]
+    assert [code for code, _, _ in found(value)] == ["unresolved-citation", "count-differs"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "机器学习",
+        "机器学习 is a subset",  # around it
+        "…机器学习 is a subset...",
+        "机器...",  # the beginning of it
+        "...学习",  # the end of it
+    ],
+)
+def test_a_context_may_be_the_span_surround_it_or_leave_a_part_out(text: str) -> None:
+    assert found(changed(f"{CITATION}.context_text", text)) == []
+
+
+@pytest.mark.parametrize("text", ["is a subset of artificial", "学习", "机器", "...机器", "学习..."])
+def test_a_context_from_elsewhere_is_a_difference(text: str) -> None:
+    assert [code for code, _, _ in found(changed(f"{CITATION}.context_text", text))] == ["text-differs"]
+
+
+def test_positions_on_a_page_are_not_compared_with_the_whole_document() -> None:
+    value = changed(f"{CITATION}.page_number", 3)
+    value["queries"][0]["citations"][0]["text"] = "elsewhere"
+    assert found(value) == []
+
+
+def test_without_documents_spans_are_checked_alone_and_the_rest_is_said_once() -> None:
+    value = changed("documents", None)
+    value["queries"][0]["citations"] = [{"file_name": "x.pdf", "start_char": 5, "end_char": 5}] * 3
+    assert [code for code, _, _ in found(value)] == ["inverted-span"] * 3 + ["documents-absent"]
+
+
+def test_without_documents_a_relevant_file_that_is_not_cited_is_still_found() -> None:
+    value = changed("documents", None)
+    value["queries"][0] |= {
+        "relevant_documents": ["fares.md", "faq"],
+        "citations": [{"file_name": "fares.md", "start_char": 0, "end_char": 5}],
+    }
+    assert ("relevant-not-cited", "warning", "queries[0].relevant_documents[1]") in found(value)
+    value["queries"][0]["citations"].append({"file_name": "unknown.md", "start_char": 0, "end_char": 5})
+    assert "relevant-not-cited" not in [code for code, _, _ in found(value)]
+
+
+def test_the_handbook_passes_with_its_documents() -> None:
+    value = json.loads((HANDBOOK / "questions.eval.json").read_text(encoding="utf-8"))
+    value["documents"] = [
+        {"document_id": path.name, "content": path.read_text(encoding="utf-8")}
+        for path in sorted((HANDBOOK / "documents").iterdir())
+    ]
+    assert [issue for issue in quality_issues(value) if issue.severity == "error"] == []
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["queries", "documents", "citations", "query_id", "document_id", "relevant_documents", "file_name",
+             "start_char", "end_char", "content", "metadata", "size", "query_text", "file_path", "text"]
+        ),  # fmt: skip
+        inner,
+        max_size=4,
+    ),
+    max_leaves=25,
+)
+
+
+@given(json_values)
+def test_no_shape_of_data_breaks_a_check(value: Any) -> None:
+    assert not any("[check-failed]" in text for text in DataQualityChecker().run_quality_checks(value))
+    quality_issues(value)
+
+
+def test_a_check_of_ones_own_is_run_and_may_break() -> None:
+    def own(dataset: dict[str, Any]) -> list[str]:
+        return [dataset["nothing"]]
+
+    checker = DataQualityChecker()
+    checker.checks.append(own)
+    assert checker.run_quality_checks(dataset()) == ["error: check own failed: KeyError: 'nothing' [check-failed]"]
+
+
+def test_the_texts_of_a_checker_are_the_issues_with_severity_and_code() -> None:
+    assert DataQualityChecker().run_quality_checks(changed("metadata.size", 3)) == [
+        "warning: metadata.size: expected 2, the number of queries, got 3 [count-differs]"
+    ]
+
+
+DOCUMENTS = [
+    {"document_id": "a.md", "file_path": "x/b.pdf"},
+    {"document_id": "d2", "file_path": "y/b.pdf", "metadata": {"file_name": "report.docx"}},
+    {"document_id": "d3", "file_path": "docs\\win.txt"},
+    {"document_id": "guides/rag.md"},
+    {"document_id": "report", "file_path": "z/report-old.pdf"},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "positions"),
+    [
+        ("a.md", [0]),
+        ("x/b.pdf", [0]),
+        ("b.pdf", [0, 1]),  # two files of that name: cannot tell
+        ("report.docx", [1]),
+        ("docs/win.txt", [2]),
+        ("win.txt", [2]),
+        ("win.pdf", [2]),  # by the name without its suffix
+        ("a.txt", [0]),
+        ("guides/rag.txt", [3]),
+        ("rag.md", []),  # which folder?
+        ("q/win.txt", []),  # another folder
+        ("report.pdf", [1, 4]),
+        ("nothing.pdf", []),
+        ("", []),
+    ],
+)
+def test_a_file_name_means_one_document_or_it_cannot_be_told(name: str, positions: list[int]) -> None:
+    names = DocumentNames(DOCUMENTS)
+    assert list(names.positions(name)) == positions
+    assert names.position(name) == (positions[0] if len(positions) == 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [
+        ("How do I reset the password of my account?", "How do I reset the pasword of my account", True),
+        ("What was the revenue of the group in 2023?", "What was the revenue of the group in 2024?", False),
+        ("Who is the chief executive of Acme?", "Who is the chief executive of Globex?", False),
+        ("玛拉妮的性格特点是什么？", "玛拉妮的性格特点是什么", True),
+        ("玛拉妮的性格特点是什么？", "卡齐娜的性格特点是什么？", False),
+        ("ＲＡＧ？", "rag", True),
+        ("", "?", False),
+        ("ab", "ac", False),
+    ],
+)
+def test_near_duplicates_are_slips_and_not_other_questions(one: str, other: str, near: bool) -> None:
+    assert bool(near_duplicates([one, other])) is near
+
+
+def test_near_duplicates_agree_with_comparing_every_pair() -> None:
+    words = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
+    texts = []
+    for number in range(300):
+        chosen = [words[(number * 37 + step * step * 11) % len(words)] for step in range(10)]
+        texts.append("what " + " ".join(chosen))
+        if number % 10 == 0:
+            texts.append(texts[-1].replace(chosen[5], chosen[5] + "h", 1))
+    expected = {
+        later
+        for later in range(len(texts))
+        if any(similarity(normalised(texts[earlier]), normalised(texts[later])) >= 0.85 for earlier in range(later))
+    }
+    found_ones = near_duplicates(texts)
+    assert {later for _, later, _ in found_ones} == expected
+    assert len(expected) >= 30
+    assert all(0.85 <= score <= 1 for _, _, score in found_ones)

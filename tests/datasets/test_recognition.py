@@ -1,0 +1,136 @@
+"""Dialects are told apart by content; the name is a hint, ``format`` overrides, ambiguity is an error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, read_dataset, recognise
+from rag_evaluation_framework.errors import InputError, UnknownNameError
+from rag_evaluation_framework.extensions import Dialect
+
+EVALUATION = {
+    "dataset_id": "a",
+    "name": "a",
+    "version": "1.0.0",
+    "queries": [{"query_id": "1", "query_text": "q", "relevant_documents": []}],
+}
+SPLIT = {
+    "task_id": "1",
+    "task_type": "qa",
+    "rag_prompt": "",
+    "contexts": [],
+    "sources": [],
+    "retrieved": [],
+    "citations": [],
+    "metadata": {},
+}
+FILES: dict[str, str] = {
+    "agent-samples": '{"input": "a", "expected": "b"}\n{"input": "c", "expected": "d"}\n',
+    "evaluation-dataset": json.dumps(EVALUATION, indent=2),
+    "golden-factual": '// facts\n[{"id": "1", "question": "q", "ground_truth": "t"}]',
+    "golden-relationship": json.dumps(
+        [
+            {
+                "id": "1",
+                "question": "q",
+                "ground_truth": "t",
+                "relationship_triple": {"subject": "a", "relation": "b", "object": "c"},
+            }
+        ]
+    ),
+    "golden-tracking": '[{"id": "1", "question": "q", "ground_truth": "t", "timeline_milestones": ["a"]}]',
+    "golden-multiturn": '[{"id": "1", "conversation": [{"role": "user", "content": "a"}]}]',
+    "golden-boundary": '[{"id": "1", "question": "q", "ground_truth": "Refusal" // decline\n}]',
+    "langsmith": '[{"inputs": {"query": "q"}, "outputs": {"relevant_chunk_ids": []}}]',
+    "offline-records": '{"task_id": "1", "task_type": "qa", "instruction": "q", "expected_response": "a"}\n',
+    "qa-pairs": json.dumps({**SPLIT, "question": "q", "reference_answer": "a", "answer_citations": []}),
+    "summaries": json.dumps({**SPLIT, "instruction": "q", "reference_summary": "a"}),
+    "ragas": "user_input,response,reference\r\nq,a,b\r\n",
+    "squad": '{"version": "1.1", "data": [{"title": "t", "paragraphs": []}]}',
+    "trec": "q1 0 d1 1\nq1 0 d2 0\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_each_dialect_is_told_from_its_content_whatever_the_file_is_called(
+    name: str, compressed: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "nameless"
+    data = FILES[name].encode()
+    path.write_bytes(gzip.compress(data) if compressed else data)
+    assert recognise(path).name == name
+    assert len(read_dataset(path)) in (0, 1, 2)
+
+
+def test_every_registered_dialect_is_a_dialect_of_its_name_and_has_a_file_above() -> None:
+    for name in DIALECTS.names():
+        dialect = DIALECTS.get(name)
+        assert isinstance(dialect, Dialect)
+        assert dialect.name == name
+    assert set(DIALECTS.names()) == {*FILES, "beir"}
+
+
+def test_a_folder_with_queries_is_beir(tmp_path: Path) -> None:
+    (tmp_path / "queries.jsonl").write_text("")
+    assert recognise(tmp_path).name == "beir"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'dataset_id: a\nname: a\nversion: "1.0.0"\nqueries: []\n',
+        "# a comment\n---\nqueries:\n- query_id: '1'\n",
+        "query_id,query_text,relevant_documents\r\n1,q,[]\r\n",
+    ],
+)
+def test_evaluation_datasets_are_recognised_as_yaml_and_csv(text: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(text, newline="")
+    assert recognise(tmp_path / "x").name == "evaluation-dataset"
+
+
+def test_a_document_whose_first_value_is_long_is_read_further_and_no_further_than_needed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x"
+    path.write_text(json.dumps({"documents": [{"content": "x" * 200_000}], "queries": []}, indent=1))
+    seen = list(previews(path))
+    assert "queries" not in seen[0].record
+    assert recognise(path).name == "evaluation-dataset"
+    path.write_text(
+        json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "x" * 200_000}]}]}, indent=1)
+    )
+    assert recognise(path).name == "squad"
+    assert "data" in next(iter(previews(path))).record
+
+
+def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(tmp_path: Path) -> None:
+    both = {"input": "a", "expected": "b", "inputs": {"query": "q"}, "outputs": {"relevant_chunk_ids": []}}
+    path = tmp_path / "x"
+    path.write_text(json.dumps(both))
+    with pytest.raises(InputError, match="agent-samples and langsmith"):
+        recognise(path)
+    assert recognise(path, format="langsmith").name == "langsmith"
+    named = tmp_path / "x.langsmith.json"
+    named.write_text(json.dumps(both))
+    assert recognise(named).name == "langsmith"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "\n", "{}", "[]", "just words", "a,b\r\n1,2\r\n", '{"broken', "[[1]]", "\x00"]
+)
+def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text(content, newline="")
+    with pytest.raises(InputError, match="agent-samples, beir, evaluation-dataset") as caught:
+        recognise(path)
+    assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
+
+
+def test_an_unknown_format_offers_the_nearest_names(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean ragas"):
+        recognise(tmp_path, format="raga")
