@@ -32,7 +32,9 @@ def commands_page() -> str:
 
 def _describe(command: click.Command, path: list[str], parts: list[str]) -> None:
     """Add a command's help, then its subcommands'."""
-    with click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100) as context:
+    with click.Context(
+        command, info_name=" ".join(path), max_content_width=100, terminal_width=100
+    ) as context:
         parts.append(f"## `{' '.join(path)}`\n\n```text\n{command.get_help(context).strip()}\n```")
         if isinstance(command, click.Group):
             for name in command.list_commands(context):

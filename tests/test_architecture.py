@@ -22,11 +22,13 @@ ROOMS = [
     "files",
     "records",
     "extensions",
-    "metrics",
     "statistics",
+    "metrics",
     "datasets",
+    "evaluation",
     "results",
     "reports",
+    "adapters",
     "cli",
 ]
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -101,4 +103,6 @@ def test_what_an_extra_brings_is_imported_when_used_and_not_before() -> None:
         for node in ast.parse(module.read_text(encoding="utf-8")).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not {name.split(".")[0] for name in names} & EXTRAS, f"{module} imports an extra at the top"
+            assert not {name.split(".")[0] for name in names} & EXTRAS, (
+                f"{module} imports an extra at the top"
+            )

@@ -20,7 +20,12 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/README.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_KINDS = {"python", "console"}
 SHOWN_KINDS = {"text", "bash", "json", "toml"}  # shown, not run: pictures, set-up commands, file formats
@@ -30,7 +35,9 @@ def blocks(page: Path, kind: str) -> list[str]:
     """Return the blocks of a kind, each behind as many line ends as stand before it in the page."""
     text = page.read_text(encoding="utf-8")
     return [
-        "\n" * text.count("\n", 0, match.start(2)) + match[2] for match in BLOCK.finditer(text) if match[1] == kind
+        "\n" * text.count("\n", 0, match.start(2)) + match[2]
+        for match in BLOCK.finditer(text)
+        if match[1] == kind
     ]
 
 
@@ -60,7 +67,9 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
     assert page.read_text(encoding="utf-8").count("\n```") % 2 == 0
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
+)
 def test_python_blocks_run(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     namespace: dict[str, object] = {}
@@ -68,7 +77,9 @@ def test_python_blocks_run(page: Path, folder: Path, monkeypatch: pytest.MonkeyP
         exec(compile(block, str(page), "exec"), namespace)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.stem
+)
 def test_console_blocks_print_what_they_show(page: Path, folder: Path) -> None:
     for block in blocks(page, "console"):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:

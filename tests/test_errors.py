@@ -24,7 +24,10 @@ from rag_evaluation_framework.errors import (
 @pytest.mark.parametrize(
     ("location", "text"),
     [
-        (Location("evals/rag.jsonl", 17, "citations[0].end_char"), "evals/rag.jsonl:17: citations[0].end_char"),
+        (
+            Location("evals/rag.jsonl", 17, "citations[0].end_char"),
+            "evals/rag.jsonl:17: citations[0].end_char",
+        ),
         (Location("a.json", None, "queries[3]"), "a.json: queries[3]"),
         (Location("a.json", 4), "a.json:4"),
         (Location(None, 4, "x"), "line 4: x"),
@@ -36,7 +39,9 @@ def test_a_location_leaves_out_what_is_not_known(location: Location, text: str) 
 
 
 def test_an_issue_reads_expected_got_at_its_place() -> None:
-    issue = Issue("bad-span", "an integer above 1350", "1250", "citations[0].end_char", file="evals/rag.jsonl", line=17)
+    issue = Issue(
+        "bad-span", "an integer above 1350", "1250", "citations[0].end_char", file="evals/rag.jsonl", line=17
+    )
     assert str(issue) == "evals/rag.jsonl:17: citations[0].end_char: expected an integer above 1350, got 1250"
 
 
@@ -59,13 +64,18 @@ def test_long_values_are_cut_in_messages() -> None:
 
 
 def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:
-    assert str(UnknownNameError("metric", "ncdg", ["ndcg", "mrr"])) == "unknown metric 'ncdg'; did you mean ndcg?"
+    assert (
+        str(UnknownNameError("metric", "ncdg", ["ndcg", "mrr"]))
+        == "unknown metric 'ncdg'; did you mean ndcg?"
+    )
     assert str(UnknownNameError("metric", "zzz", ["ndcg", "mrr"])) == "unknown metric 'zzz'; known: mrr, ndcg"
     assert str(UnknownNameError("store", "zzz", [])) == "unknown store 'zzz'; no store is installed"
 
 
 def test_a_missing_extra_says_what_to_install() -> None:
-    assert "pip install 'rag-evaluation-framework[chroma]'" in str(MissingExtraError("ChromaVectorStore", "chroma"))
+    assert "pip install 'rag-evaluation-framework[chroma]'" in str(
+        MissingExtraError("ChromaVectorStore", "chroma")
+    )
 
 
 def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:

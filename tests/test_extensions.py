@@ -44,7 +44,9 @@ def test_a_name_is_taken_once() -> None:
 
 def test_an_installed_package_offers_components_through_entry_points(tmp_path: Path) -> None:
     """A real distribution on the path: its entry point is found by name and loaded on use only."""
-    (tmp_path / "acme_chunkers.py").write_text("class Acme:\n    def chunk(self, text):\n        return [text]\n")
+    (tmp_path / "acme_chunkers.py").write_text(
+        "class Acme:\n    def chunk(self, text):\n        return [text]\n"
+    )
     info = tmp_path / "acme-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")

@@ -30,7 +30,13 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert set(front_door.__all__) <= named
 
 
-@pytest.mark.parametrize("command", ["import rag_evaluation_framework", "from rag_evaluation_framework.cli.main import program; program(['--help'], standalone_mode=False)"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "import rag_evaluation_framework",
+        "from rag_evaluation_framework.cli.main import program; program(['--help'], standalone_mode=False)",
+    ],
+)
 def test_nothing_heavy_is_loaded_before_it_is_used(command: str) -> None:
     program = f"{command}\nimport sys; print('numpy' in sys.modules, 'yaml' in sys.modules, 'msgspec' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

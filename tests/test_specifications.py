@@ -56,10 +56,14 @@ def test_a_wrong_specification_says_where(text: str, message: str) -> None:
         parse_specification(text)
 
 
-names = st.text(string.ascii_lowercase + "_", min_size=1).filter(lambda name: name not in ("true", "false", "none"))
+names = st.text(string.ascii_lowercase + "_", min_size=1).filter(
+    lambda name: name not in ("true", "false", "none")
+)
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda children: st.builds(Specification, names, st.dictionaries(names, children, min_size=1, max_size=3)),
+    lambda children: st.builds(
+        Specification, names, st.dictionaries(names, children, min_size=1, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -70,4 +74,6 @@ def test_what_is_written_reads_back(name: str, arguments: dict[str, Any]) -> Non
     again = parse_specification(str(specification))
     assert again == specification
     assert str(again) == str(specification)
-    assert [type(value) for value in again.arguments.values()] == [type(value) for value in arguments.values()]
+    assert [type(value) for value in again.arguments.values()] == [
+        type(value) for value in arguments.values()
+    ]

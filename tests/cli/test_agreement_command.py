@@ -77,6 +77,26 @@ def test_files_of_several_annotators_are_one(tmp_path: Path) -> None:
     assert "0.6667" in done.output  # (1 + 1/2 + 1/2) / 3
 
 
+def test_warnings_stand_apart_and_the_rest_of_them_is_counted(tmp_path: Path) -> None:
+    scores = dict.fromkeys(("completeness", "accuracy", "relevance", "clarity", "conciseness"), 0.9)
+    annotations = [
+        {
+            "annotation_id": str(number),
+            "query_id": "q",
+            "annotator_id": str(number),
+            "quality_scores": scores,
+            "overall_score": 0.1,
+        }
+        for number in range(8)
+    ]
+    path = tmp_path / "x.gt.json"
+    path.write_text(json.dumps(annotations), encoding="utf-8")
+    done = run(str(path), "--json")
+    assert done.stderr.count("rag-eval: warning:") == 5
+    assert "3 more warnings" in done.stderr
+    assert json.loads(done.stdout)["n_queries"] == 1
+
+
 def test_one_annotator_alone_leaves_nothing_to_compare(tmp_path: Path) -> None:
     path = tmp_path / "one.gt.json"
     path.write_text(json.dumps(marked("q", "ann", 0, 5)), encoding="utf-8")

@@ -46,7 +46,9 @@ def test_means_stand_beside_their_intervals_and_counts(files: Path) -> None:
 
 
 def test_json_has_the_figures_unrounded_and_nothing_else_on_standard_output(files: Path) -> None:
-    done = rag_eval("rank", "qrels", "a.run", "b.run", "-m", "mrr", "-m", "P_1", "--per-query", "--json", folder=files)
+    done = rag_eval(
+        "rank", "qrels", "a.run", "b.run", "-m", "mrr", "-m", "P_1", "--per-query", "--json", folder=files
+    )
     assert done.returncode == 0
     assert done.stderr == ""
     document = json.loads(done.stdout)
@@ -65,7 +67,9 @@ def test_the_same_seed_gives_the_same_bytes(files: Path) -> None:
 
 
 def test_the_rules_of_trec_eval_drop_missing_queries(files: Path) -> None:
-    done = rag_eval("rank", "qrels", "a.run", "-m", "recip_rank", "--rules", "trec_eval", "--json", folder=files)
+    done = rag_eval(
+        "rank", "qrels", "a.run", "-m", "recip_rank", "--rules", "trec_eval", "--json", folder=files
+    )
     metrics = json.loads(done.stdout)["systems"][0]["metrics"]
     assert metrics["mrr"]["value"] == (1 + 1 / 2) / 2
 
@@ -94,7 +98,8 @@ def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) 
     (tmp_path / "low.run").write_text("".join(f"q{n} Q0 x 1 9 t\nq{n} Q0 d{n} 2 8 t\n" for n in queries))
     arguments = ("rank", "qrels", "top.run", "low.run", "-m", "mrr", "-m", "hole@1", "--json")
     verdicts = {
-        each["metric"]: each["verdict"] for each in json.loads(rag_eval(*arguments, folder=tmp_path).stdout)["comparisons"]
+        each["metric"]: each["verdict"]
+        for each in json.loads(rag_eval(*arguments, folder=tmp_path).stdout)["comparisons"]
     }
     # The unjudged x stands first in every list of low.run, and fewer holes are better.
     assert verdicts == {"mrr": "worse", "hole@1": "worse"}
@@ -104,9 +109,18 @@ def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) 
     ("arguments", "message"),
     [
         (("rank", "qrels", "bad.run"), "rag-eval: bad.run:2: score: expected a finite number, got 'x'\n"),
-        (("rank", "short", "a.run"), "rag-eval: short:1: expected 4 columns (query iteration document grade), got 3\n"),
-        (("rank", "qrels", "empty.run"), "rag-eval: empty.run: expected at least one line, got an empty file\n"),
-        (("rank", "qrels", "a.run", "-m", "ncdg@5"), "rag-eval: unknown metric 'ncdg'; did you mean ndcg or ndcg_cut?\n"),
+        (
+            ("rank", "short", "a.run"),
+            "rag-eval: short:1: expected 4 columns (query iteration document grade), got 3\n",
+        ),
+        (
+            ("rank", "qrels", "empty.run"),
+            "rag-eval: empty.run: expected at least one line, got an empty file\n",
+        ),
+        (
+            ("rank", "qrels", "a.run", "-m", "ncdg@5"),
+            "rag-eval: unknown metric 'ncdg'; did you mean ndcg or ndcg_cut?\n",
+        ),
         (("rank", "qrels", "a.run", "-m", "token_f1"), "rag-eval: "),
         (
             ("rank", "short", "bad.run", "-m", "ncdg@5"),

@@ -31,10 +31,25 @@ BENCHMARK: dict[str, Any] = {
     "records": [
         {"query": "What is RAG? ❓", "p95_ms": 2100, "mean": 0.1, "ok": True, "mixed": 1, "note": None},
         {"query": "שלום\r\n", "p95_ms": -5, "mean": -0.0, "ok": False, "mixed": "one"},
-        {"query": "\0 \ufeff", "p95_ms": 2**62, "mean": 5e-324, "ok": True, "mixed": 2**80, "a/b": "", "": "x"},
+        {
+            "query": "\0 \ufeff",
+            "p95_ms": 2**62,
+            "mean": 5e-324,
+            "ok": True,
+            "mixed": 2**80,
+            "a/b": "",
+            "": "x",
+        },
     ],
 }
-NAMES = ["b.benchmark.json", "b.benchmark.yaml", "b.benchmark.parquet", "b.benchmark.h5", "b.h5.gz", "b.json.zst"]
+NAMES = [
+    "b.benchmark.json",
+    "b.benchmark.yaml",
+    "b.benchmark.parquet",
+    "b.benchmark.h5",
+    "b.h5.gz",
+    "b.json.zst",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,12 +89,14 @@ def test_the_format_is_told_from_the_content(tmp_path: Path) -> None:
 
 
 def test_the_same_value_gives_the_same_bytes() -> None:
-    assert table_bytes({"benchmark_id": "b"}, BENCHMARK["records"]) == table_bytes({"benchmark_id": "b"}, BENCHMARK["records"])
+    first, second = (table_bytes({"benchmark_id": "b"}, BENCHMARK["records"]) for _ in range(2))
+    assert first == second
 
 
 def test_a_table_of_another_tool_is_named_after_its_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"p95": [1.5, None]}), tmp_path / "throughput.parquet")
-    assert read_benchmark(tmp_path / "throughput.parquet") == {"benchmark_id": "throughput", "records": [{"p95": 1.5}, {}]}
+    read = read_benchmark(tmp_path / "throughput.parquet")
+    assert read == {"benchmark_id": "throughput", "records": [{"p95": 1.5}, {}]}
 
 
 def test_a_parquet_file_that_was_cut_short_is_noticed(tmp_path: Path) -> None:
@@ -91,7 +108,7 @@ def test_a_parquet_file_that_was_cut_short_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_benchmark_is_neither_written_nor_read(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"records\[0\]\.nested: expected text or a number or true or false or null"):
+    with pytest.raises(InputError, match=r"records\[0\]\.nested: expected text or a number"):
         write_benchmark({"benchmark_id": "b", "records": [{"nested": []}]}, tmp_path / name)
     with pytest.raises(InputError, match="benchmark_id"):
         write_benchmark({"records": []}, tmp_path / name)
@@ -99,10 +116,12 @@ def test_what_is_no_benchmark_is_neither_written_nor_read(tmp_path: Path, name: 
 
 
 SECRET = b"the secret of another file"
-HEAD = json.dumps({"head": {"benchmark_id": "b"}, "rows": 1, "columns": [{"name": "x", "kind": "truths"}]}).encode()
+HEAD = json.dumps(
+    {"head": {"benchmark_id": "b"}, "rows": 1, "columns": [{"name": "x", "kind": "truths"}]}
+).encode()
 
 
-def hostile(folder: Path, change: Callable[[h5py.File], None]) -> bytes:
+def hostile(change: Callable[[h5py.File], None]) -> bytes:
     """A file as ours, whose only column is made by ``change``."""
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
@@ -182,7 +201,7 @@ def test_a_file_that_points_elsewhere_or_claims_too_much_is_refused_in_one_line(
     (tmp_path / "secret.bin").write_bytes(SECRET)
     with h5py.File("secret.h5", "w") as file:
         file["secret"] = np.frombuffer(SECRET, dtype=np.uint8)
-    (tmp_path / "b.h5").write_bytes(hostile(tmp_path, change))
+    (tmp_path / "b.h5").write_bytes(hostile(change))
     with pytest.raises(InputError) as caught:
         read_benchmark("b.h5")
     assert str(caught.value).startswith(f"b.h5: {message}")
@@ -216,15 +235,18 @@ def test_a_truncated_file_is_refused_in_one_line(tmp_path: Path, length: int) ->
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from Linux's /proc")
 def test_a_file_that_claims_a_terabyte_is_refused_in_little_memory(tmp_path: Path) -> None:
-    (tmp_path / "b.h5").write_bytes(hostile(tmp_path, huge))
+    (tmp_path / "b.h5").write_bytes(hostile(huge))
+    # Not getrusage: a new process inherits its parent's peak there.
     program = (
-        "import resource, sys\n"
+        "import sys\n"
         "from rag_evaluation_framework.datasets.benchmark_files import read_benchmark\n"
         "from rag_evaluation_framework.errors import LimitExceededError\n"
         "try:\n    read_benchmark(sys.argv[1])\n"
-        "except LimitExceededError:\n    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "except LimitExceededError:\n"
+        "    print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "b.h5")], capture_output=True, text=True)
-    unit = 1 if sys.platform == "darwin" else 1024
-    assert int(done.stdout) * unit < 200 << 20, done.stderr
+    arguments = [sys.executable, "-c", program, str(tmp_path / "b.h5")]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert int(done.stdout) * 1024 < 200 << 20, done.stderr

@@ -93,7 +93,9 @@ def test_the_default_folder_is_that_of_the_layout() -> None:
 
 def test_without_a_version_the_latest_by_precedence_is_loaded(tmp_path: Path) -> None:
     versions = ["1.9.0", "1.10.0-rc.1", "1.10.0", "0.20.0"]
-    loader = folder_with(tmp_path, **{f"f{index}": dataset("e", version) for index, version in enumerate(versions)})
+    loader = folder_with(
+        tmp_path, **{f"f{index}": dataset("e", version) for index, version in enumerate(versions)}
+    )
     assert loader.load_dataset("e")["version"] == "1.10.0"
     assert loader.load_dataset("e", "1.9.0")["version"] == "1.9.0"
     assert loader.load_dataset("e_v1.10.0-rc.1")["version"] == "1.10.0-rc.1"
@@ -109,7 +111,9 @@ def test_an_exact_id_comes_before_an_id_without_its_version(tmp_path: Path) -> N
 
 
 def test_two_files_with_one_id_and_version_are_an_error_that_names_both(tmp_path: Path) -> None:
-    loader = folder_with(tmp_path, one=dataset("e", "1.0.0"), two=dataset("e", "v1.0"), newer=dataset("e", "2.0.0"))
+    loader = folder_with(
+        tmp_path, one=dataset("e", "1.0.0"), two=dataset("e", "v1.0"), newer=dataset("e", "2.0.0")
+    )
     with pytest.raises(InputError, match=r"got .*one\.eval\.json and .*two\.eval\.json"):
         loader.load_dataset("e", "1.0.0")
     assert loader.load_dataset("e")["version"] == "2.0.0"
@@ -187,9 +191,9 @@ def test_what_cannot_be_loaded_is_listed_with_its_reason_and_nothing_is_printed(
 def test_what_is_missing_is_a_file_not_found_that_says_what_there_is(tmp_path: Path) -> None:
     loader = folder_with(tmp_path, a=dataset("sample_eval", "1.0.0"), b=dataset("other", "2.0.0"))
     (tmp_path / "datasets" / "cut.eval.json").write_text("{")
-    with pytest.raises(FileNotFoundError, match=r"no dataset 'sample_eval' of version 3 in .*; it has sample_eval \(1.0.0\)"):
+    with pytest.raises(FileNotFoundError, match=r"no dataset 'sample_eval' of version 3 .* \(1\.0\.0\)"):
         loader.load_dataset("sample_eval", "3")
-    with pytest.raises(MissingDatasetError, match="not readable: .*cut.eval.json") as caught:
+    with pytest.raises(MissingDatasetError, match=r"not readable: .*cut\.eval\.json") as caught:
         loader.load_dataset("nothing")
     assert isinstance(caught.value, RagEvalError)
     with pytest.raises(FileNotFoundError, match="there is no such folder"):
@@ -197,7 +201,9 @@ def test_what_is_missing_is_a_file_not_found_that_says_what_there_is(tmp_path: P
     assert EvaluationDatasetLoader(tmp_path / "absent").get_available_datasets() == []
 
 
-@pytest.mark.parametrize("asked", ["../outside", "../../etc/passwd", "/etc/passwd", "a/../../outside", "..", "\0", "*", ""])
+@pytest.mark.parametrize(
+    "asked", ["../outside", "../../etc/passwd", "/etc/passwd", "a/../../outside", "..", "\0", "*", ""]
+)
 def test_an_id_cannot_lead_out_of_the_folder(tmp_path: Path, asked: str) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -231,10 +237,17 @@ def test_a_link_out_of_the_folder_is_refused_and_one_within_it_counts_once(tmp_p
     with pytest.raises(MissingDatasetError, match="a link that leads out of it"):
         loader.load_ground_truth("secret")
     assert loader.load_dataset("e")["dataset_id"] == "e"
-    assert [entry["error"] is None for entry in loader.get_available_datasets()] == [False, False, False, True]
+    listed = loader.get_available_datasets()
+    assert [entry["error"] is None for entry in listed] == [False, False, False, True]
 
 
-ANNOTATION = {"annotation_id": "a1", "query_id": "q1", "annotator_id": "x", "timestamp": "2025-08-30T12:00:00Z", "citations": []}
+ANNOTATION = {
+    "annotation_id": "a1",
+    "query_id": "q1",
+    "annotator_id": "x",
+    "timestamp": "2025-08-30T12:00:00Z",
+    "citations": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -254,7 +267,7 @@ def test_ground_truth_is_found_in_the_same_ways(tmp_path: Path, name: str, conte
     loader = EvaluationDatasetLoader(tmp_path)
     for asked in (("e_v1.0.0",), ("e",), ("e", "1.0.0"), ("e", "v1.0.0")):
         assert loader.load_ground_truth(*asked) == (loaded or content)
-    with pytest.raises(FileNotFoundError, match="no ground truth 'e' of version 2.0.0"):
+    with pytest.raises(FileNotFoundError, match=r"no ground truth 'e' of version 2\.0\.0"):
         loader.load_ground_truth("e", "2.0.0")
 
 

@@ -15,7 +15,7 @@ from rag_evaluation_framework.errors import InputError, UsageError
 
 RICH = (
     '{"input": "What is RAG?", "expected": "Retrieval …", "context": ["c"], "tags": ["basics"], "by": "me"}\n'
-    '{"input": "问题", "expected": "答案", "metadata": {"difficulty": "hard"}, "notes": ""}\n'
+    '{"input": "问题", "expected": "答案", "metadata": {"difficulty": "hard"}, "notes": []}\n'
 )
 
 

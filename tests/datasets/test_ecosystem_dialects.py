@@ -34,8 +34,8 @@ SQUAD_FILE = {
                             "id": "1",
                             "question": "Named after them?",
                             "is_impossible": False,
-                            # "Normandy" begins at character 39, counted in code points.
-                            "answers": [{"text": "Normandy", "answer_start": 39}],
+                            # "The Normans (诺曼人) " is 18 code points, "gave their name to " 19 more.
+                            "answers": [{"text": "Normandy", "answer_start": 37}],
                         },
                         {
                             "id": "2",
@@ -79,15 +79,21 @@ def test_the_problems_of_a_squad_file_have_lines_and_paths(tmp_path: Path) -> No
     questions = wrong["data"][0]["paragraphs"][0]["qas"]
     questions[0]["answers"][0]["text"] = ""
     questions[1]["id"] = "1"
+    questions[1]["answers"] = [{"text": "Normandy", "answer_start": 36}]
     path = tmp_path / "x.json"
     path.write_text(json.dumps(wrong, indent=1))
     with pytest.raises(InputError) as caught:
         SQUAD.read(path)
     lines = path.read_text().split("\n")
-    first, second = caught.value.issues
+    first, second, third = caught.value.issues
     assert first.path == "data[0].paragraphs[0].qas[0].answers[0].text"
     assert '"text": ""' in lines[(first.line or 0) - 1]
     assert (second.code, second.path) == ("duplicate-id", "data[0].paragraphs[0].qas[1].id")
+    assert (third.code, third.path) == (
+        "text-mismatch",
+        "data[0].paragraphs[0].qas[1].answers[0].answer_start",
+    )
+    assert third.found == "' Normand'"
 
 
 def test_a_sample_on_several_documents_or_none_does_not_fit_squad(tmp_path: Path) -> None:
@@ -106,9 +112,13 @@ def test_a_sample_on_several_documents_or_none_does_not_fit_squad(tmp_path: Path
 def beir_folder(folder: Path) -> Path:
     (folder / "qrels").mkdir(parents=True)
     (folder / "corpus.jsonl").write_text(
-        '{"_id": "d1", "title": "", "text": "one", "metadata": {}, "url": "u"}\n{"_id": "d 2", "text": "two"}\n'
+        '{"_id": "d1", "title": "", "text": "one", "metadata": {}, "url": "u"}\n'
+        '{"_id": "d 2", "text": "two"}\n'
     )
-    queries = '{"_id": "q1", "text": "first", "lang": "en"}\n{"_id": "q2", "text": "second", "metadata": {"a": 1}}\n'
+    queries = (
+        '{"_id": "q1", "text": "first", "lang": "en"}\n'
+        '{"_id": "q2", "text": "second", "metadata": {"a": 1}}\n'
+    )
     (folder / "queries.jsonl.gz").write_bytes(
         gzip.compress((queries + '{"_id": "q3", "text": "third"}\n').encode())
     )

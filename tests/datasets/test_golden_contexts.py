@@ -15,7 +15,8 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     spans_of_contexts,
 )
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL
-from rag_evaluation_framework.datasets.scenes import SourceText, Stretch, places_of
+from rag_evaluation_framework.datasets.scenes import SourceText
+from rag_evaluation_framework.datasets.snippets import Stretch
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import Sample
@@ -241,6 +242,8 @@ def test_a_header_that_the_golden_set_names_ends_the_scene_before() -> None:
     [
         ("the  red\tfox", "see the red\nfox run", "the red\nfox"),
         ("thered", "the red", None),  # a space between Latin words is not nothing
+        ("the red", "thered", None),
+        ("a b", "ab, a  b", "a  b"),
         ("他说 hello", "他说hello", "他说hello"),
         ("喜欢探险...", "最喜欢探险了", "喜欢探险"),
         ("……喜欢探险", "最喜欢探险了", "喜欢探险"),
@@ -252,7 +255,7 @@ def test_a_header_that_the_golden_set_names_ends_the_scene_before() -> None:
 def test_white_space_and_dots_at_the_ends_are_tolerated_and_nothing_else(
     snippet: str, text: str, found: str | None
 ) -> None:
-    places = places_of(snippet, text, Stretch(0, len(text)))
+    places = SourceText(text).places_of(snippet, Stretch(0, len(text)))
     assert [text[place.start : place.end] for place in places] == ([] if found is None else [found])
 
 
@@ -260,7 +263,7 @@ def test_white_space_and_dots_at_the_ends_are_tolerated_and_nothing_else(
 def test_what_stands_in_a_text_is_found_exactly_there(before: str, snippet: str, after: str) -> None:
     text = before + snippet + after
     if snippet.strip():
-        places = places_of(snippet, text, Stretch(len(before), len(before) + len(snippet)))
+        places = SourceText(text).places_of(snippet, Stretch(len(before), len(before) + len(snippet)))
         assert places == [Stretch(len(before), len(before) + len(snippet))]
 
 

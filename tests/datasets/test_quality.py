@@ -20,7 +20,7 @@ HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
 
 def dataset() -> dict[str, Any]:
-    """A dataset with nothing to complain about. The citation is the first nine code points and the space."""
+    """A dataset with nothing to complain about: what is cited are the first four code points."""
     return {
         "dataset_id": "ml",
         "name": "ML",
@@ -32,7 +32,9 @@ def dataset() -> dict[str, Any]:
                 "query_text": "What is machine learning?",
                 "relevant_documents": ["doc_ml"],
                 "ground_truth_answer": "A subset of artificial intelligence.",
-                "citations": [{"file_name": "ml_intro.pdf", "start_char": 0, "end_char": 4, "text": "机器学习"}],
+                "citations": [
+                    {"file_name": "ml_intro.pdf", "start_char": 0, "end_char": 4, "text": "机器学习"}
+                ],
             },
             {"query_id": "q2", "query_text": "从什么学习？", "relevant_documents": ["doc_ml"]},
         ],
@@ -67,23 +69,29 @@ def test_a_consistent_dataset_has_no_issues() -> None:
 
 
 CITATION = "queries.0.citations.0"
+CITED, QUERY = "queries[0].citations[0]", "queries[1]"
 MISTAKES = [
-    ("queries.1.query_id", "q1", "duplicate-id", "error", "queries[1].query_id"),
+    ("queries.1.query_id", "q1", "duplicate-id", "error", f"{QUERY}.query_id"),
     ("documents.1.document_id", "doc_ml", "duplicate-id", "error", "documents[1].document_id"),
-    ("queries.1.relevant_documents", ["doc_x"], "missing-document", "error", "queries[1].relevant_documents[0]"),
-    (f"{CITATION}.start_char", -1, "negative-span", "error", "queries[0].citations[0].start_char"),
-    (f"{CITATION}.end_char", 0, "inverted-span", "error", "queries[0].citations[0].end_char"),
-    (f"{CITATION}.end_char", 10**6, "span-out-of-range", "error", "queries[0].citations[0].end_char"),
-    (f"{CITATION}.text", "机器学", "text-differs", "error", "queries[0].citations[0].text"),
-    (f"{CITATION}.text", "机器学习\n", "white-space-differs", "warning", "queries[0].citations[0].text"),
-    (f"{CITATION}.context_text", "深度学习", "text-differs", "error", "queries[0].citations[0].context_text"),
-    (f"{CITATION}.file_name", "ml_guide.pdf", "unresolved-citation", "warning", "queries[0].citations[0].file_name"),
-    ("queries.0.relevant_documents", ["doc_ml", "doc_other"], "relevant-not-cited", "warning", "queries[0].relevant_documents[1]"),
+    ("queries.1.relevant_documents", ["x"], "missing-document", "error", f"{QUERY}.relevant_documents[0]"),
+    (f"{CITATION}.start_char", -1, "negative-span", "error", f"{CITED}.start_char"),
+    (f"{CITATION}.end_char", 0, "inverted-span", "error", f"{CITED}.end_char"),
+    (f"{CITATION}.end_char", 10**6, "span-out-of-range", "error", f"{CITED}.end_char"),
+    (f"{CITATION}.text", "机器学", "text-differs", "error", f"{CITED}.text"),
+    (f"{CITATION}.text", "机器学习\n", "white-space-differs", "warning", f"{CITED}.text"),
+    (f"{CITATION}.context_text", "深度学习", "text-differs", "error", f"{CITED}.context_text"),
+    (f"{CITATION}.file_name", "ml_guide.pdf", "unresolved-citation", "warning", f"{CITED}.file_name"),
     ("queries.0.query_text", " \t", "empty-question", "error", "queries[0].query_text"),
     ("queries.0.ground_truth_answer", "...", "empty-reference", "warning", "queries[0].ground_truth_answer"),
-    ("queries.1.query_text", "what is  MACHINE learning", "near-duplicate-question", "warning", "queries[1].query_text"),
+    (
+        "queries.1.query_text",
+        "what is MACHINE learning",
+        "near-duplicate-question",
+        "warning",
+        f"{QUERY}.query_text",
+    ),
     ("metadata.size", 3, "count-differs", "warning", "metadata.size"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("path", "value", "code", "severity", "place"), MISTAKES)
@@ -93,15 +101,22 @@ def test_each_mistake_is_found_with_its_code_severity_and_path(
     assert found(changed(path, value)) == [(code, severity, place)]
 
 
+def test_a_relevant_document_that_is_not_cited_is_a_warning_where_others_are() -> None:
+    value = changed("queries.0.relevant_documents", ["doc_ml", "doc_other"])
+    assert found(value) == [("relevant-not-cited", "warning", "queries[0].relevant_documents[1]")]
+
+
 def test_what_is_cited_must_be_relevant() -> None:
     value = changed("queries.0.relevant_documents", ["doc_other"])
     assert ("cited-not-relevant", "error", "queries[0].citations[0].file_name") in found(value)
 
 
 def test_the_seeds_sample_is_told_what_contradicts_itself() -> None:
-    """Size 2 with one query; ml_guide.pdf is no document; the text that it cites is not there."""
+    """Size 2 with one query, and ml_guide.pdf is no document."""
     value = changed("queries.1", None)
-    value["queries"][0]["citations"] = [{"file_name": "ml_guide.pdf", "page_number": 1, "start_char": 100, "end_char": 200}]
+    value["queries"][0]["citations"] = [
+        {"file_name": "ml_guide.pdf", "page_number": 1, "start_char": 100, "end_char": 200}
+    ]
     assert [code for code, _, _ in found(value)] == ["unresolved-citation", "count-differs"]
 
 
@@ -156,17 +171,13 @@ def test_the_handbook_passes_with_its_documents() -> None:
     assert [issue for issue in quality_issues(value) if issue.severity == "error"] == []
 
 
+FIELDS = (
+    "queries", "documents", "citations", "query_id", "document_id", "relevant_documents", "file_name", "text",
+    "start_char", "end_char", "content", "metadata", "size", "query_text", "ground_truth_answer", "file_path",
+)  # fmt: skip
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["queries", "documents", "citations", "query_id", "document_id", "relevant_documents", "file_name",
-             "start_char", "end_char", "content", "metadata", "size", "query_text", "file_path", "text"]
-        ),  # fmt: skip
-        inner,
-        max_size=4,
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
     max_leaves=25,
 )
 
@@ -183,7 +194,9 @@ def test_a_check_of_ones_own_is_run_and_may_break() -> None:
 
     checker = DataQualityChecker()
     checker.checks.append(own)
-    assert checker.run_quality_checks(dataset()) == ["error: check own failed: KeyError: 'nothing' [check-failed]"]
+    assert checker.run_quality_checks(dataset()) == [
+        "error: check own failed: KeyError: 'nothing' [check-failed]"
+    ]
 
 
 def test_the_texts_of_a_checker_are_the_issues_with_severity_and_code() -> None:
@@ -254,7 +267,10 @@ def test_near_duplicates_agree_with_comparing_every_pair() -> None:
     expected = {
         later
         for later in range(len(texts))
-        if any(similarity(normalised(texts[earlier]), normalised(texts[later])) >= 0.85 for earlier in range(later))
+        if any(
+            similarity(normalised(texts[earlier]), normalised(texts[later])) >= 0.85
+            for earlier in range(later)
+        )
     }
     found_ones = near_duplicates(texts)
     assert {later for _, later, _ in found_ones} == expected

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.rankings import MAX_ISSUES, read_qrels, read_run
+from rag_evaluation_framework.datasets.problems import MAX_ISSUES
+from rag_evaluation_framework.datasets.rankings import read_qrels, read_run
 from rag_evaluation_framework.errors import InputError
 
 QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"文档": 1}}
@@ -31,7 +32,7 @@ def written(tmp_path: Path, content: str | bytes) -> Path:
         TREC_QRELS,
         TREC_QRELS.replace("\n", "\r\n"),
         "\ufeff" + TREC_QRELS,
-        gzip.compress(TREC_QRELS.encode()),
+        gzip.compress(TREC_QRELS.encode(), mtime=0),
         "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\t文档\t1\n",
         "q1\td1\t2\nq1\td2\t0\nq2\t文档\t1\n",
         json.dumps(QRELS),
@@ -42,7 +43,7 @@ def test_judgements_are_the_same_whatever_the_format(tmp_path: Path, content: st
     assert read_qrels(written(tmp_path, content)) == QRELS
 
 
-@pytest.mark.parametrize("content", [TREC_RUN, json.dumps(RUN), gzip.compress(TREC_RUN.encode())])
+@pytest.mark.parametrize("content", [TREC_RUN, json.dumps(RUN), gzip.compress(TREC_RUN.encode(), mtime=0)])
 def test_runs_are_the_same_whatever_the_format(tmp_path: Path, content: str | bytes) -> None:
     assert read_run(written(tmp_path, content)) == RUN
 
@@ -102,7 +103,9 @@ def test_every_problem_of_judgements_is_told_with_its_place(
     path = written(tmp_path, content)
     with pytest.raises(InputError) as caught:
         read_qrels(path)
-    assert [str(issue) for issue in caught.value.issues] == [each.replace("{file}", str(path)) for each in messages]
+    assert [str(issue) for issue in caught.value.issues] == [
+        each.replace("{file}", str(path)) for each in messages
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +125,9 @@ def test_every_problem_of_a_run_is_told_with_its_place(
     path = written(tmp_path, content)
     with pytest.raises(InputError) as caught:
         read_run(path)
-    assert [str(issue) for issue in caught.value.issues] == [each.replace("{file}", str(path)) for each in messages]
+    assert [str(issue) for issue in caught.value.issues] == [
+        each.replace("{file}", str(path)) for each in messages
+    ]
 
 
 def test_a_file_that_is_wrong_throughout_is_told_shortly(tmp_path: Path) -> None:
@@ -142,6 +147,8 @@ def test_what_is_written_in_trec_columns_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]]
 ) -> None:
     path = tmp_path_factory.mktemp("qrels") / "file"
-    lines = [f"{query} 0 {document} {grade}\n" for query, row in qrels.items() for document, grade in row.items()]
+    lines = [
+        f"{query} 0 {document} {grade}\n" for query, row in qrels.items() for document, grade in row.items()
+    ]
     path.write_text("".join(lines), encoding="utf-8", newline="")
     assert read_qrels(path, format="trec") == qrels

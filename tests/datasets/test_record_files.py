@@ -47,7 +47,7 @@ def test_all_problems_of_a_line_file_are_in_one_error_with_their_lines(tmp_path:
     assert [(line, path_) for line, path_, _ in places(AGENT_SAMPLES, path)] == [
         (1, "expected"),
         (3, "tags[1]"),
-        (4, ""),
+        (4, "input"),
         (6, ""),
         (8, ""),
     ]
@@ -167,6 +167,36 @@ def test_the_same_sample_has_the_same_content_id_in_every_dialect() -> None:
     agent = AGENT_SAMPLES.sample({"input": "a", "expected": "b", "context": ["c"]})
     ragas = RAGAS.sample({"user_input": "a", "reference": "b", "retrieved_contexts": ["c"]})
     assert content_id(agent) == content_id(ragas)
+
+
+def test_the_lines_of_the_handbook_are_read_and_written_back_to_the_byte(tmp_path: Path) -> None:
+    lines = (
+        '{"input":"What is RAG?","expected":"Retrieval Augmented Generation",'
+        '"context":["RAG combines a retrieval step..."],"tags":["basics"]}\n'
+        '{"input":"How does vector search work?","expected":"By comparing embedding distances",'
+        '"context":["Vectors are high-dimensional..."],'
+        '"reference_contexts":["Embeddings encode semantic meaning..."],'
+        '"tags":["rag","advanced"],"metadata":{"difficulty":"medium"}}\n'
+    )
+    path = tmp_path / "rag.jsonl"
+    path.write_text(lines)
+    dataset = AGENT_SAMPLES.read(path)
+    assert dataset.samples[1].tags == ("rag", "advanced")
+    AGENT_SAMPLES.write(dataset, path)
+    assert path.read_text() == lines
+
+
+def test_metadata_of_a_langsmith_example_stay_where_they_stood_and_name_the_relevant_documents() -> None:
+    metadata = {"source_docs": ["rag_overview.md"], "generation_model": "gpt-4"}
+    outputs = {"relevant_chunk_ids": ["chunk_a3f2b1c8d9e0", "chunk_7d9e4f2a1b3c"]}
+    within = {"inputs": {"query": "q"}, "outputs": {**outputs, "metadata": metadata}}
+    beside = {"inputs": {"query": "q"}, "outputs": outputs, "metadata": metadata}
+    for record in (within, beside):
+        sample = LANGSMITH.sample(record)
+        assert sample.relevant_documents == {"rag_overview.md": 1}
+        assert sample.relevant_chunk_ids == ("chunk_a3f2b1c8d9e0", "chunk_7d9e4f2a1b3c")
+        assert sample.metadata == {"generation_model": "gpt-4"}
+        assert LANGSMITH.record(sample) == record
 
 
 def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_file(tmp_path: Path) -> None:

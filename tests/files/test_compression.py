@@ -15,6 +15,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework.errors import InputError, LimitExceededError, StorageError, UsageError
 from rag_evaluation_framework.files.compression import (
     Compression,
@@ -160,7 +161,6 @@ def test_a_bomb_of_hundreds_of_megabytes_takes_little_memory(kind: Compression, 
     path.write_bytes(bomb(kind, 300))
     assert path.stat().st_size < MIB
     program = f"""
-        import resource
         from rag_evaluation_framework.errors import LimitExceededError
         from rag_evaluation_framework.files.json_lines import read_lines
         from rag_evaluation_framework.files.compression import Limits, open_reading, read_bytes
@@ -171,10 +171,13 @@ def test_a_bomb_of_hundreds_of_megabytes_takes_little_memory(kind: Compression, 
                 print(error)
         with open_reading({str(path)!r}, limits=Limits(max_ratio=1e9)) as stream:
             print(sum(len(piece) for piece in iter(lambda: stream.read(1 << 20), b"")))
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        print(peak_kib())
     """
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PEAK_SOURCE + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     refused, refused_again, streamed, peak_kib = result.stdout.splitlines()
     assert "at most 250 times" in refused

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework.errors import InputError, LimitExceededError
 from rag_evaluation_framework.files.compression import compress, recognise
 from rag_evaluation_framework.files.json_lines import read_lines, write_lines
@@ -104,20 +105,20 @@ def test_a_failure_among_the_values_leaves_the_old_file(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl.gz"
     program = f"""
-        import resource
         from rag_evaluation_framework.files.json_lines import read_lines, write_lines
         record = {{"context": ["passage " * 40, "other " * 40]}}
-        def peak():
-            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         def turn(count):
             write_lines({str(path)!r}, ({{"id": number, **record}} for number in range(count)))
             return sum(1 for _ in read_lines({str(path)!r}))
         turn(1_000)
-        first = peak()
-        print(turn(30_000), peak() - first)
+        first = peak_kib()
+        print(turn(30_000), peak_kib() - first)
     """
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PEAK_SOURCE + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     count, growth_kib = map(int, result.stdout.split())
     assert count == 30_000

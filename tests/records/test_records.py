@@ -60,7 +60,10 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("scores", lambda: SampleResult("s", Response(text="x"), (SCORE, SCORE))),
     (
         "results[1]",
-        lambda: Run(RunHead(run_id="r", dataset_id="d"), (SampleResult("s", Response()), SampleResult("s", Response()))),
+        lambda: Run(
+            RunHead(run_id="r", dataset_id="d"),
+            (SampleResult("s", Response()), SampleResult("s", Response())),
+        ),
     ),
 ]
 
@@ -90,7 +93,9 @@ def test_records_are_frozen(record: Any) -> None:
         setattr(record, name, "other")
 
 
-@pytest.mark.parametrize("record", [Document(DOC, "text", {"a": []}), Sample(id="s", turns=ASKED, metadata={"a": []})])
+@pytest.mark.parametrize(
+    "record", [Document(DOC, "text", {"a": []}), Sample(id="s", turns=ASKED, metadata={"a": []})]
+)
 def test_records_with_metadata_can_stand_in_a_set(record: Any) -> None:
     assert {record, record} == {record}
 

@@ -35,7 +35,9 @@ def test_the_figures_do_not_depend_on_the_order_of_the_queries() -> None:
 def test_holm_corrects_over_all_metrics_and_contenders_together() -> None:
     rng = np.random.default_rng(5)
     systems = {
-        name: {str(metric): {f"q{n}": value for n, value in enumerate(rng.random(30))} for metric in (MRR, HOLE)}
+        name: {
+            str(metric): {f"q{n}": value for n, value in enumerate(rng.random(30))} for metric in (MRR, HOLE)
+        }
         for name in ("base", "x", "y")
     }
     compared = compare_systems(systems, [MRR, HOLE], baseline="base")
@@ -67,7 +69,9 @@ def test_equal_systems_show_no_difference() -> None:
 
 def test_one_shared_query_is_too_little_for_a_test_and_says_so() -> None:
     (compared,) = compare_systems({"a": {"mrr": {"q": 0.0}}, "b": {"mrr": {"q": 1.0}}}, [MRR], baseline="a")
-    assert compared.p_value is compared.p_adjusted is compared.interval is compared.smallest_detectable is None
+    assert (
+        compared.p_value is compared.p_adjusted is compared.interval is compared.smallest_detectable is None
+    )
     assert "at least two queries" in compared.test
     assert compared.verdict == "no difference shown"
 

@@ -73,7 +73,7 @@ class HttpClient:
                         body=await self._body_of(response),
                     )
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a timeout is an OSError
-            raise _failure(error, timeout) from None
+            raise _failure(error) from None
 
     async def close(self) -> None:
         """Close the connections; the next post opens new ones."""
@@ -118,14 +118,14 @@ class HttpClient:
             return unpacker.finished()
 
 
-def _failure(error: Exception, timeout: float) -> TargetError:
+def _failure(error: Exception) -> TargetError:
     """Say what went wrong on the way, in words of our own."""
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return TargetError("connect-timeout", "no connection in time", retry=True)
     if isinstance(error, TimeoutError):
-        return TargetError("timeout", f"no complete reply within {timeout:g} s", retry=True)
+        return TargetError("timeout", "no complete reply in time", retry=True)
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         return TargetError("tls-error", "the certificate or the encryption was refused")
     if isinstance(error, aiohttp.ClientConnectorError):

@@ -38,13 +38,13 @@ def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str]) -> Any:
     if not body.strip():
         raise TargetError("empty-reply", f"expected JSON, got status {reply.status} and no body")
     if body.lstrip()[:1] == b"<":
-        raise TargetError("html-page", mask(f"expected JSON, got a page: {quoted(body)}"))
+        raise TargetError("html-page", f"expected JSON, got a page: {quoted(body, mask)}")
     try:
         return masked(_decoder.decode(_utf8(body, reply.headers.get("content-type", ""))), mask)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         reason = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
-        message = f"expected JSON, got {quoted(body)} ({reason})"
-        raise TargetError("malformed-json", mask(message), retry=True) from None
+        message = f"expected JSON, got {quoted(body, mask)} ({reason})"
+        raise TargetError("malformed-json", message, retry=True) from None
 
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:

@@ -29,6 +29,7 @@ RETRIED_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 MAX_RETRY_AFTER = 60.0
 
 _QUOTED_CHARACTERS = 300
+_LOOKED_AT_BYTES = 8_192
 _MAX_DIGITS = 300  # beyond them a float is infinite
 
 
@@ -47,7 +48,7 @@ def status_failure(
     wait = retry_after(reply.headers.get("retry-after", ""), now or datetime.now(UTC))
     return TargetError(
         kind,
-        mask(_described(reply)),
+        _described(reply, mask),
         retry=reply.status in RETRIED_STATUSES,
         throttled=reply.status == 429 or (reply.status == 503 and wait is not None),
         retry_after=wait if reply.status in RETRIED_STATUSES else None,
@@ -79,20 +80,21 @@ def retry_after(header: str, now: datetime) -> float | None:
     return min(max((moment - now).total_seconds(), 0.0), MAX_RETRY_AFTER)
 
 
-def quoted(body: bytes) -> str:
-    """Return the beginning of a body on one line, for a message to people."""
-    text = " ".join(body[: 4 * _QUOTED_CHARACTERS].decode("utf-8", errors="replace").split())
+def quoted(body: bytes, mask: Callable[[str], str]) -> str:
+    """Return the beginning of a body on one line, for a message to people, with secrets hidden."""
+    # Hidden before the text is cut, so that no half of a secret is left over.
+    text = " ".join(mask(body[:_LOOKED_AT_BYTES].decode("utf-8", errors="replace")).split())
     return text if len(text) <= _QUOTED_CHARACTERS else text[: _QUOTED_CHARACTERS - 1] + "…"
 
 
-def _described(reply: Reply) -> str:
+def _described(reply: Reply, mask: Callable[[str], str]) -> str:
     try:
         phrase = HTTPStatus(reply.status).phrase
     except ValueError:
         phrase = "a status that is not registered"
-    is_text = "content-encoding" not in reply.headers and "\0" not in quoted(reply.body)
-    body = quoted(reply.body) if is_text else ""
-    return f"{phrase}: {body}" if body else phrase
+    body = quoted(reply.body, mask)
+    is_text = "content-encoding" not in reply.headers and "\0" not in body
+    return f"{phrase}: {body}" if body and is_text else phrase
 
 
 def _redirect(reply: Reply, url: str, mask: Callable[[str], str]) -> str:

@@ -1,7 +1,7 @@
 """A reply's body put together piece by piece, unpacked with a limit on what comes out.
 
-gzip shrinks zeros a thousandfold: half a megabyte on the wire can be a gigabyte in memory. The unpacker
-asks zlib for no more than the limit leaves, so a bomb costs at most the limit.
+gzip shrinks zeros a thousandfold: a megabyte on the wire can be a gigabyte in memory. The unpacker inflates
+in small steps and stops, giving back what it holds, as soon as the limit is passed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ _RAW_DEFLATE_BITS = -zlib.MAX_WBITS
 # RFC 1950: the low four bits of a zlib stream's first byte are 8; raw deflate, which some servers send under
 # the same name, never begins so in practice.
 _ZLIB_METHOD = 8
+_STEP_BYTES = 1 << 16
 
 
 class _Inflater(Protocol):
@@ -64,12 +65,16 @@ class Unpacker:
         )
 
     def _inflate(self, data: bytes) -> None:
-        while data:
+        waiting = bool(data)
+        while waiting:
             if self._inflater is None or self._inflater.eof:  # gzip may have several members in a row
                 self._inflater = self._new_inflater(data[0])
-            piece = self._inflater.decompress(data, self._max_bytes - self.size + 1)
+            piece = self._inflater.decompress(data, _STEP_BYTES)
             self._keep(piece)
-            data = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
+            ended = self._inflater.eof
+            data = self._inflater.unused_data if ended else self._inflater.unconsumed_tail
+            # A full step may have left output inside zlib although all input was taken.
+            waiting = bool(data) or (not ended and len(piece) == _STEP_BYTES)
 
     def _new_inflater(self, first_byte: int) -> _Inflater:
         if self._encoding == "deflate":

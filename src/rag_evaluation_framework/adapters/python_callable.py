@@ -52,7 +52,7 @@ class PythonCallable:
                     return response_of(request.sample, [self._read(result)])
                 return await self._replayed(request)
         except TimeoutError:
-            raise TargetError("timeout", f"no answer within {request.timeout:g} s", retry=True) from None
+            raise TargetError("timeout", "no answer in time", retry=True) from None
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.errors import Issue
+
+_SHOWN_WARNINGS = 5
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 EXAMPLES = """\b
 Examples:
-  rag-eval agreement support_v1.0.0.gt.json
-  rag-eval agreement annotator_001/*.gt.json annotator_002/*.gt.json --json
-  rag-eval agreement support_v1.0.0.gt.json --output merged.gt.json"""
+  rag-eval agreement data/evaluation/ground_truth/sample_eval_v1.0.0.gt.json
+  rag-eval agreement annotator_001.gt.json annotator_002.gt.json --json
+  rag-eval agreement sample_eval_v1.0.0.gt.json --output merged.gt.json"""
 
 
 @click.command(
@@ -62,9 +65,13 @@ def command(
     from rag_evaluation_framework.reports.agreement import agreement_text
     from rag_evaluation_framework.statistics.agreement_tables import Resampling
 
-    annotations = read_annotation_files(
-        files, on_warning=lambda issue: click.echo(f"rag-eval: warning: {issue}", err=True)
-    )
+    warnings: list[Issue] = []
+    annotations = read_annotation_files(files, on_warning=warnings.append)
+    for warning in warnings[:_SHOWN_WARNINGS]:
+        click.echo(f"rag-eval: warning: {warning}", err=True)
+    if len(warnings) > _SHOWN_WARNINGS:
+        more = len(warnings) - _SHOWN_WARNINGS
+        click.echo(f"rag-eval: {more} more warnings: rag-eval validate shows them all", err=True)
     resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
     report = agreement_report(annotations.annotations, resampling=resampling)
     if output is not None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from rag_evaluation_framework.errors import RagEvalError
+from rag_evaluation_framework.errors import RagEvalError, UnknownNameError
 from rag_evaluation_framework.version import __version__
 
 EXAMPLES = """\b
@@ -31,27 +31,34 @@ class _Command(NamedTuple):
 
 
 GROUPS: dict[str, dict[str, _Command]] = {
+    "Data": {
+        "validate": _Command("validate", "Check files against their schema, for consistency and for quality."),
+        "convert": _Command("convert", "Write a dataset in another dialect, losing nothing unasked."),
+        "build": _Command("build", "Make the QA and summary splits from raw offline records."),
+        "stats": _Command("stats", "Show what is in a dataset: counts, lengths, labels, coverage of documents."),
+        "agreement": _Command("agreement", "Show how far annotators agree, and merge what they say."),
+        "datasets": _Command("datasets", "List the datasets of a folder: id, version, size, what is broken."),
+        "schema": _Command("schema", "Print the JSON Schema of a kind of file."),
+    },
     "Evaluate": {
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
     },
     "Setting up": {
+        "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
         "list": _Command("listing", "Show what can be used: metrics."),
     },
 }
+_COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
 class _LazyGroup(click.Group):
     """A group that imports a command's module only when it is used, so that ``--help`` is instant."""
 
-    _commands: dict[str, _Command] = {
-        name: command for group in GROUPS.values() for name, command in group.items()
-    }
-
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._commands)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = self._commands.get(cmd_name)
+        found = _COMMANDS.get(cmd_name)
         if found is None:
             return None
         module = import_module(f"rag_evaluation_framework.cli.{found.module}")
@@ -61,10 +68,8 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self._commands and not args[0].startswith("-"):
-            from rag_evaluation_framework.errors import UnknownNameError
-
-            raise UnknownNameError("command", args[0], list(self._commands))
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            raise UnknownNameError("command", args[0], list(_COMMANDS))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

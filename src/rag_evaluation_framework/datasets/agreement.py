@@ -111,7 +111,9 @@ def agreement_report(
         figures=tuple(figures),
         pairs=tuple(_pair_agreements(jaccards, scores)),
         queries=tuple(sorted(queries, key=lambda query: (query.jaccard, query.query_id))),
-        scores=tuple(sorted(_score_differences(scores), key=lambda row: (-row.difference, row.query_id))),
+        scores=tuple(
+            sorted(_score_differences(scores), key=lambda row: (-round(row.difference, 9), row.query_id))
+        ),
     )
 
 

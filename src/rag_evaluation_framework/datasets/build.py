@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from rag_evaluation_framework.datasets.manifest_counts import read_manifest
-from rag_evaluation_framework.datasets.offline_lines import numbered_lines
+from rag_evaluation_framework.datasets.offline_lines import offline_lines
 from rag_evaluation_framework.datasets.split_lines import SplitLine, split_line
 from rag_evaluation_framework.datasets.split_mapping import SPLITS
 from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, UsageError, shown
@@ -163,7 +163,7 @@ def _split_lines(path: Path, counts: _Counts, *, limit: int | None, on_error: On
     """Yield what becomes of each record, counting all of them."""
     file = str(path)
     seen: set[bytes] = set()
-    for number, raw in numbered_lines(path):
+    for number, raw in offline_lines(path):
         if counts.records == limit:
             return
         try:
@@ -187,7 +187,7 @@ def _digest(task_id: str) -> bytes:
 
 def _duplicate(path: Path, task_id: str, number: int) -> InputError:
     """Build the error for a ``task_id`` that came before; where, is found by reading again."""
-    first = next(line for line, raw in numbered_lines(path) if _has_task_id(raw, path, line, task_id))
+    first = next(line for line, raw in offline_lines(path) if _has_task_id(raw, path, line, task_id))
     found = f"{shown(task_id)} again, first on line {first}"
     return InputError(
         [Issue("duplicate-id", "each task_id once", found, "task_id", file=str(path), line=number)]

@@ -43,9 +43,8 @@ class EvaluationDatasetLoader:
         not valid, or when two files have this id and version.
         """
         folder = self.data_directory / "datasets"
-        return read_evaluation_dataset(
-            _found("dataset", folder, dataset_entries(folder), dataset_id, version).path
-        )
+        entry = _found(dataset_entries(folder), dataset_id, version=version, what="dataset", folder=folder)
+        return read_evaluation_dataset(entry.path)
 
     def load_ground_truth(self, dataset_id: str, version: str | None = None) -> dict[str, Any]:
         """Load the ground truth annotations of a dataset, found and validated in the same way.
@@ -53,7 +52,8 @@ class EvaluationDatasetLoader:
         A file that is a plain list comes back as ``{"dataset_id": …, "annotations": […]}``.
         """
         folder = self.data_directory / "ground_truth"
-        entry = _found("ground truth", folder, ground_truth_entries(folder), dataset_id, version)
+        entries = ground_truth_entries(folder)
+        entry = _found(entries, dataset_id, version=version, what="ground truth", folder=folder)
         value = read_ground_truth(entry.path)
         return value if isinstance(value, dict) else {"dataset_id": entry.dataset_id, "annotations": value}
 
@@ -106,14 +106,15 @@ def _identity(entry: CatalogueEntry) -> tuple[Any, ...]:
 
 
 def _found(
-    what: str, folder: Path, entries: Sequence[CatalogueEntry], dataset_id: str, version: str | None
+    entries: Sequence[CatalogueEntry], dataset_id: str, *, version: str | None, what: str, folder: Path
 ) -> CatalogueEntry:
     """Return the entry that an id and version mean: the latest of the first way that finds any."""
     for way in _ways(entries, dataset_id):
         matching = [entry for entry in way if version is None or same_version(entry.known_version, version)]
         if matching:
             return _latest(matching)
-    raise MissingDatasetError(_nothing_found(what, folder, entries, dataset_id, version))
+    message = _nothing_found(entries, dataset_id, version=version, what=what, folder=folder)
+    raise MissingDatasetError(message)
 
 
 def _ways(entries: Sequence[CatalogueEntry], dataset_id: str) -> Iterator[list[CatalogueEntry]]:
@@ -140,7 +141,7 @@ def _latest(entries: Sequence[CatalogueEntry]) -> CatalogueEntry:
 
 
 def _nothing_found(
-    what: str, folder: Path, entries: Sequence[CatalogueEntry], dataset_id: str, version: str | None
+    entries: Sequence[CatalogueEntry], dataset_id: str, *, version: str | None, what: str, folder: Path
 ) -> str:
     """Say what was looked for and what is there instead."""
     message = f"no {what} {shown(dataset_id)}{f' of version {version}' if version else ''} in {folder}"

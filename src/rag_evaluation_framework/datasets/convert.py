@@ -51,15 +51,13 @@ def convert(
     writer = DIALECTS.get(to) if to is not None else _named_dialect(target, reader)
     losses = _Losses(reader, writer)
     if isinstance(reader, RecordDialect) and isinstance(writer, RecordDialect):
-        # Once to know what would be lost, once to write: nothing is held in memory.
-        losses.count(reader.stream(source))
-        losses.refuse_unless(lossy, source)
-        writer.write_samples(reader.stream(source), target)
+        # The target appears only once all is written; a loss found on the way keeps it from appearing.
+        writer.write_samples(losses.counted(reader.stream(source), lossy=lossy, file=source), target)
     else:
         dataset = reader.read(source)
-        losses.count(dataset.samples)
         losses.count_dataset(dataset)
-        losses.refuse_unless(lossy, source)
+        for _ in losses.counted(dataset.samples, lossy=lossy, file=source):
+            pass
         writer.write(_held(dataset, reader, writer), target)
     return Conversion(source=reader.name, target=writer.name, samples=losses.samples, lost=dict(losses.lost))
 
@@ -73,11 +71,19 @@ class _Losses:
         self.samples = 0
         self.lost: Counter[str] = Counter()
 
-    def count(self, samples: Iterable[Sample]) -> None:
+    def counted(self, samples: Iterable[Sample], *, lossy: bool, file: Path) -> Iterator[Sample]:
+        """Pass samples on, and refuse at the end what would be lost unless that is allowed."""
         for sample in samples:
             self.samples += 1
             if not self.is_same:
                 self.lost.update(self._unheld(sample_fields(sample)))
+            yield sample
+        if self.lost and not lossy:
+            expected = f"only what {self.writer.name} can hold (--lossy drops the rest)"
+            raise InputError(
+                Issue("would-be-lost", expected, _counted(name, count), name, file=str(file))
+                for name, count in self.lost.items()
+            )
 
     def count_dataset(self, dataset: Dataset) -> None:
         if not self.is_same:
@@ -85,15 +91,6 @@ class _Losses:
 
     def _unheld(self, names: Iterable[str]) -> Iterator[str]:
         return (name for name in names if not is_held(name, self.writer.holds))
-
-    def refuse_unless(self, lossy: bool, source: Path) -> None:
-        if lossy or not self.lost:
-            return
-        expected = f"only what {self.writer.name} can hold (--lossy drops the rest)"
-        raise InputError(
-            Issue("would-be-lost", expected, _counted(name, count), name, file=str(source))
-            for name, count in self.lost.items()
-        )
 
 
 def _counted(name: str, count: int) -> str:

@@ -4,8 +4,8 @@ A context's file is looked up under the root that is given. Without one it is lo
 golden set upwards to the project (two folders up: ``evaluation/datasets/`` lies in ``evaluation/`` in the
 project), then in the folder ``golden_contexts`` beside the set or beside its folder. A name that leads out of
 the folder is refused. Which lines are scene headers, and what counts as the same snippet, is told in
-:mod:`.scenes`. Nothing is guessed: a context that names no file, or a snippet that stands in several places,
-is said to be undecided and gives no span.
+:mod:`.scenes` and :mod:`.snippets`. Nothing is guessed: a context that names no file, or a snippet that
+stands in several places, is said to be undecided and gives no span.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from rag_evaluation_framework.datasets.golden_sets import (
 from rag_evaluation_framework.datasets.locating import lines_of
 from rag_evaluation_framework.datasets.problems import FileProblems
 from rag_evaluation_framework.datasets.record_files import layout_of, read_records
-from rag_evaluation_framework.datasets.scenes import SourceText, Stretch, places_of
+from rag_evaluation_framework.datasets.scenes import SourceText
+from rag_evaluation_framework.datasets.snippets import Stretch
 from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
 from rag_evaluation_framework.files.json_comments import without_comments
 from rag_evaluation_framework.files.text import read_text
@@ -149,9 +150,7 @@ class _Search:
     def _places(self, source: SourceText, scenes: Sequence[Stretch]) -> list[Stretch]:
         """Return each place once, though scenes may lie inside one another."""
         snippet = self.context.snippet or ""
-        return list(
-            dict.fromkeys(place for scene in scenes for place in places_of(snippet, source.text, scene))
-        )
+        return list(dict.fromkeys(place for scene in scenes for place in source.places_of(snippet, scene)))
 
     def _snippet_issues(self, source: SourceText, scenes: Sequence[Stretch]) -> Iterator[Issue]:
         context = self.context

@@ -88,7 +88,7 @@ def _similar(indices: Sequence[int], plain: Sequence[str]) -> Iterator[tuple[int
 
 
 def _promising(signatures: npt.NDArray[np.uint32], met: list[int], row: int) -> list[int]:
-    """Return the few whose signatures agree best, if they agree well: an estimate, far cheaper than the sets."""
+    """Return the few whose signatures agree best, if well enough: far cheaper than comparing the sets."""
     agreement = (signatures[met] == signatures[row]).mean(axis=1)
     order = np.argsort(-agreement, kind="stable")[:_COMPARED]
     return [met[place] for place in order.tolist() if agreement[place] >= _WORTH_COMPARING]

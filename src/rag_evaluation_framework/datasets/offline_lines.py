@@ -9,22 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from io import BufferedReader
-from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Required, TypedDict, cast
+from typing import Annotated, Any, Required, TypedDict, cast
 
 import msgspec
 
 from rag_evaluation_framework.datasets.schema_validation import schema_issues
-from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError
+from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.compression import open_reading
-from rag_evaluation_framework.files.json_lines import MAX_LINE_BYTES
-from rag_evaluation_framework.files.refusals import refused
+from rag_evaluation_framework.files.json_lines import MAX_LINE_BYTES, numbered_lines
 
 _READ_AHEAD = 1 << 20
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_WHITE_SPACE = b" \t\r\n"
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 # Values of the usual depth; what nests deeper is for the general reader, which knows how deep is too deep.
@@ -93,28 +89,11 @@ def exact_record(line: bytes, *, file: str, number: int) -> dict[str, Any]:
     return record
 
 
-def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
+def offline_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield every line of a file that is not blank with its 1-based number."""
-    with open_reading(path) as opened:
-        # Lines are longer than the eight kilobytes that a file is read by.
-        yield from _numbered(cast("BinaryIO", BufferedReader(cast("Any", opened), _READ_AHEAD)), str(path))
-
-
-def _numbered(stream: BinaryIO, file: str) -> Iterator[tuple[int, bytes]]:
-    """Yield every line that is not blank with its number."""
-    for number in count(1):
-        try:
-            line = stream.readline(MAX_LINE_BYTES + 1)
-        except InputError as error:
-            raise error.located(file, number) from None
-        except OSError as error:
-            raise refused("read", file, error) from error
-        if not line:
-            return
-        if len(line) > MAX_LINE_BYTES:
-            expected = f"a line of at most {MAX_LINE_BYTES:,} bytes"
-            raise LimitExceededError([Issue("line-too-long", expected, "more", file=file, line=number)])
-        if number == 1:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-        if line[:1] not in _WHITE_SPACE or line.strip(_WHITE_SPACE):
+    # Lines are longer than the eight kilobytes that a file is read by.
+    with open_reading(path) as opened, BufferedReader(cast("Any", opened), _READ_AHEAD) as stream:
+        for number, line in numbered_lines(stream, file=str(path), max_line_bytes=MAX_LINE_BYTES):
+            if isinstance(line, InputError):
+                raise line.located(str(path), number)
             yield number, line

@@ -24,7 +24,7 @@ _LABELS = ("query_type", "difficulty", "category", "expectation", "tag")
 
 
 class Lengths:
-    """Lengths in characters, kept as how often each occurs, so that percentiles are exact in little memory."""
+    """Lengths in characters, kept as how often each occurs: exact percentiles in little memory."""
 
     def __init__(self, lengths: Iterable[int] = ()) -> None:
         self.counts: Counter[int] = Counter(lengths)
@@ -79,6 +79,11 @@ class Coverage:
     missing: int | None = None
     most_used: tuple[tuple[str, int], ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as a plain value."""
+        used = [{"document": document, "queries": count} for document, count in self.most_used]
+        return {**asdict(self), "most_used": used}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
@@ -111,7 +116,7 @@ class Overview:
             "having": dict(self.having),
             "labels": {label: dict(counts) for label, counts in self.labels.items()},
             "lengths": {name: lengths.summary() for name, lengths in self.lengths.items()},
-            "coverage": None if self.coverage is None else asdict(self.coverage),
+            "coverage": None if self.coverage is None else self.coverage.to_dict(),
             "files": dict(self.files),
             "unreadable": list(self.unreadable),
         }
@@ -151,7 +156,7 @@ class _Tally:
         self.having: Counter[str] = Counter()
         self.labels: dict[str, Counter[str]] = {label: Counter() for label in _LABELS}
         self.lengths = {
-            name: Lengths() for name in ("questions", "references", "contexts", "reference contexts", "spans")
+            name: Lengths() for name in ("questions", "references", "contexts", "reference_contexts", "spans")
         }
         self.relevant: Counter[str] = Counter()
 
@@ -165,7 +170,7 @@ class _Tally:
             ("questions", questions),
             ("references", references),
             ("contexts", contexts),
-            ("reference contexts", sample.reference_contexts),
+            ("reference_contexts", sample.reference_contexts),
         ):
             for text in texts:
                 self.lengths[name].add(len(text))
@@ -173,12 +178,12 @@ class _Tally:
             self.lengths["spans"].add(span.end - span.start)
         self.relevant.update(relevant)
         for what, there in (
-            ("a reference", references),
+            ("reference", references),
             ("contexts", contexts),
-            ("relevant documents", relevant),
-            ("relevant spans", sample.relevant_spans),
-            ("relevant chunks", sample.relevant_chunk_ids),
-            ("several questions", questions[1:]),
+            ("relevant_documents", relevant),
+            ("relevant_spans", sample.relevant_spans),
+            ("relevant_chunks", sample.relevant_chunk_ids),
+            ("several_questions", questions[1:]),
         ):
             self.having[what] += bool(there)
         for label, value in _labelled(sample):

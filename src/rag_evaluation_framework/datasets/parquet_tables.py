@@ -4,8 +4,8 @@ A column of texts, of lists of texts, of whole numbers, of numbers or of truth v
 missing value is a field that the record does not have. What no column can say exactly (objects, null, mixed
 kinds) stands as one JSON object in the column ``extra_fields``, as in a CSV file.
 
-A file says in its footer how large it is when expanded; one that claims more than the limits allow is refused
-before anything is allocated, and what really comes out is counted as well.
+A file says in its footer and before each page how large it is when expanded; one that claims more than the
+limits allow is refused before anything is expanded, and what really comes out is counted as well.
 """
 
 from __future__ import annotations
@@ -16,16 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.csv_tables import EXTRA_FIELDS
-from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, MissingExtraError, shown
+from rag_evaluation_framework.datasets.parquet_sizes import MAGIC, check_sizes, expands_too_far
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    MissingExtraError,
+    UsageError,
+    shown,
+)
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.compression import DEFAULT_LIMITS, Limits
+from rag_evaluation_framework.files.compression import DEFAULT_LIMITS, Limits, named_compression
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.files.values import check_value
 
-MAGIC = b"PAR1"
+__all__ = ["MAGIC", "column_names", "read_rows", "write_rows"]
 
+_BUFFER_BYTES = 1 << 20
 _ROWS_AT_A_TIME = 256
+_BATCH_BYTES = 8 << 20
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
@@ -47,7 +56,7 @@ def read_rows(
         for number, row in enumerate(_values(table), 1):
             expanded += _size(row)
             if expanded > allowed:
-                raise _too_large(f"more than {allowed:,} bytes", allowed).located(file, number)
+                raise expands_too_far(f"more than {allowed:,} bytes", allowed).located(file, number)
             try:
                 record = _record(row)
             except InputError as error:
@@ -60,6 +69,8 @@ def read_rows(
 
 def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
     """Write records as rows, atomically; a record that JSON could not hold is refused."""
+    if named_compression(path):
+        raise UsageError(f"{path}: a Parquet file is compressed within; leave out {Path(path).suffix}")
     pyarrow, parquet = _pyarrow()
     for index, record in enumerate(records):
         try:
@@ -84,8 +95,11 @@ def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
     if any(rest) or not columns:
         extra = [strict_json.encode(fields).decode() if fields else None for fields in rest]
         columns[EXTRA_FIELDS] = pyarrow.array(extra, pyarrow.string())
+    # Pages end between batches: short ones keep pages of long texts within what is read back.
+    longest = max(map(_size, records), default=1)
+    batch = min(_ROWS_AT_A_TIME, max(1, _BATCH_BYTES // longest))
     with atomic_writer(path) as stream:
-        parquet.write_table(pyarrow.table(columns), stream, compression="zstd")
+        parquet.write_table(pyarrow.table(columns), stream, compression="zstd", write_batch_size=batch)
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -98,36 +112,26 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _opened(path: str | Path, limits: Limits) -> Any:
-    """Open a file after checking what its footer claims."""
+    """Open a file after checking what its footer and its pages claim."""
     pyarrow, parquet = _pyarrow()
     try:
-        size = Path(path).stat().st_size
-        table = parquet.ParquetFile(path, pre_buffer=False)
+        with Path(path).open("rb") as file:
+            check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
+        metadata = parquet.read_metadata(path)
+        # Texts that repeat stay a dictionary until their row is read: expanded, a batch could be of any size.
+        columns = (metadata.schema.column(index) for index in range(metadata.num_columns))
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        return parquet.ParquetFile(
+            path, metadata=metadata, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER_BYTES
+        )
+    except InputError as error:
+        raise error.located(str(path)) from None
     except pyarrow.ArrowException as error:
         raise _damaged(error).located(str(path)) from None
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno:
             raise refused("read", path, error) from error
         raise _damaged(error).located(str(path)) from None
-    allowed = _allowed_bytes(size, limits)
-    claimed = _claimed_bytes(table.metadata)
-    if claimed > allowed:
-        raise _too_large(f"{claimed:,} bytes", allowed).located(str(path))
-    return table
-
-
-def _claimed_bytes(metadata: Any) -> int:
-    """Add up what the columns claim to be when expanded; a row takes a bit at least, whatever it claims."""
-    claimed = int(metadata.num_rows) // 8
-    in_groups = 0
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        in_groups += max(
-            row_group.total_byte_size,
-            sum(row_group.column(index).total_uncompressed_size for index in range(row_group.num_columns)),
-            row_group.num_rows // 8,
-        )
-    return max(claimed, in_groups)
 
 
 def _allowed_bytes(size: int, limits: Limits) -> int:
@@ -166,7 +170,7 @@ def _size(value: Any) -> int:
     """Count roughly the bytes of a value."""
     if isinstance(value, str | bytes):
         return len(value) + 8
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return sum(_size(key) + _size(inner) for key, inner in value.items())
     if isinstance(value, list | tuple):
         return 8 + sum(map(_size, value))
@@ -186,10 +190,6 @@ def _kind(values: Sequence[Any]) -> str | None:
     if all(type(value) is float for value in values):
         return "number"
     return None
-
-
-def _too_large(found: str, allowed: int) -> LimitExceededError:
-    return LimitExceededError([Issue("expands-too-far", f"at most {allowed:,} bytes when expanded", found)])
 
 
 def _damaged(error: Exception) -> InputError:

@@ -80,14 +80,12 @@ class RecordDialect:
             sample = self._sample(placed, problems)
             if sample is None:
                 continue
-            if sample.id == UNNAMED:
-                sample = replace(sample, id=content_ids.name(sample))
-            if sample.id in seen:
-                found = f"{sample.id!r} again"
-                problems.add(placed.place(Issue("duplicate-id", "each sample id once", found)))
+            id_ = content_ids.name(sample) if sample.id == UNNAMED else sample.id
+            if id_ in seen:
+                problems.add(placed.place(Issue("duplicate-id", "each sample id once", f"{id_!r} again")))
                 continue
-            seen.add(sample.id)
-            yield replace(sample, origin=Origin(self.name, str(path), placed.line))
+            seen.add(id_)
+            yield replace(sample, id=id_, origin=Origin(self.name, str(path), placed.line))
         problems.raise_if_any()
 
     def write(self, dataset: Dataset, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Scenes of a source text: the stretch under a header, and where a snippet stands in it.
+"""Scenes of a source text: the stretch under a header, in which a snippet is looked for.
 
 A header is a line of its own. A line is the header that a golden set names if the two are equal once width,
 case and white space are made even and the line's decoration is taken off:
@@ -11,10 +11,12 @@ case and white space are made even and the line's decoration is taken off:
 =====================================  ================================================
 
 Where a decorated line is the header, plain ones with the same words are not. ``流泉之众/聚落中心`` also names
-the Markdown heading 聚落中心 inside the heading 流泉之众. Under a Markdown
-heading a scene goes to the next heading of its level or above. Any other goes to the next Markdown heading,
-the next line with a word for scene, the next header that the golden set names in this file, or the next line
-that is decorated in the same way and has as many slashes (a plain line must have one at least).
+the Markdown heading 聚落中心 inside the heading 流泉之众.
+
+Under a Markdown heading a scene goes to the next heading of its level or above. Any other goes to the next
+Markdown heading, the next line with a word for scene, the next header that the golden set names in this file,
+or the next line that is decorated in the same way and has as many slashes (a plain line must have one at
+least).
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+
+from rag_evaluation_framework.datasets.snippets import SqueezedText, Stretch, exact_places, without_dots
 
 # A longer line is a paragraph, not a header.
 LONGEST_HEADER = 200
@@ -42,15 +47,6 @@ _AFTER_A_WORD = re.compile(
 )
 _SENTENCE_MARKS = re.compile(r"[。！？，；：、.!?,;:“”\"…]")
 _SPACE = re.compile(r"\s+")
-_DOTS_AND_SPACE = ".… \t\r\n\u3000"
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """The characters ``[start, end)`` of a text."""
-
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +91,19 @@ class SourceText:
         decorated = [index for index in found if self._lines[index].style]
         return [Stretch(self._lines[index].end, self._scene_end(index)) for index in decorated or found]
 
+    def places_of(self, snippet: str, within: Stretch) -> list[Stretch]:
+        """Return where a snippet stands in a stretch, exactly or else tolerantly; see :mod:`.snippets`."""
+        for candidate in dict.fromkeys((snippet, without_dots(snippet))):
+            if candidate.strip():
+                found = exact_places(candidate, self.text, within) or self._squeezed.places(candidate, within)
+                if found:
+                    return found
+        return []
+
+    @cached_property
+    def _squeezed(self) -> SqueezedText:
+        return SqueezedText(self.text)
+
     def line_number(self, position: int) -> int:
         """Return the 1-based line of a character."""
         return self.text.count("\n", 0, position) + 1
@@ -125,48 +134,6 @@ class SourceText:
         if line.style != header.style or line.slashes != header.slashes:
             return False
         return bool(header.style) or (header.slashes > 0 and _is_plain_header(line.names[-1]))
-
-
-def places_of(snippet: str, text: str, within: Stretch) -> list[Stretch]:
-    """Return where a snippet stands in a stretch of a text: exactly, or else with other white space.
-
-    White space may be of any kind and length; beside a Chinese character there may be more or less of it,
-    since lines are broken there. Where that finds nothing, dots at an end of the snippet stand for words
-    that were left out.
-    """
-    for candidate in dict.fromkeys((snippet, _without_dots(snippet))):
-        if candidate.strip():
-            for pattern in (re.escape(candidate), _tolerant(candidate)):
-                matches = re.compile(pattern).finditer(text, within.start, within.end)
-                if found := [Stretch(match.start(), match.end()) for match in matches]:
-                    return found
-    return []
-
-
-def _without_dots(snippet: str) -> str:
-    trimmed = snippet.strip()
-    if trimmed.endswith(("..", "…")):
-        trimmed = trimmed.rstrip(_DOTS_AND_SPACE)
-    return trimmed.lstrip(_DOTS_AND_SPACE) if trimmed.startswith(("..", "…")) else trimmed
-
-
-def _tolerant(snippet: str) -> str:
-    """Return the pattern that finds a snippet whatever its white space."""
-    pattern: list[str] = []
-    previous = ""
-    for word in snippet.split():
-        for index, character in enumerate(word):
-            if previous:
-                breakable = _is_wide(previous) or _is_wide(character)
-                pattern.append(r"\s*" if breakable else r"\s+" if index == 0 else "")
-            pattern.append(re.escape(character))
-            previous = character
-    return "".join(pattern)
-
-
-def _is_wide(character: str) -> bool:
-    """Tell whether a line may be broken beside a character, as it may in Chinese and Japanese."""
-    return unicodedata.east_asian_width(character) in "WF"
 
 
 def _lines(text: str) -> Iterator[_Line]:

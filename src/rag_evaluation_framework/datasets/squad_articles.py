@@ -52,7 +52,7 @@ def decode_articles(
                     issues.append(Issue("duplicate-id", "each id once", found, f"{place}.id"))
                 seen.add(question["id"])
                 try:
-                    samples.append(_decode_question(question, document.id, file))
+                    samples.append(_decode_question(question, document, file))
                 except InputError as error:
                     issues.extend(error.located(within=place).issues)
     return documents, samples, _article_extras(data, documents), issues
@@ -107,8 +107,13 @@ def _document(
     return Document(DocumentId(id_), paragraph["context"], {}, article.get("title"), extra)
 
 
-def _decode_question(question: Mapping[str, Any], document: str, file: str) -> Sample:
-    sample = _known(question, document)
+def _decode_question(question: Mapping[str, Any], document: Document, file: str) -> Sample:
+    sample = _known(question, document.id)
+    for index, span in enumerate(sample.relevant_spans):
+        there = document.content[span.start : span.end]
+        if there != span.text:
+            expected, place = f"where {shown(span.text)} begins", f"answers[{index}].answer_start"
+            raise InputError([Issue("text-mismatch", expected, shown(there), place)])
     rest = residue(question, _encode_known(sample, None))
     return replace(sample, extra=rest, origin=Origin(NAME, file))
 

@@ -1,4 +1,4 @@
-"""How many requests the target is given at once: few at first, more while it keeps up, fewer when it does not.
+"""How many requests the target is given at once: few at first, more while it keeps up, else fewer.
 
 - The limit starts at a sixteenth of the maximum (at least 4) and triples with each clean round, until
   something is throttled or times out. From then on it grows by a thirty-second of the maximum (at least 1)

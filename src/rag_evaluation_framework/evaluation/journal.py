@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -40,9 +41,10 @@ _NOT_THERE = -1
 
 
 class Journal:
-    """A journal open for appending. What :meth:`append` wrote survives a kill; after :meth:`sync`, a power cut.
+    """A journal open for appending.
 
-    ``end`` is where the last intact line ends; what lies beyond is cut off.
+    What :meth:`append` wrote survives a kill; after :meth:`sync`, a power cut. ``end`` is where the last
+    intact line ends; what lies beyond is cut off.
     """
 
     def __init__(self, path: Path, *, end: int) -> None:
@@ -69,7 +71,9 @@ class Journal:
                 while written < len(line):
                     written += os.write(self._descriptor, line[written:])
             except OSError as error:
-                os.ftruncate(self._descriptor, self._end)
+                # Where even this is refused, the torn end is cut off when the run is resumed.
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, self._end)
                 raise refused("write", self.path, error) from error
             self._end += len(line)
 
@@ -81,10 +85,12 @@ class Journal:
             raise refused("write", self.path, error) from error
 
     def close(self) -> None:
-        """Close; later appends are refused."""
+        """Bring what was written onto the disk as far as it lets, and refuse later appends."""
         with self._lock:
             if not self._closed:
                 self._closed = True
+                with suppress(OSError):
+                    os.fsync(self._descriptor)
                 os.close(self._descriptor)
 
 
@@ -122,7 +128,12 @@ def read_index(path: Path, *, total: int) -> JournalIndex:
             index.problems += damaged
             damaged.clear()
             index.end = offset + len(line)
-            _count(index, glance, offset, content, file=file, path=path, number=number)
+            if index.is_done(glance.index):
+                index.problems += _contradictions(
+                    index, glance, content, file=file, place=(str(path), number)
+                )
+            else:
+                _count(index, glance, offset)
         index.torn_bytes = file.seek(0, os.SEEK_END) - index.end
     return index
 
@@ -135,10 +146,9 @@ def read_entries(path: Path, index: JournalIndex) -> Iterator[JournalEntry]:
         for _, offset, _, content in _lines(file):
             if offset >= index.end:
                 return
-            if content is not None:
-                entry = entry_from(content)
-                if index.offsets[entry.index] == offset:
-                    yield entry
+            glance = _glanced(content, len(index.offsets))
+            if content is not None and glance is not None and index.offsets[glance.index] == offset:
+                yield entry_from(content)
 
 
 def read_entries_in_dataset_order(path: Path, index: JournalIndex) -> Iterator[JournalEntry]:
@@ -205,22 +215,24 @@ def _glanced(content: bytes | None, total: int) -> Glance | None:
     return glance if 0 <= glance.index < total else None
 
 
-def _count(
-    index: JournalIndex, glance: Glance, offset: int, content: bytes, *, file: BinaryIO, path: Path, number: int
-) -> None:
-    first = index.offsets[glance.index]
-    if first != _NOT_THERE:
-        if comparable_part(_content_at(file, first)) != comparable_part(content):
-            expected = f"one result for sample {glance.result.sample_id!r}"
-            issue = Issue("inconsistent-journal", expected, "a second, different one")
-            index.problems.append(issue.located(str(path), number))
-        return
+def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
     index.offsets[glance.index] = offset
     index.done += 1
     index.failed += glance.failed
     index.usage.add(glance.result.response.usage)
     if index.metrics is None:
         index.metrics = frozenset(glance.metrics)
+
+
+def _contradictions(
+    index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO, place: tuple[str, int]
+) -> list[Issue]:
+    """Return nothing if the line repeats what the first one for its sample says."""
+    first = _content_at(file, index.offsets[glance.index])
+    if comparable_part(first) == comparable_part(content):
+        return []
+    expected = f"one result for sample {glance.result.sample_id!r}"
+    return [Issue("inconsistent-journal", expected, "a second, different one").located(*place)]
 
 
 def _content_at(file: BinaryIO, offset: int) -> bytes:
@@ -238,4 +250,4 @@ def _damage(path: Path, number: int, line: bytes) -> Issue:
 
 
 def _described(line: bytes) -> str:
-    return f"{len(line):,} bytes that do not match their checksum"
+    return f"{len(line):,} bytes that are not as they were written"

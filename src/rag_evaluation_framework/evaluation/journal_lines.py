@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.evaluation.result_fields import (
     Timing,
     result_fields,
@@ -24,7 +25,7 @@ from rag_evaluation_framework.evaluation.result_fields import (
     timing_from,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.responses import Failure, Usage
 from rag_evaluation_framework.records.runs import SampleResult
 
 _OPENING = b'{"crc32":"'
@@ -42,7 +43,7 @@ class JournalEntry:
 
 
 class _GlancedResponse(msgspec.Struct):
-    failure: msgspec.Raw | None = None
+    failure: Failure | None = None
     usage: Usage | None = None
 
 
@@ -88,7 +89,7 @@ def line_of(entry: JournalEntry) -> bytes:
             "timing": timing_fields(entry.result, entry.timing),
         }
     )
-    return b'%s%08x%s%s}\n' % (_OPENING, zlib.crc32(content), _MIDDLE, content)
+    return b"%s%08x%s%s}\n" % (_OPENING, zlib.crc32(content), _MIDDLE, content)
 
 
 def intact_entry(line: bytes) -> bytes | None:
@@ -106,10 +107,13 @@ def glance_at(content: bytes) -> Glance:
 
 
 def entry_from(content: bytes) -> JournalEntry:
-    """Read an intact entry."""
+    """Read an intact entry; one that another version wrote in a way we do not know is an error."""
     written: dict[str, Any] = msgspec.json.decode(content)
-    timing = written["timing"]
-    return JournalEntry(written["index"], result_from(written["result"], timing), timing_from(timing))
+    try:
+        timing = written["timing"]
+        return JournalEntry(written["index"], result_from(written["result"], timing), timing_from(timing))
+    except (KeyError, TypeError) as error:
+        raise invalid("", "an entry in the form of this version", str(error)) from None
 
 
 def comparable_part(content: bytes) -> Any:

@@ -3,8 +3,9 @@
 - *Not reached*: as many attempts in a row as a sample may make (and at least 2 s of it at the very start,
   30 s after something had been heard) end without a connection. No sample is failed for it: all of them are
   asked again when the run is resumed.
-- *Turned away*: the first 10 samples all end with the same refusal that concerns the caller, not the sample
-  (401, 403, 404, 405): a wrong key or address.
+- *Turned away*: the first 10 samples all end with the same status, one that speaks of the caller or the
+  target and not of a sample (401, 403, 404, 405, 407, 429, 502, 503, 504): a wrong key, a wrong address, a
+  target that is down behind its gateway.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PATIENCE_AT_START = 2.0
 PATIENCE_LATER = 30.0
 TURNED_AWAY_SAMPLES = 10
 
-_TURNED_AWAY = frozenset({"http-401", "http-403", "http-404", "http-405"})
+_TURNED_AWAY = frozenset(f"http-{status}" for status in (401, 403, 404, 405, 407, 429, 502, 503, 504))
 
 
 class OutageWatch:

@@ -48,17 +48,18 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
     response = result.response
     written: dict[str, Any] = {
         "text": response.text,
-        "hits": [_hit_fields(hit) for hit in response.hits],
-        "contexts": list(response.contexts),
+        "hits": [_hit_fields(hit) for hit in response.hits] or None,
+        "contexts": list(response.contexts) or None,
         "context_origin": response.context_origin,
-        "citations": [{"kind": _KIND_OF[type(cited)], **_present(cited)} for cited in response.citations],
+        "citations": [{"kind": _KIND_OF[type(cited)], **_present(cited)} for cited in response.citations]
+        or None,
         "usage": None if response.usage is None else _present(response.usage),
         "failure": None if response.failure is None else _present(response.failure),
-        "metadata": dict(response.metadata),
+        "metadata": dict(response.metadata) or None,
     }
     return {
         "sample_id": result.sample_id,
-        "response": {name: value for name, value in written.items() if value not in (None, [], {})},
+        "response": {name: value for name, value in written.items() if value is not None},
         "scores": [_present(score) for score in result.scores if score.method != TIMING_METHOD],
     }
 

@@ -2,15 +2,13 @@
 
 Which failures may be retried is the target's word (``TargetError.retry``); here is how often and when.
 
-======================  =======================================================================================
-attempts                at most ``max_attempts`` that reached the target; ``malformed-json`` once more only
-not reached             repeated until the sample's deadline, not counted: it says nothing of the sample
-wait before attempt n   half to all of 0.5 s · 2^(n−2), at most 30 s, drawn by seed and sample
-Retry-After             waited for if longer, up to 60 s
-budget                  0.7 retries for each sample begun, plus 2 a second, at most the larger of 100 and twice
-                        the concurrency saved up; a throttled sample waits for it, any other ends
-deadline                a wait that would pass it ends the sample at once
-======================  =======================================================================================
+- *Attempts*: at most ``max_attempts`` that reached the target; after ``malformed-json`` one more only. An
+  attempt that did not reach it says nothing of the sample: it is repeated until the sample's deadline and
+  not counted.
+- *Wait before attempt n*: half to all of 0.5 s · 2^(n-2), at most 30 s, drawn by seed and sample. A longer
+  Retry-After is waited for, up to 60 s. A wait that would pass the sample's deadline ends the sample.
+- *Budget*: 0.7 retries for each sample begun, plus 2 a second; as many as the larger of 100 and twice the
+  concurrency are saved up. Without budget a throttled sample waits, any other ends.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ LONGEST_RETRY_AFTER = 60.0
 
 _RETRIED_ONCE = frozenset({"malformed-json"})
 _NOT_REACHED = frozenset({"connection-failed", "connect-timeout"})
-_TIMEOUTS = frozenset({"timeout", "connect-timeout"})
 
 # Under 30 % faults an ideal client needs 0.43 retries a sample; the cap leaves room for bad luck and stays
 # below 1.8 attempts a sample whatever the target does.
@@ -43,7 +40,7 @@ def was_reached(error: TargetError) -> bool:
 
 def shows_congestion(error: TargetError) -> bool:
     """Tell whether the failure asks for fewer requests at once."""
-    return error.throttled or error.kind in _TIMEOUTS
+    return error.throttled or error.kind == "timeout" or not was_reached(error)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal
@@ -66,7 +66,7 @@ class RunCounts:
 
 
 class RunFolder:
-    """A run on the disk. Reading never waits for a process that works on it, and sees what it finished so far."""
+    """A run on the disk. Reading does not wait for a process that works on it, and sees what is finished."""
 
     def __init__(self, path: Path, head: RunHead) -> None:
         self.path = path
@@ -94,9 +94,7 @@ class RunFolder:
         return cls(path, head)
 
     @classmethod
-    def open(
-        cls, path_or_id: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY
-    ) -> RunFolder:
+    def open(cls, path_or_id: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
         """Open a run by its id in the runs directory, or by the path of its folder."""
         for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
             if (path / "head.json").is_file():
@@ -235,7 +233,11 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
     if run_id != NEW_RUN and not _RUN_ID.match(run_id):
         raise invalid("run_id", "letters, digits, '_', '-', '+' and '.'", run_id)
     prefix = f"eval_run_{started:%Y-%m-%d}_"
-    names = iter([run_id]) if run_id != NEW_RUN else (f"{prefix}{n:03}" for n in count(_last(directory, prefix) + 1))
+    names = (
+        iter([run_id])
+        if run_id != NEW_RUN
+        else (f"{prefix}{n:03}" for n in count(_last(directory, prefix) + 1))
+    )
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in names:
@@ -273,4 +275,4 @@ def _read_head(path: Path) -> RunHead:
 
 
 def _utc_now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)

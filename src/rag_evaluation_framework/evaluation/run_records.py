@@ -35,7 +35,7 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a run is. Only samples that are safely on the disk count as ``done``; the failed are among them.
+    """How far a run is. Only what is safely on the disk counts as ``done``; the failed are among them.
 
     After a resume, ``done``, ``failed`` and the costs include what earlier parts of the run had finished.
     ``in_flight`` is what the target works on now, ``concurrency`` the most it would be given at this moment.
@@ -59,7 +59,7 @@ class RunOutcome:
     """How a run ended. ``done`` counts every sample in the journal, the failed included.
 
     A run that is not ``completed`` says why in ``reason`` and can be resumed; ``interrupted`` means that the
-    user stopped it.
+    user stopped it. ``notes`` tell what was put right on the way, such as a torn end that was cut off.
     """
 
     completed: bool
@@ -68,3 +68,4 @@ class RunOutcome:
     failed: int
     remaining: int
     reason: str | None = None
+    notes: tuple[str, ...] = ()

@@ -35,11 +35,15 @@ def streamed(samples: Samples) -> Iterator[Sample]:
 def fingerprint(sample: Sample) -> str:
     """Return 32 hexadecimal digits that stand for the content of a sample, its id left out."""
     # Only what is filled in, so that a field that a later version adds changes nothing.
-    content = {name: value for name in _FINGERPRINTED if (value := getattr(sample, name)) not in (None, (), {})}
+    content = {
+        name: value for name in _FINGERPRINTED if (value := getattr(sample, name)) not in (None, (), {})
+    }
     try:
         written = msgspec.json.encode(content, enc_hook=_plain, order="deterministic")
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise invalid("", "a sample that can be written as JSON", str(error)).located(within=sample.id) from None
+        raise invalid("", "a sample that can be written as JSON", str(error)).located(
+            within=sample.id
+        ) from None
     return hashlib.blake2b(written, digest_size=16).hexdigest()
 
 
@@ -52,7 +56,7 @@ def content_hash(samples: Samples) -> str:
 
 
 def write_list(samples: Samples, path: Path) -> int:
-    """Write down which samples a new run is over, and return how many. An id that occurs twice is an error."""
+    """Write down which samples a new run is over; return how many. A repeated id is an error."""
     digests = IdDigests()
 
     def listed() -> Iterator[list[str]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_evaluation_framework.errors import InputError, UsageError, shown
-from rag_evaluation_framework.evaluation.result_fields import result_fields
+from rag_evaluation_framework.evaluation.result_fields import Timing, result_fields, timing_fields
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
+
+_NO_TIME = Timing(started_at="", attempts=0, elapsed_ms=0.0)
 
 
 def check_scorers(scorers: Sequence[Scorer]) -> None:
@@ -66,4 +68,4 @@ def _writable(score: Score) -> Score:
 
 
 def _check(result: SampleResult) -> None:
-    strict_json.encode(result_fields(result))
+    strict_json.encode([result_fields(result), timing_fields(result, _NO_TIME)])

@@ -45,11 +45,12 @@ def read_lines(
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
     with open_reading(source, limits=limits, file=name) as stream:
-        for number, raw in _numbered(stream, max_line_bytes, name):
+        for number, raw in numbered_lines(stream, file=name, max_line_bytes=max_line_bytes):
             try:
                 if isinstance(raw, InputError):
                     raise raw.located(name, number)
-                value = decode(raw, file=name, line=number)
+                # Without its end: what is missing is missing on this line, not on the next.
+                value = decode(raw.rstrip(b"\r\n"), file=name, line=number)
             except InputError as error:
                 if on_error is None:
                     raise
@@ -75,10 +76,10 @@ def write_lines(path: str | Path, values: Iterable[Any], *, overwrite: bool = Tr
     return written
 
 
-def _numbered(
-    stream: BinaryIO, max_line_bytes: int, name: str | None
+def numbered_lines(
+    stream: BinaryIO, *, file: str | None, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, bytes | InputError]]:
-    """Yield each line that is not blank, or the error that stands in its place."""
+    """Yield the number and the bytes of each line that is not blank, or the error that stands in its place."""
     for number in count(1):
         try:
             raw = stream.readline(max_line_bytes + 1)
@@ -89,11 +90,14 @@ def _numbered(
             yield number, error
             return
         except OSError as error:
-            raise refused("read", name or "the bytes given", error) from error
+            raise refused("read", file or "the bytes given", error) from error
         if not whole:
             expected = f"a line of at most {max_line_bytes:,} bytes"
             yield number, LimitExceededError([Issue("line-too-long", expected, "more")])
-        elif not raw:
+            continue
+        if not raw:
             return
-        elif raw.removeprefix(_BYTE_ORDER_MARK if number == 1 else b"").strip(_WHITE_SPACE):
+        if number == 1:
+            raw = raw.removeprefix(_BYTE_ORDER_MARK)
+        if raw[:1] not in _WHITE_SPACE or raw.strip(_WHITE_SPACE):
             yield number, raw

@@ -171,11 +171,11 @@ def _parsed(text: str) -> BoundMetric:
     name = specification.name
     if match:
         given["k"] = _cut_off(text, match["k"])
-    elif (trec := _TREC_CUT_OFF.match(name)) and trec["name"] in _aliases:
+    elif name not in _known() and (trec := _TREC_CUT_OFF.match(name)) and trec["name"] in _known():
         name, given["k"] = trec["name"], _cut_off(text, trec["k"])
     declared = _declared.get(_aliases.get(name, name))
     if declared is None:
-        raise UnknownNameError("metric", name, [*_declared, *_aliases])
+        raise UnknownNameError("metric", name, list(_known()))
     for key, value in (*specification.arguments.items(), *given.items()):
         if key not in declared.parameters:
             raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")
@@ -183,6 +183,11 @@ def _parsed(text: str) -> BoundMetric:
     return BoundMetric(
         declared, {key: given.get(key, default) for key, default in declared.parameters.items()}
     )
+
+
+def _known() -> dict[str, object]:
+    """Return every name and alias, as keys."""
+    return {**_declared, **_aliases}
 
 
 def _cut_off(text: str, digits: str) -> int:

@@ -154,7 +154,7 @@ def average_precision(judged: JudgedRankings, *, k: int | None = None) -> Floats
     return _share(last_row(judged.precision_sums, k), judged.relevant)
 
 
-@metric("r_precision", family="ranking", needs=_NEEDS, aliases=("r-precision", "Rprec", "RPrec"))
+@metric("r-precision", family="ranking", needs=_NEEDS, aliases=("r_precision", "Rprec", "RPrec"))
 def r_precision(judged: JudgedRankings) -> Floats:
     """The precision at as many ranks as there are relevant documents.
 

@@ -20,7 +20,7 @@ def overview_text(overview: Overview) -> str:
 def bar(count: int, largest: int) -> str:
     """Draw a count as a bar, in eighths of a character; anything but 0 is visible."""
     eighths = max(round(count / largest * BAR_WIDTH * 8), 1) if count else 0
-    return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _parts(overview: Overview) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _head(overview: Overview) -> str:
             lines.append(f"{_counted(len(overview.unreadable), 'file')} not UTF-8 text: {named}{more}")
         return "\n".join(lines)
     known = [overview.dialect, overview.dataset_id, overview.version]
-    having = ", ".join(f"{count:,} with {what}" for what, count in overview.having.items())
+    having = ", ".join(f"{count:,} with {_words(what)}" for what, count in overview.having.items())
     lines = [f"{overview.path} ({', '.join(name for name in known if name)})"]
     lines.append(_counted(overview.samples, "sample") + (f": {having}" if having else ""))
     return "\n".join(lines)
@@ -57,7 +57,7 @@ def _head(overview: Overview) -> str:
 def _lengths_table(overview: Overview) -> str:
     columns = ("count", "min", "median", "p95", "max", "total")
     rows = [
-        (name, *(f"{summary[column]:,}" for column in columns))
+        (_words(name), *(f"{summary[column]:,}" for column in columns))
         for name, lengths in overview.lengths.items()
         if (summary := lengths.summary())
     ]
@@ -100,6 +100,10 @@ def _coverage(coverage: Coverage) -> str:
         used = ", ".join(f"{document} ({count:,})" for document, count in coverage.most_used)
         lines.append(f"most used: {used}")
     return "\n".join(lines)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _counted(number: int, noun: str) -> str:

@@ -147,7 +147,7 @@ def _estimate(totals: Floats, parts: Parts, resampling: Resampling) -> Estimate:
         return Estimate(float(value), None)
     tail = (1.0 - resampling.confidence) / 2.0
     low, high = np.round(np.quantile(values[kept], [tail, 1.0 - tail]), _DECIMALS).tolist()
-    method = f"clustered bootstrap percentile, {resampling.resamples:,} resamples"
+    method = f"bootstrap percentile, {resampling.resamples:,} resamples"
     return Estimate(float(value), Interval(low, high, resampling.confidence, method))
 
 

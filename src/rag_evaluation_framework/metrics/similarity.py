@@ -1,0 +1,24 @@
+"""How alike an answer and the expected one are, without a model. A pure function of two texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_evaluation_framework.metrics.bleu import sentence_chrf
+from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.tokens import checked_references, folded
+
+
+@metric("answer_similarity", family="texts", needs=("answer", "reference"), method="lexical (chrF)")
+def answer_similarity(answer: str, reference: str | Sequence[str]) -> float:
+    """How alike answer and reference are in their wording; it does not know that two words mean the same.
+
+    Formula: chrF of the two texts after NFKC and case folding: F2 of character n-grams, 1 to 6 long, white
+    space left out. Where a reference is a sequence of texts, the best counts.
+
+    Empty: an empty answer scores 0; an empty reference is an error.
+
+    Source: Popović, "chrF", WMT 2015 and 2016. A right answer in other words often scores below 0.5, so a
+    threshold meant for an embedding or a judge does not carry over.
+    """
+    return sentence_chrf(folded(answer), [folded(text) for text in checked_references(reference)])

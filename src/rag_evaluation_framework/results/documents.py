@@ -1,0 +1,178 @@
+"""A run as a results document: seed 000's shape, the same for every kind of run.
+
+::
+
+    evaluation_id, timestamp, system_version, dataset_id, configuration
+    summary                  counts: asked, answered, failed (by kind), unfinished
+    retrieval_metrics        ranking, chunk and span metrics
+    citation_metrics         citation metrics
+    answer_quality_metrics   everything else
+    performance_metrics      latencies, tokens, cost, memory: whatever differs between two equal runs
+    query_results            a line for each query: question, answer, citations, scores
+    statistical_analysis     how the intervals were made
+    metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
+
+A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``. A
+section that nothing was measured for is left out. ``timestamp`` is when the run began, so that summing the
+same run up again gives the same bytes. JSON is written as a stream: memory does not grow with the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rag_evaluation_framework.datasets.checked_documents import is_named_yaml, plain_name
+from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.sample_list import Samples
+from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.compression import compressing, named_compression
+from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.results.json_stream import Streamed, in_memory, json_pieces
+from rag_evaluation_framework.results.metric_sections import (
+    ANSWER_QUALITY,
+    CITATION,
+    PERFORMANCE,
+    RETRIEVAL,
+    section_of,
+)
+from rag_evaluation_framework.results.performance import QUERY_LATENCIES
+from rag_evaluation_framework.results.query_results import query_result
+from rag_evaluation_framework.results.resource_usage import ResourceUsage
+from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
+from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+
+Rows: TypeAlias = Callable[[], Iterable[RunRow]]
+"""A function that begins the rows of a run anew each time it is called."""
+
+
+def results_document(
+    head: RunHead, rows: Rows, summary: RunSummary, *, resources: ResourceUsage | None = None
+) -> dict[str, Any]:
+    """Return the results of a run as plain values."""
+    return {
+        name: in_memory(value) for name, value in _sections(head, rows, summary, resources=resources).items()
+    }
+
+
+def write_results_document(
+    path: str | Path,
+    head: RunHead,
+    rows: Rows,
+    summary: RunSummary,
+    *,
+    resources: ResourceUsage | None = None,
+) -> None:
+    """Write the results of a run atomically, in the format that the name asks for; by default JSON.
+
+    JSON, compressed or not, is streamed; YAML, CSV and Parquet are made in memory.
+    """
+    if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
+        write_results(results_document(head, rows, summary, resources=resources), path)
+        return
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+        for piece in json_pieces(_sections(head, rows, summary, resources=resources)):
+            stream.write(piece)
+
+
+def write_run_results(
+    folder: RunFolder,
+    path: str | Path | None = None,
+    *,
+    samples: Samples | None = None,
+    intervals: IntervalSettings | None = None,
+    resources: ResourceUsage | None = None,
+) -> RunSummary:
+    """Sum a run on the disk up, write its results (by default into its own folder), and return the summary.
+
+    With ``samples`` the questions and their truth stand in the results too.
+    """
+
+    def rows() -> Iterator[RunRow]:
+        return rows_of_folder(folder, samples)
+
+    summary = summarise_run(rows_of_folder(folder), total=folder.counts.total, intervals=intervals)
+    write_results_document(path or folder.results_path, folder.head, rows, summary, resources=resources)
+    return summary
+
+
+def _sections(
+    head: RunHead, rows: Rows, summary: RunSummary, *, resources: ResourceUsage | None
+) -> dict[str, Any]:
+    if head.started_at is None:
+        raise invalid("started_at", "when the run began", None)
+    given_version = head.configuration.get("system_version")
+    sections = {
+        "evaluation_id": head.run_id,
+        "timestamp": head.started_at,
+        "system_version": given_version if isinstance(given_version, str) else head.target,
+        "dataset_id": head.dataset_id,
+        "configuration": dict(head.configuration),
+        "summary": _counts(summary),
+        **_metric_sections(summary),
+        PERFORMANCE: _performance(summary, resources),
+        "query_results": Streamed(lambda: map(query_result, rows()), is_object=False),
+        "statistical_analysis": {"confidence_intervals": _interval_settings(summary.intervals)},
+        "metadata": _metadata(head),
+    }
+    # The short schema asks for the retrieval metrics even where there are none.
+    return {name: value for name, value in sections.items() if name == RETRIEVAL or value not in (None, {})}
+
+
+def _counts(summary: RunSummary) -> dict[str, Any]:
+    counts: dict[str, Any] = {
+        "total_queries": summary.total,
+        "successful_queries": summary.finished - summary.failed,
+        "failed_queries": summary.failed,
+    }
+    optional = {
+        "unfinished_queries": summary.unfinished,
+        "failures": dict(summary.failures),
+        "context_origins": dict(summary.context_origins),
+    }
+    return counts | {name: value for name, value in optional.items() if value}
+
+
+def _metric_sections(summary: RunSummary) -> dict[str, dict[str, Any]]:
+    sections: dict[str, dict[str, Any]] = {RETRIEVAL: {}, CITATION: {}, ANSWER_QUALITY: {}}
+    for metric in summary.metrics:
+        section = section_of(metric.metric, metric.method)
+        if section in sections:
+            sections[section][metric.metric] = metric.to_dict()
+    return sections
+
+
+def _performance(summary: RunSummary, resources: ResourceUsage | None) -> dict[str, Any]:
+    figures: dict[str, Any] = {
+        metric.metric: metric.to_dict()
+        for metric in summary.metrics
+        if section_of(metric.metric, metric.method) == PERFORMANCE
+    }
+    figures |= summary.performance
+    if resources is not None:
+        figures["resource_usage"] = resources.to_dict()
+    if "latency_stats" in figures:
+        figures[QUERY_LATENCIES] = Streamed(lambda: iter(summary.query_latencies), is_object=True)
+    return figures
+
+
+def _interval_settings(intervals: IntervalSettings) -> dict[str, Any]:
+    written = asdict(intervals)
+    return {"confidence_level": written.pop("confidence"), **written}
+
+
+def _metadata(head: RunHead) -> dict[str, Any]:
+    """Return what is needed to repeat the run and to tell whether another one may be compared with it."""
+    written = {
+        "dataset_version": head.dataset_version,
+        "dataset_hash": head.dataset_hash,
+        "target": head.target,
+        "metric_versions": dict(head.metric_versions),
+        "packages": dict(head.packages),
+        "evaluation_parameters": {"random_seed": head.seed},
+    }
+    return {name: value for name, value in written.items() if value not in (None, {})}

@@ -1,0 +1,138 @@
+"""What a whole run amounts to: means with intervals and counts, failures by kind, performance.
+
+One pass over the rows, in a few bytes a score.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.metric_sections import is_higher_better
+from rag_evaluation_framework.results.performance import PerformanceTotals, QueryLatencies
+from rag_evaluation_framework.results.run_rows import RunRow
+from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.statistics.intervals import IntervalMethod, mean_interval
+from rag_evaluation_framework.statistics.sums import exact_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalSettings:
+    """How the interval of a mean is made."""
+
+    method: IntervalMethod = "auto"
+    confidence: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """A run in figures. ``total`` is what was to be asked, ``finished`` what was, failures included."""
+
+    total: int
+    finished: int
+    failed: int
+    failures: Mapping[str, int] = field(hash=False)
+    context_origins: Mapping[str, int] = field(hash=False)
+    metrics: tuple[MetricSummary, ...]
+    performance: Mapping[str, Any] = field(hash=False)
+    query_latencies: QueryLatencies
+    intervals: IntervalSettings
+
+    @property
+    def unfinished(self) -> int:
+        return self.total - self.finished
+
+    def metric(self, name: str) -> MetricSummary | None:
+        """Return one metric's summary, or ``None`` if the run does not have it."""
+        return next((summary for summary in self.metrics if summary.metric == name), None)
+
+
+def summarise_run(
+    rows: Iterable[RunRow],
+    *,
+    total: int | None = None,
+    intervals: IntervalSettings | None = None,
+    directions: Mapping[str, bool] | None = None,
+) -> RunSummary:
+    """Sum up the rows of a run; the figures do not depend on their order.
+
+    ``total`` is how many samples were to be asked, where that is more than there are rows. ``directions``
+    says of metrics that are not declared here whether higher is better.
+    """
+    intervals = intervals or IntervalSettings()
+    columns: dict[str, _Column] = {}
+    failures: Counter[str] = Counter()
+    origins: Counter[str] = Counter()
+    performance = PerformanceTotals()
+    finished = 0
+    for row in rows:
+        finished += 1
+        response = row.result.response
+        performance.add(row.result, row.timing)
+        if response.failure is not None:
+            failures[response.failure.kind] += 1
+        if response.context_origin is not None:
+            origins[response.context_origin] += 1
+        for score in row.result.scores:
+            columns.setdefault(score.metric, _Column()).add(score)
+    return RunSummary(
+        total=finished if total is None else total,
+        finished=finished,
+        failed=failures.total(),
+        failures=dict(sorted(failures.items())),
+        context_origins=dict(sorted(origins.items())),
+        metrics=tuple(
+            column.summary(name, intervals, (directions or {}).get(name)) for name, column in columns.items()
+        ),
+        performance=performance.figures(),
+        query_latencies=performance.query_latencies,
+        intervals=intervals,
+    )
+
+
+class _Column:
+    """One metric's scores of all samples."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._counts: Counter[str] = Counter()
+        self._methods: set[tuple[str, bool]] = set()
+
+    def add(self, score: Score) -> None:
+        self._counts[score.status] += 1
+        self._methods.add((score.method, score.status == "scored"))
+        if score.value is not None:
+            self._values.append(score.value)
+
+    def summary(self, name: str, intervals: IntervalSettings, told: bool | None) -> MetricSummary:
+        # A score that failed before its scorer was asked may not know the method.
+        scored = {method for method, is_scored in self._methods if is_scored}
+        method = " + ".join(sorted(scored or {method for method, _ in self._methods}))
+        values = np.array(self._values)
+        interval = None
+        if len(values):
+            interval = mean_interval(
+                values,
+                method=intervals.method,
+                confidence=intervals.confidence,
+                resamples=intervals.resamples,
+                seed=intervals.seed,
+            )
+        return MetricSummary(
+            metric=name,
+            value=exact_mean(values) if len(values) else None,
+            interval=interval,
+            n_scored=self._counts["scored"],
+            n_skipped=self._counts["skipped"],
+            n_failed=self._counts["failed"],
+            higher_is_better=is_higher_better(name, method, told),
+            method=method,
+        )

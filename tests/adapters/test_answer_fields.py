@@ -1,0 +1,238 @@
+"""Where answers, contexts, citations and usage are found in replies, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.adapters.answer_fields import AnswerReader
+from rag_evaluation_framework.adapters.http_client import Reply
+from rag_evaluation_framework.adapters.http_replies import reply_value
+from rag_evaluation_framework.adapters.masking import unmasked
+from rag_evaluation_framework.adapters.reply_paths import ReplyPath
+from rag_evaluation_framework.errors import InputError, TargetError
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
+from rag_evaluation_framework.records.responses import Hit, Usage
+
+READER = AnswerReader()
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "place"),
+    [
+        ({"response": "A"}, "A", "response"),
+        ({"message": "A"}, "A", "message"),
+        ({"content": "A"}, "A", "content"),
+        ({"choices": [{"message": {"content": "A"}}]}, "A", "choices[0].message.content"),
+        (
+            {"choices": [{"message": {"content": None, "refusal": "No."}}]},
+            "No.",
+            "choices[0].message.refusal",
+        ),
+        ({"choices": [{"text": "A"}]}, "A", "choices[0].text"),
+        ({"message": {"role": "assistant", "content": "A"}}, "A", "message"),
+        (
+            {"message": {"content": [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]}},
+            "AB",
+            "message",
+        ),
+        ({"content": [{"type": "text", "text": "A"}]}, "A", "content"),
+        ({"answer": "A"}, "A", "answer"),
+        ({"output": "A"}, "A", "output"),
+        ({"text": "A"}, "A", "text"),
+        ("A", "A", "the whole reply"),
+        # the order of the specification
+        ({"content": "C", "message": "M", "response": "R"}, "R", "response"),
+        ({"content": "C", "message": "M"}, "M", "message"),
+        # the first that is not empty, and an empty answer where all are
+        ({"response": "", "message": "M"}, "M", "message"),
+        ({"response": "", "message": ""}, "", "response"),
+        ({"response": 5, "message": "M"}, "M", "message"),
+    ],
+)
+def test_the_answer_is_found_where_systems_put_it(reply: Any, text: str, place: str) -> None:
+    read = READER.read(reply)
+    assert (read.text, read.found["answer"]) == (text, place)
+
+
+@pytest.mark.parametrize(
+    "reply", [{}, [], 7, None, True, {"status": "ok"}, {"response": None}, {"choices": []}]
+)
+def test_a_reply_without_an_answer_is_a_failure_and_never_an_empty_answer(reply: Any) -> None:
+    with pytest.raises(TargetError) as caught:
+        READER.read(reply)
+    assert caught.value.kind == "no-answer"
+    assert not caught.value.retry
+
+
+@pytest.mark.parametrize(
+    ("fields", "contexts"),
+    [
+        ({"contexts": ["a", "b"]}, ("a", "b")),
+        ({"context": "a"}, ("a",)),
+        ({"retrieved_contexts": [{"text": "a"}]}, ("a",)),
+        ({"source_documents": [{"page_content": "a", "metadata": {}}]}, ("a",)),
+        ({"sources": [{"content": "a"}]}, ("a",)),
+        ({"message": {"content": "x", "contexts": ["a"]}}, ("a",)),
+        ({"metadata": {"contexts": ["a"]}}, ("a",)),
+        ({"choices": [{"message": {"content": "x", "contexts": ["a"]}}]}, ("a",)),
+        # names of files are not what the system read
+        ({"sources": ["guide.pdf"]}, ()),
+        ({"contexts": []}, ()),
+        ({"contexts": None}, ()),
+        # numbers [1], [2] must keep their meaning, so a list with a hole is not taken
+        ({"contexts": ["a", None]}, ()),
+        ({"contexts": ["a", " "]}, ()),
+    ],
+)
+def test_contexts_are_taken_where_every_one_has_a_text(fields: Any, contexts: tuple[str, ...]) -> None:
+    assert READER.read({"response": "x", **fields}).contexts == contexts
+
+
+def test_contexts_that_say_what_they_are_are_hits_too() -> None:
+    documents = [{"id": "d1", "text": "a", "score": 0.5}, {"id": 2, "text": "b"}]
+    assert READER.read({"response": "x", "documents": documents}).hits == (
+        Hit(id="d1", score=0.5),
+        Hit(id="2"),
+    )
+    assert READER.read({"response": "x", "documents": [{"text": "a"}]}).hits == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "usage"),
+    [
+        ({"usage": {"prompt_tokens": 3, "completion_tokens": 4}}, Usage(input_tokens=3, output_tokens=4)),
+        ({"usage": {"input_tokens": 3, "cost_usd": 0.5}}, Usage(input_tokens=3, cost_usd=0.5)),
+        (
+            {"metadata": {"usage": {"output_tokens": 4, "total_cost": 1}}},
+            Usage(output_tokens=4, cost_usd=1.0),
+        ),
+        ({"usage": {"prompt_tokens": "3"}}, None),
+        ({"usage": {"prompt_tokens": -3}}, None),
+        ({"usage": {"prompt_tokens": True}}, None),
+        ({"usage": {"prompt_tokens": 10**30}}, None),
+        ({"usage": 7}, None),
+    ],
+)
+def test_usage_is_what_the_system_told_and_nothing_else(fields: Any, usage: Usage | None) -> None:
+    assert READER.read({"response": "x", **fields}).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("item", "citations"),
+    [
+        (2, (ContextCitation(2),)),
+        ({"number": 2}, (ContextCitation(2),)),
+        ("[2]", (ContextCitation(2),)),
+        ("[a.md:3:5-9]", (SpanCitation("a.md", 5, 9, page=3),)),
+        ({"file": "a.md", "start": 5, "end": 9}, (SpanCitation("a.md", 5, 9),)),
+        (
+            {"file_name": "a.md", "start_char": 5, "end_char": 9, "page_number": 1, "confidence_score": 0.5},
+            (SpanCitation("a.md", 5, 9, page=1, confidence=0.5),),
+        ),
+        ({"doc_id": "a", "start": 5, "end": 9, "quote": "word"}, (SpanCitation("a", 5, 9, text="word"),)),
+        # not citations, and said so
+        (0, ()),
+        (True, ()),
+        ("see above", ()),
+        ({"file": "a.md", "start": 9, "end": 5}, ()),
+        ({"file": "a.md", "start": "x", "end": 5}, ()),
+        ({"file": "a.md", "start": 1, "end": 5, "confidence": "high"}, ()),
+        ({"title": "a"}, ()),
+        (None, ()),
+        ("[" * 5000, ()),
+    ],
+)
+def test_citations_are_read_or_counted(item: Any, citations: tuple[Any, ...]) -> None:
+    read = READER.read({"response": "x", "citations": [item]})
+    assert read.citations == citations
+    assert read.unread_citations == (0 if citations else 1)
+
+
+def test_given_paths_replace_the_search() -> None:
+    reader = AnswerReader({"answer": "data[0].out", "contexts": "data[0].docs[*].body"})
+    reply = {"response": "not this", "data": [{"out": "A", "docs": [{"body": "a"}, {"body": "b"}]}]}
+    read = reader.read(reply)
+    assert (read.text, read.contexts) == ("A", ("a", "b"))
+    assert read.found == {"answer": "data[0].out", "contexts": "data[0].docs[*].body"}
+    with pytest.raises(TargetError, match="expected an answer at data"):
+        reader.read({"response": "not this"})
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("a.b[0].c", 1),
+        ("a.b[-1].c", 2),
+        ("a.b[*].c", [1, 2]),
+        ("a.b[5].c", None),
+        ("a.b.c", None),
+        ("a['b'][0]", {"c": 1}),
+        ('["x.y"]', 3),
+        ("a.b[*].d", None),
+        ("a[*]", None),
+    ],
+)
+def test_a_path_leads_to_its_value_or_to_nothing(path: str, found: Any) -> None:
+    value = {"a": {"b": [{"c": 1}, {"c": 2}]}, "x.y": 3}
+    assert ReplyPath.parse(path).find(value) == found
+
+
+@pytest.mark.parametrize(
+    "path", ["", ".a", "a..b", "a[", "a[x]", "a]", "a b", "a[0]b", "a['b]", "$", "a.[0]"]
+)
+def test_what_is_no_path_is_refused_with_its_field(path: str) -> None:
+    if path == "$":  # a name like any other
+        assert ReplyPath.parse(path).find({"$": 1}) == 1
+        return
+    with pytest.raises(InputError, match=r"responsePaths\.answer: expected a path"):
+        AnswerReader({"answer": path})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ["response", "message", "content", "contexts", "citations", "usage", "choices", "text"]
+            )
+            | st.text(max_size=3),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_any_reply_is_an_answer_or_a_typed_failure(reply: Any) -> None:
+    try:
+        outcome = READER.read(reply).text
+    except TargetError as error:
+        outcome = error.kind
+    assert isinstance(outcome, str)
+
+
+@given(
+    body=st.binary(max_size=200),
+    content_type=st.sampled_from(["", "text/html; charset=gbk", "x; charset=zip"]),
+)
+def test_any_body_is_a_value_or_a_typed_failure(body: bytes, content_type: str) -> None:
+    reply = Reply(status=200, headers={"content-type": content_type}, body=body)
+    try:
+        reply_value(reply, url="http://h", mask=unmasked)
+        outcome = "a value"
+    except TargetError as error:
+        outcome = error.kind
+    assert outcome in {"a value", "empty-reply", "html-page", "malformed-json", "wrong-charset"}
+
+
+def test_utf8_is_believed_over_a_charset_that_was_declared() -> None:
+    headers = {"content-type": "application/json; charset=iso-8859-1"}
+    reply = Reply(status=200, headers=headers, body='{"response": "café"}'.encode())
+    assert reply_value(reply, url="http://h", mask=unmasked) == {"response": "café"}

@@ -1,0 +1,180 @@
+"""What an HTTP agent is sent, and how its secrets stay its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from fault_agent import RunningServer, answer_to
+
+from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
+from rag_evaluation_framework.adapters.masking import header_mask
+from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+
+Answered = Callable[..., Response]
+
+CONVERSATION = Sample(
+    id="c",
+    turns=(
+        Turn(role="system", content="Be brief."),
+        Turn(role="user", content="Who?"),
+        Turn(role="assistant", reference="Someone else."),
+        Turn(role="user", content="When?"),
+    ),
+)
+
+
+def last_requests(server: RunningServer, count: int) -> list[dict[str, object]]:
+    requests: list[dict[str, object]] = server.log()["requests"]
+    return requests[-count:]
+
+
+def test_a_question_goes_out_as_a_message_with_thread_and_key(
+    server: RunningServer, answered: Answered
+) -> None:
+    agent = HttpAgent(
+        server.url, headers={"X-Tenant": "blue"}, secret_headers={"Authorization": "Bearer abc"}
+    )
+    assert isinstance(agent, Target)
+    response = answered(agent, "What is RAG?", key="key-9", thread_id="thread-9")
+    assert response.text == answer_to("What is RAG?")
+    (request,) = last_requests(server, 1)
+    assert request["path"] == "/v1/chat"
+    assert request["body"] == {"message": "What is RAG?"}
+    headers = request["headers"]
+    assert isinstance(headers, dict)
+    expected = {
+        "content-type": "application/json",
+        "x-thread-id": "thread-9",
+        "idempotency-key": "key-9",
+        "x-tenant": "blue",
+        "authorization": "Bearer abc",
+    }
+    assert expected.items() <= headers.items()
+
+
+def test_an_openai_compatible_agent_gets_messages_and_its_model(
+    server: RunningServer, answered: Answered
+) -> None:
+    answered(HttpAgent(server.url, path="/chat", protocol="openai-compatible", model="m"), "Why?")
+    (request,) = last_requests(server, 1)
+    assert request["path"] == "/chat"
+    assert request["body"] == {"model": "m", "messages": [{"role": "user", "content": "Why?"}]}
+
+
+def test_a_conversation_is_replayed_in_one_thread_with_a_key_for_each_turn(
+    server: RunningServer, answered: Answered
+) -> None:
+    response = answered(HttpAgent(server.url), sample=CONVERSATION, key="k", thread_id="t")
+    requests = last_requests(server, 2)
+    assert [request["body"] for request in requests] == [{"message": "Who?"}, {"message": "When?"}]
+    headers = [request["headers"] for request in requests]
+    assert [(it["x-thread-id"], it["idempotency-key"]) for it in headers] == [("t", "k-1"), ("t", "k-2")]  # type: ignore[index]
+    assert response.text == answer_to("When?")
+    turns = response.metadata["turns"]
+    assert [(turn["question"], turn["answer"]) for turn in turns] == [
+        ("Who?", answer_to("Who?")),
+        ("When?", answer_to("When?")),
+    ]
+
+
+def test_the_history_of_a_conversation_is_what_the_system_itself_said(
+    server: RunningServer, answered: Answered
+) -> None:
+    answered(HttpAgent(server.url, protocol="openai-compatible"), sample=CONVERSATION)
+    body = last_requests(server, 1)[0]["body"]
+    assert body == {
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Who?"},
+            {"role": "assistant", "content": answer_to("Who?")},
+            {"role": "user", "content": "When?"},
+        ]
+    }
+
+
+def test_contexts_are_the_datasets_where_the_agent_returns_none(
+    server: RunningServer, answered: Answered
+) -> None:
+    sample = Sample(
+        id="s", turns=(Turn(role="user", content="q"),), recorded=Recorded(contexts=("from the file",))
+    )
+    response = answered(HttpAgent(server.url), sample=sample)
+    assert (response.contexts, response.context_origin) == (("from the file",), "dataset")
+    own = answered(HttpAgent(server.fault("echo-headers")), sample=sample)
+    assert own.context_origin == "system"
+    assert own.contexts != ("from the file",)
+
+
+def test_a_secret_that_the_agent_sends_back_is_hidden_in_answers_contexts_and_errors(
+    server: RunningServer, answered: Answered
+) -> None:
+    secrets = {"Authorization": "Bearer tok-5f3a", "X-Key": 'quo"ted\\key'}
+    response = answered(HttpAgent(server.fault("echo-headers"), secret_headers=secrets))
+    with pytest.raises(TargetError) as caught:
+        answered(HttpAgent(server.fault("echo-headers-in-an-error"), secret_headers=secrets))
+    for text in (str(response), str(caught.value)):
+        assert "tok-5f3a" not in text
+    # The echo is JSON inside JSON: once decoded, the header stands there as Python wrote it.
+    assert json.loads(response.text or "")["authorization"] == "***"
+
+
+def test_a_password_in_the_url_is_sent_and_neither_named_nor_shown(
+    server: RunningServer, answered: Answered
+) -> None:
+    url = server.fault("echo-headers").replace("http://", "http://user:open-sesame@")
+    agent = HttpAgent(url + "?token=hidden")
+    assert agent.name == server.fault("echo-headers") + "/v1/chat"
+    answered(agent)
+    (request,) = last_requests(server, 1)
+    assert str(request["headers"]["authorization"]).startswith("Basic ")  # type: ignore[index]
+    assert str(request["path"]).endswith("/v1/chat?token=hidden")
+
+
+def test_a_secret_is_hidden_encoded_too_and_a_short_word_is_left_alone() -> None:
+    mask = header_mask(["Bearer a/b+c=d", "ok"])
+    assert mask("x a/b+c=d y a%2Fb%2Bc%3Dd z") == "x *** y *** z"
+    assert mask("YS9iK2M9ZA==") == "***"  # the same in base 64
+    assert mask("looks ok") == "looks ok"
+
+
+@pytest.mark.parametrize(
+    ("url", "path", "expected"),
+    [
+        ("http://h:1", "/v1/chat", "http://h:1/v1/chat"),
+        ("http://h:1/", "v1/chat", "http://h:1/v1/chat"),
+        ("https://h/base/", "/chat", "https://h/base/chat"),
+        ("http://h/x?key=1#top", "/chat", "http://h/x/chat?key=1"),
+        ("http://h/exactly/this", "", "http://h/exactly/this"),
+    ],
+)
+def test_a_path_goes_behind_the_url(url: str, path: str, expected: str) -> None:
+    assert joined_address(url, path) == expected
+
+
+@pytest.mark.parametrize("url", ["", "localhost:4000", "ftp://h", "http://", "http://h:port", "http://[::1"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="url: expected http"):
+        HttpAgent(url)
+
+
+def test_an_address_is_shown_without_user_password_and_query() -> None:
+    assert shown_address("https://me:secret@h:8/a?key=secret#secret") == "https://h:8/a"
+
+
+@pytest.mark.parametrize("headers", [{"A b": "x"}, {"": "x"}, {"A:": "x"}, {"A": "x\r\nB: y"}, {"Ü": "x"}])
+def test_a_header_that_would_break_the_request_is_refused_without_showing_it(headers: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="header") as caught:
+        HttpAgent("http://h", secret_headers=headers)
+    assert "B: y" not in str(caught.value)
+
+
+def test_an_unknown_protocol_or_part_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected simple or openai-compatible"):
+        HttpAgent("http://h", protocol="grpc")
+    with pytest.raises(UsageError, match="did you mean answer"):
+        HttpAgent("http://h", response_paths={"anwser": "a"})

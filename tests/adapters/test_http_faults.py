@@ -1,0 +1,160 @@
+"""Every fault of a real server ends as the failure the published table names, in bounded time and memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from fault_agent import FAULTS, RunningServer, answer_to
+
+from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.records.responses import Response
+
+Answered = Callable[..., Response]
+
+# kind, tried again, throttled, seconds asked for
+TABLE: dict[str, tuple[str, bool, bool, float | None]] = {
+    "429-seconds": ("http-429", True, True, 1.0),
+    "429-zero": ("http-429", True, True, 0.0),
+    "429-fraction": ("http-429", True, True, 0.2),
+    "429-date": ("http-429", True, True, pytest.approx(1.5, abs=0.6)),
+    "429-past-date": ("http-429", True, True, 0.0),
+    "429-negative": ("http-429", True, True, None),
+    "429-garbage": ("http-429", True, True, None),
+    "429-absurd": ("http-429", True, True, 60.0),
+    "429-absurd-date": ("http-429", True, True, 60.0),
+    "429-bare": ("http-429", True, True, None),
+    "408": ("http-408", True, False, None),
+    "425": ("http-425", True, False, None),
+    "500": ("http-500", True, False, None),
+    "502": ("http-502", True, False, None),
+    "503": ("http-503", True, False, None),
+    "503-later": ("http-503", True, True, 1.0),
+    "504": ("http-504", True, False, None),
+    "reset": ("connection-reset", True, False, None),
+    "reset-midway": ("truncated-body", True, False, None),
+    "hang": ("timeout", True, False, None),
+    "slow-drip": ("timeout", True, False, None),
+    "truncated-body": ("truncated-body", True, False, None),
+    "truncated-json": ("malformed-json", True, False, None),
+    "malformed-json": ("malformed-json", True, False, None),
+    "not-a-number": ("malformed-json", True, False, None),
+    "wrong-charset": ("wrong-charset", False, False, None),
+    "large-body": ("body-too-large", False, False, None),
+    "large-chunked": ("body-too-large", False, False, None),
+    "large-error": ("http-500", True, False, None),
+    "gzip-bomb": ("body-too-large", False, False, None),
+    "damaged-gzip": ("damaged-body", True, False, None),
+    "brotli": ("unsupported-encoding", False, False, None),
+    "redirect": ("http-307", False, False, None),
+    "empty-204": ("empty-reply", False, False, None),
+    "empty-body": ("empty-reply", False, False, None),
+    "html-page": ("html-page", False, False, None),
+    "no-answer": ("no-answer", False, False, None),
+    "not-http": ("invalid-http", False, False, None),
+    "long-header": ("invalid-http", False, False, None),
+    "deep-json": ("malformed-json", True, False, None),
+}
+
+
+def failure_of(answered: Answered, agent: HttpAgent, *, timeout: float = 10.0) -> TargetError:
+    with pytest.raises(TargetError) as caught:
+        answered(agent, timeout=timeout)
+    return caught.value
+
+
+def test_the_table_has_every_fault_of_the_server() -> None:
+    assert TABLE.keys() == FAULTS.keys()
+
+
+@pytest.mark.parametrize("fault", TABLE)
+def test_a_fault_is_the_failure_of_the_table(fault: str, server: RunningServer, answered: Answered) -> None:
+    hangs = fault in ("hang", "slow-drip")
+    error = failure_of(answered, HttpAgent(server.fault(fault)), timeout=0.5 if hangs else 10.0)
+    assert (error.kind, error.retry, error.throttled, error.retry_after) == TABLE[fault]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 418])
+def test_a_refusal_is_final(status: int, server: RunningServer, answered: Answered) -> None:
+    error = failure_of(answered, HttpAgent(server.fault(str(status))))
+    assert (error.kind, error.retry, error.retry_after) == (f"http-{status}", False, None)
+
+
+def test_a_connection_that_cannot_be_made_may_be_tried_again(answered: Answered) -> None:
+    # Port 1 of this machine has no listener.
+    error = failure_of(answered, HttpAgent("http://127.0.0.1:1"))
+    assert (error.kind, error.retry) == ("connection-failed", True)
+
+
+def test_a_host_that_does_not_exist_cannot_be_connected_to(answered: Answered) -> None:
+    error = failure_of(answered, HttpAgent("http://nowhere.invalid"))
+    assert error.kind == "connection-failed"
+
+
+@pytest.mark.parametrize("fault", ["hang", "slow-drip"])
+def test_a_server_that_hangs_costs_no_more_than_the_timeout(
+    fault: str, server: RunningServer, answered: Answered
+) -> None:
+    started = time.monotonic()
+    failure_of(answered, HttpAgent(server.fault(fault)), timeout=0.3)
+    assert time.monotonic() - started < 5  # the server would drip for hours
+
+
+@pytest.mark.parametrize("form", ["declared-charset", "gzip"])
+def test_an_unusual_but_readable_reply_is_an_answer(
+    form: str, server: RunningServer, answered: Answered
+) -> None:
+    assert answered(HttpAgent(server.fault(form)), "q7").text == answer_to("q7")
+
+
+def test_a_redirect_carries_no_header_to_another_origin(server: RunningServer, answered: Answered) -> None:
+    agent = HttpAgent(server.fault("redirect"), secret_headers={"X-Api-Key": "open-sesame"})
+    error = failure_of(answered, agent)
+    assert "another origin" in error.message
+    assert "key=x" not in error.message
+    assert server.log()["stolen"] == []
+
+
+def test_the_same_failure_has_the_same_words_every_time(server: RunningServer, answered: Answered) -> None:
+    messages = {
+        failure_of(answered, HttpAgent(server.fault("hang")), timeout=timeout).message
+        for timeout in (0.1, 0.2)
+    }
+    assert messages == {"no complete reply in time"}
+
+
+MEMORY_PROGRAM = """
+import asyncio, resource, sys
+from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.records.responses import Request
+from rag_evaluation_framework.records.samples import Sample, Turn
+
+async def main(urls):
+    agents = [HttpAgent(url) for url in urls]
+    sample = Sample(id="s", turns=(Turn(role="user", content="q"),))
+    request = Request(sample=sample, key="k", thread_id="t", timeout=60.0)
+    asked = [agent.answer(request) for agent in agents for _ in range(50)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert {error.kind for error in outcomes} == {"body-too-large"}, outcomes
+    for agent in agents:
+        await agent.close()
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+asyncio.run(main(sys.argv[1:]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_hundred_large_bodies_and_bombs_at_once_stay_within_200_megabytes(server: RunningServer) -> None:
+    urls = [server.fault("large-chunked"), server.fault("gzip-bomb")]
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY_PROGRAM, *urls], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    # Unbounded, 50 bodies of 200 MB and 50 bombs of 1 GB would be 60 GB.
+    assert int(done.stdout) < 200

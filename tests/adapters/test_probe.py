@@ -1,0 +1,59 @@
+"""``rag-eval probe`` from the outside: what it shows of a reply, and with which exit code it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from fault_agent import RunningServer, answer_to
+
+
+def probe(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = "from rag_evaluation_framework.cli.probe import command; command()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_an_answer_is_shown_with_the_field_it_came_from(server: RunningServer) -> None:
+    done = probe("--url", server.url, "--message", "Who?")
+    assert done.returncode == 0, done.stderr
+    assert f"POST {server.url}/v1/chat: status 200" in done.stdout
+    assert f"answer      {answer_to('Who?')}  ← response" in done.stdout
+    assert "contexts    not found" in done.stdout
+    assert "hint: no contexts found; if the reply has them" in done.stdout
+
+
+def test_json_has_everything_and_hides_the_header(server: RunningServer) -> None:
+    done = probe(
+        "--url", server.fault("echo-headers"), "--header", "Authorization: Bearer tok-5f3a", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "tok-5f3a" not in done.stdout
+    document = json.loads(done.stdout)
+    assert document["status"] == 200
+    assert document["found"] == {"answer": "response", "contexts": "contexts"}
+    assert document["answer"]["contexts"] == [document["answer"]["text"]]
+
+
+def test_a_reply_without_an_answer_ends_with_3_and_says_what_to_try(server: RunningServer) -> None:
+    done = probe("--url", server.fault("no-answer"))
+    assert done.returncode == 3
+    assert "--answer-path names its place" in done.stdout
+    assert '{"status": "ok", "id": 7}' in done.stdout
+    again = probe("--url", server.fault("no-answer"), "--answer-path", "status", "--json")
+    assert json.loads(again.stdout)["answer"]["text"] == "ok"
+
+
+def test_an_agent_that_cannot_be_reached_ends_with_3() -> None:
+    done = probe("--url", "http://127.0.0.1:1")
+    assert done.returncode == 3
+    assert "no reply" in done.stdout
+    assert "hint: is the agent running" in done.stdout

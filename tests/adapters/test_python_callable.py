@@ -1,0 +1,169 @@
+"""A Python function as the system under test: what it gets, what it may return, and how it may fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.adapters.python_callable import PythonCallable
+from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.responses import Response, Usage
+from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+
+Answered = Callable[..., Response]
+
+SAMPLE = Sample(
+    id="s1", turns=(Turn(role="user", content="Who?"),), recorded=Recorded(contexts=("from the file",))
+)
+
+
+def failure_of(answered: Answered, function: Callable[..., Any], **options: Any) -> TargetError:
+    with pytest.raises(TargetError) as caught:
+        answered(PythonCallable(function), **options)
+    return caught.value
+
+
+def test_a_function_gets_the_question_and_returns_the_answer(answered: Answered) -> None:
+    target = PythonCallable(lambda question: question.upper())
+    assert isinstance(target, Target)
+    response = answered(target, sample=SAMPLE)
+    assert (response.text, response.contexts, response.context_origin) == (
+        "WHO?",
+        ("from the file",),
+        "dataset",
+    )
+
+
+def test_a_coroutine_function_is_awaited(answered: Answered) -> None:
+    async def answer(question: str) -> str:
+        return question + "!"
+
+    assert answered(PythonCallable(answer), "q").text == "q!"
+
+
+def test_a_function_that_returns_an_awaitable_is_awaited(answered: Answered) -> None:
+    async def later(question: str) -> str:
+        return question + "!"
+
+    assert answered(PythonCallable(lambda question: later(question)), "q").text == "q!"
+
+
+def test_a_dictionary_is_read_like_an_http_reply(answered: Answered) -> None:
+    def answer(question: str) -> dict[str, Any]:
+        return {"answer": "A", "contexts": ["own"], "usage": {"input_tokens": 1}}
+
+    response = answered(PythonCallable(answer), sample=SAMPLE)
+    assert (response.text, response.contexts, response.context_origin) == ("A", ("own",), "system")
+    assert response.usage == Usage(input_tokens=1)
+
+
+def test_a_parameter_named_or_annotated_sample_gets_the_sample(answered: Answered) -> None:
+    def by_name(sample):  # type: ignore[no-untyped-def]
+        return sample.id
+
+    def by_annotation(item: Sample) -> Response:
+        return Response(text=item.id, metadata={"own": True})
+
+    assert answered(PythonCallable(by_name), sample=SAMPLE).text == "s1"
+    assert answered(PythonCallable(by_annotation), sample=SAMPLE).metadata == {"own": True}
+
+
+def test_a_conversation_is_asked_turn_by_turn_with_its_history(answered: Answered) -> None:
+    def answer(question: str, *, thread_id: str, history: list[dict[str, str]]) -> str:
+        return f"{thread_id} {question} after {len(history)}"
+
+    sample = Sample(id="c", turns=(Turn(role="user", content="a"), Turn(role="user", content="b")))
+    response = answered(PythonCallable(answer), sample=sample, thread_id="t")
+    assert [turn["answer"] for turn in response.metadata["turns"]] == ["t a after 0", "t b after 2"]
+
+
+def test_an_exception_is_named_by_type_and_message_without_its_traceback(answered: Answered) -> None:
+    def answer(question: str) -> str:
+        raise KeyError("no such\nkey")
+
+    error = failure_of(answered, answer)
+    assert (error.kind, error.retry) == ("callable-error", False)
+    assert error.message == "KeyError: 'no such\\nkey'"
+
+
+def test_an_exit_is_a_failure_of_one_sample_and_does_not_end_the_run(answered: Answered) -> None:
+    def leave(question: str) -> str:
+        sys.exit(3)
+
+    async def leave_too(question: str) -> str:
+        sys.exit(3)
+
+    assert failure_of(answered, leave).message == "SystemExit: 3"
+    assert failure_of(answered, leave_too).message == "SystemExit: 3"
+
+
+def test_a_function_may_say_itself_that_another_attempt_helps(answered: Answered) -> None:
+    def busy(question: str) -> str:
+        raise TargetError("busy", "later", retry=True, retry_after=2)
+
+    error = failure_of(answered, busy)
+    assert (error.kind, error.retry, error.retry_after) == ("busy", True, 2)
+
+
+@pytest.mark.parametrize("result", [None, 7, [], b"bytes"])
+def test_what_is_no_answer_is_a_failure(result: Any, answered: Answered) -> None:
+    assert failure_of(answered, lambda question: result).kind == "no-answer"
+
+
+def test_a_function_that_hangs_ends_with_the_timeout(answered: Answered) -> None:
+    def sleep(question: str) -> str:
+        time.sleep(1)
+        return "late"
+
+    assert failure_of(answered, sleep, timeout=0.05).kind == "timeout"
+
+
+def test_a_module_in_the_current_directory_is_found_and_a_hanging_thread_does_not_keep_the_program(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "my_agent.py").write_text(
+        "import time\ndef answer(q):\n    time.sleep(3600)\n", encoding="utf-8"
+    )
+    program = """
+import asyncio
+from rag_evaluation_framework.adapters.targets import target_from
+from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.records.responses import Request
+from rag_evaluation_framework.records.samples import Sample, Turn
+target = target_from("my_agent:answer")
+sample = Sample(id="s", turns=(Turn(role="user", content="q"),))
+try:
+    asyncio.run(target.answer(Request(sample=sample, key="k", thread_id="t", timeout=0.1)))
+except TargetError as error:
+    print(target.name, error.kind)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "my_agent:answer timeout\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("no_such_module_here:f", "cannot import no_such_module_here"),
+        ("json:no_such_function", "expected a function no_such_function in json"),
+        ("json:__name__", "expected a function __name__ in json"),
+        ("json", "expected module:function"),
+        (":f", "expected module:function"),
+    ],
+)
+def test_a_function_that_cannot_be_found_is_wrong_usage(place: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        PythonCallable(place)
+
+
+def test_a_method_is_found_by_its_dotted_name(answered: Answered) -> None:
+    assert answered(PythonCallable("builtins:str.upper"), "q").text == "Q"

@@ -1,0 +1,99 @@
+"""Recorded answers pair by id, else by question, and a sample without one is a failure."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
+from rag_evaluation_framework.errors import InputError, TargetError
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.citations import ContextCitation
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample, Turn
+
+Answered = Callable[..., Response]
+
+
+def recorded(folder: Path, *records: Any) -> RecordedAnswers:
+    path = folder / "answers.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return RecordedAnswers(path)
+
+
+def sample(identifier: str, question: str) -> Sample:
+    return Sample(id=identifier, turns=(Turn(role="user", content=question),))
+
+
+def test_an_answer_pairs_by_id_before_question(tmp_path: Path, answered: Answered) -> None:
+    target = recorded(
+        tmp_path,
+        {"id": "a", "input": "Q", "answer": "by id", "contexts": ["c"], "citations": [1]},
+        {"input": "P", "response": "by question"},
+    )
+    assert isinstance(target, Target)
+    response = answered(target, sample=sample("a", "P"))
+    assert (response.text, response.contexts, response.citations) == ("by id", ("c",), (ContextCitation(1),))
+    assert answered(target, sample=sample("z", "P")).text == "by question"
+    assert answered(target, sample=sample("z", "Q")).text == "by id"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"sample_id": "a", "answer": "A"},
+        {"query_id": "a", "response": "A"},
+        {"task_id": "a", "output": "A"},
+        {"id": "a", "choices": [{"message": {"content": "A"}}]},
+        {"question": "Q", "answer": "A"},
+        {"user_input": "Q", "response": "A"},
+        {"query": "Q", "answer": "A"},
+    ],
+)
+def test_other_tools_names_are_known(record: dict[str, Any], tmp_path: Path, answered: Answered) -> None:
+    assert answered(recorded(tmp_path, record), sample=sample("a", "Q")).text == "A"
+
+
+def test_a_sample_without_an_answer_is_a_failure(tmp_path: Path, answered: Answered) -> None:
+    with pytest.raises(TargetError, match="no-recorded-answer") as caught:
+        answered(recorded(tmp_path, {"id": "a", "answer": "A"}), sample=sample("b", "Q"))
+    assert not caught.value.retry
+
+
+def test_a_question_that_stands_twice_pairs_with_nobody(tmp_path: Path, answered: Answered) -> None:
+    target = recorded(tmp_path, {"input": "Q", "answer": "A"}, {"input": "Q", "answer": "B"})
+    with pytest.raises(TargetError, match=r"ambiguous-answer: .* lines 1, 2"):
+        answered(target, sample=sample("b", "Q"))
+
+
+def test_a_failure_that_was_recorded_is_a_failure_again(tmp_path: Path, answered: Answered) -> None:
+    with pytest.raises(TargetError, match="recorded-failure: it broke"):
+        answered(recorded(tmp_path, {"id": "a", "error": "it broke"}), sample=sample("a", "Q"))
+
+
+def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    lines = [
+        '{"id": "a", "answer": "A"}',
+        "{]",
+        '{"id": "a", "answer": "B"}',
+        '{"answer": "C"}',
+        '{"id": "d"}',
+        "7",
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        RecordedAnswers(path)
+    assert sorted(issue.line or 0 for issue in caught.value.issues) == [2, 3, 4, 5, 6]
+    assert "'a' again, first on line 1" in str(caught.value)
+
+
+def test_a_compressed_file_is_read(tmp_path: Path, answered: Answered) -> None:
+    path = tmp_path / "answers.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"id": "a", "answer": "A"}\n'))
+    assert answered(RecordedAnswers(path), sample=sample("a", "Q")).text == "A"

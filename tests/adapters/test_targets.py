@@ -1,0 +1,41 @@
+"""One text names the system under test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework.adapters.openai_model import OpenAIModel
+from rag_evaluation_framework.adapters.python_callable import PythonCallable
+from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
+from rag_evaluation_framework.adapters.targets import TARGETS, target_from
+from rag_evaluation_framework.errors import UsageError
+
+
+def test_each_kind_of_text_names_its_kind_of_target(tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('{"id": "a", "answer": "A"}\n', encoding="utf-8")
+    assert isinstance(target_from("http://localhost:4000"), HttpAgent)
+    assert isinstance(target_from("http(url='http://h', protocol=openai-compatible)"), HttpAgent)
+    assert isinstance(target_from(str(answers)), RecordedAnswers)
+    assert isinstance(target_from("builtins:str.upper"), PythonCallable)
+    assert isinstance(target_from("python(function='json:dumps')"), PythonCallable)
+    assert isinstance(target_from('openai(model="m", base_url="http://h/v1")'), OpenAIModel)
+    assert TARGETS.names() == ["http", "openai", "python", "recorded"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("opnai(model=m)", "did you mean openai"),
+        ("openai(base_url='http://h')", "missing a required argument: 'model'"),
+        ("openai(model=m, base_url='http://h', modle=x)", "unexpected keyword argument 'modle'"),
+        ("openai(", "expected"),
+        ("", "expected a name"),
+    ],
+)
+def test_a_text_that_names_nothing_is_wrong_usage(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        target_from(text)

@@ -1,0 +1,128 @@
+"""``rag-eval init``, ``datasets`` and ``stats`` from the outside."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click import Command
+from click.testing import CliRunner, Result
+
+from rag_evaluation_framework.cli import datasets, init, stats
+from rag_evaluation_framework.datasets.annotations import read_annotations
+from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
+from rag_evaluation_framework.datasets.configurations import read_configuration
+from rag_evaluation_framework.datasets.layout import FOLDERS, create_layout, starter_files
+from rag_evaluation_framework.datasets.quality import quality_issues
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+
+
+def run(command: Command, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_init_creates_the_layout_with_data_that_are_valid(tmp_path: Path) -> None:
+    done = run(init.command, tmp_path / "project")
+    assert done.exit_code == 0, done.output
+    assert all((tmp_path / "project" / name).is_dir() for name in FOLDERS)
+    loader = EvaluationDatasetLoader(tmp_path / "project" / "data" / "evaluation")
+    dataset = loader.load_dataset("sample_eval")
+    assert quality_issues(dataset) == []
+    truth = loader.load_ground_truth("sample_eval", "1.0.0")
+    annotated = {annotation["query_id"] for annotation in truth["annotations"]}
+    assert annotated == {query["query_id"] for query in dataset["queries"]}
+
+
+def test_the_starters_annotations_and_configurations_are_read_without_a_warning(tmp_path: Path) -> None:
+    create_layout(tmp_path)
+    warnings: list[object] = []
+    read = [
+        read_annotations(path, on_warning=warnings.append) for path in sorted(tmp_path.rglob("*.gt.json"))
+    ]
+    assert [len(each.annotations) for each in read] == [2, 3, 5]
+    assert warnings == []
+    configurations = sorted(path.name for path in tmp_path.rglob("*.config.yaml") if read_configuration(path))
+    assert configurations == [
+        "ab_testing_config.config.yaml",
+        "evaluation_defaults.config.yaml",
+        "performance_benchmark_config.config.yaml",
+    ]
+
+
+def test_the_starters_annotated_texts_stand_where_they_say(tmp_path: Path) -> None:
+    create_layout(tmp_path)
+    loader = EvaluationDatasetLoader(tmp_path / "data" / "evaluation")
+    contents = {
+        Path(document["file_path"]).name: document["content"]
+        for document in loader.load_dataset("sample_eval")["documents"]
+    }
+    for annotation in loader.load_ground_truth("sample_eval")["annotations"]:
+        for span in annotation.get("citations", []):
+            assert contents[span["file_name"]][span["start_char"] : span["end_char"]] == span["text"]
+
+
+def test_init_keeps_what_is_there_and_says_so(tmp_path: Path) -> None:
+    own = tmp_path / "data" / "config" / "evaluation_defaults.config.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine: true\n")
+    document = json.loads(run(init.command, tmp_path, "--json").stdout)
+    assert document["kept"] == ["data/config/evaluation_defaults.config.yaml"]
+    assert len(document["created"]) == len(list(starter_files())) - 1
+    assert own.read_text() == "mine: true\n"
+    again = run(init.command, tmp_path)
+    assert again.stdout.count("kept") == len(list(starter_files()))
+    assert "created" not in again.stdout
+
+
+def test_init_says_when_a_folder_cannot_be_created(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file")
+    with pytest.raises(StorageError, match="cannot create"):
+        create_layout(tmp_path)
+
+
+def test_what_init_suggests_next_works(tmp_path: Path) -> None:
+    suggested = run(init.command, tmp_path).stdout.rpartition("Next:")[2].strip().splitlines()
+    commands = {"datasets": datasets.command, "stats": stats.command}
+    for line in suggested:
+        program, name, *arguments = shlex.split(line)
+        assert program == "rag-eval"
+        assert run(commands[name], *arguments).exit_code == 0
+
+
+def test_datasets_lists_every_dialect_and_what_is_broken(tmp_path: Path) -> None:
+    create_layout(tmp_path)
+    folder = tmp_path / "data" / "evaluation" / "datasets"
+    (folder / "rag.jsonl").write_text('{"input": "a", "expected": "b"}\n{"input": "c", "expected": "d"}\n')
+    (folder / "bad.jsonl").write_text('{"input": "a", "expected": "b"}\n{"input": 5, "expected": "d"}\n')
+    (folder / "cut.eval.json").write_text("{")
+    (folder / "manifest.json").write_text('{"version": "v1"}')
+    document = json.loads(run(datasets.command, tmp_path / "data" / "evaluation", "--json").stdout)
+    listed = {Path(row["file_path"]).name: row for row in document["datasets"]}
+    assert set(listed) == {"sample_eval_v1.0.0.eval.json", "rag.jsonl", "bad.jsonl", "cut.eval.json"}
+    good = listed["rag.jsonl"]
+    assert (good["dialect"], good["size"], good["error"]) == ("agent-samples", 2, None)
+    assert "bad.jsonl:2: input: expected text" in listed["bad.jsonl"]["error"]
+    assert listed["sample_eval_v1.0.0.eval.json"]["dataset_id"] == "sample_eval_v1.0.0"
+    text = run(datasets.command, folder).stdout
+    assert "sample_eval_v1.0.0  1.0.0          2  evaluation-dataset" in text
+    assert text.count("\nbroken: ") == 2
+
+
+def test_datasets_of_a_folder_without_any_says_so(tmp_path: Path) -> None:
+    assert run(datasets.command, tmp_path).stdout == f"No datasets in {tmp_path}.\n"
+    failed = run(datasets.command, tmp_path / "absent")
+    assert isinstance(failed.exception, UsageError)
+    assert "rag-eval init creates one" in str(failed.exception)
+
+
+def test_stats_prints_figures_or_json_and_takes_the_dialect_by_name(tmp_path: Path) -> None:
+    text = run(stats.command, HANDBOOK / "questions.eval.json").stdout
+    assert "80 samples" in text
+    document = json.loads(run(stats.command, HANDBOOK / "documents", "--json").stdout)
+    assert document["files"] == {".md": 24}
+    refused = run(stats.command, HANDBOOK / "questions.eval.json", "--format", "squad")
+    assert isinstance(refused.exception, InputError)

@@ -1,0 +1,154 @@
+"""A dataset in figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.datasets.overview import Lengths, overview
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.reports.dataset_overview import BAR_WIDTH, bar, overview_text
+
+
+def written(folder: Path, name: str, value: Any) -> Path:
+    path = folder / name
+    lines = value if name.endswith(".jsonl") else [value]
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+EVALUATION = {
+    "dataset_id": "e",
+    "name": "E",
+    "version": "2.0.0",
+    "queries": [
+        {
+            "query_id": "q1",
+            "query_text": "什么？",
+            "query_type": "factual",
+            "difficulty": "easy",
+            "relevant_documents": ["a", "b"],
+            "ground_truth_answer": "🙂🙂",
+            "citations": [{"file_name": "a", "start_char": 2, "end_char": 7}],
+        },
+        {"query_id": "q2", "query_text": "Who?!", "query_type": "factual", "relevant_documents": ["a", "x"]},
+        {"query_id": "q3", "query_text": "When", "relevant_documents": []},
+    ],
+    "documents": [{"document_id": name, "content": name * 10} for name in "abcd"],
+}
+
+
+def test_an_evaluation_dataset_in_figures(tmp_path: Path) -> None:
+    figures = overview(written(tmp_path, "e.eval.json", EVALUATION)).to_dict()
+    assert (figures["dialect"], figures["dataset_id"], figures["version"]) == (
+        "evaluation-dataset",
+        "e",
+        "2.0.0",
+    )
+    assert figures["samples"] == 3
+    assert figures["having"] == {"reference": 1, "relevant_documents": 2, "relevant_spans": 1}
+    assert figures["labels"] == {"query_type": {"factual": 2}, "difficulty": {"easy": 1}}
+    # Characters are code points: 3, 5 and 4 of the questions, 2 of the reference, 7 - 2 of the span.
+    assert figures["lengths"] == {
+        "questions": {"count": 3, "min": 3, "median": 4, "p95": 5, "max": 5, "total": 12},
+        "references": {"count": 1, "min": 2, "median": 2, "p95": 2, "max": 2, "total": 2},
+        "spans": {"count": 1, "min": 5, "median": 5, "p95": 5, "max": 5, "total": 5},
+        "documents": {"count": 4, "min": 10, "median": 10, "p95": 10, "max": 10, "total": 40},
+    }
+    assert figures["coverage"] == {
+        "relevant": 3,
+        "documents": 4,
+        "covered": 2,  # a and b; x is not among the documents
+        "missing": 1,
+        "most_used": [{"document": name, "queries": count} for name, count in (("a", 2), ("b", 1), ("x", 1))],
+    }
+
+
+def test_lines_are_counted_by_tag_and_context(tmp_path: Path) -> None:
+    lines = [
+        {"input": "a?", "expected": "b", "context": ["cc", "ddd"], "tags": ["x", "y", "x"]},
+        {
+            "input": "e?",
+            "expected": "f",
+            "reference_contexts": ["gggg"],
+            "tags": ["x"],
+            "metadata": {"difficulty": "hard"},
+        },
+    ]
+    figures = overview(written(tmp_path, "rag.jsonl", lines)).to_dict()
+    assert figures["labels"]["tag"] == {"x": 2, "y": 1}
+    assert figures["lengths"]["contexts"]["total"] == 5
+    assert figures["lengths"]["reference_contexts"]["total"] == 4
+    assert figures["coverage"] is None
+
+
+def test_a_conversation_counts_each_question_and_each_reference(tmp_path: Path) -> None:
+    turns = [
+        {"role": "user", "content": "一二三"},
+        {"role": "assistant", "ground_truth": "四"},
+        {"role": "user", "content": "五"},
+        {"role": "assistant", "ground_truth": "六七"},
+    ]
+    figures = overview(written(tmp_path, "multiturn_qa.json", [{"id": "s", "conversation": turns}])).to_dict()
+    assert figures["lengths"]["questions"]  == {
+        "count": 2, "min": 1, "median": 1, "p95": 3, "max": 3, "total": 4
+    }  # fmt: skip
+    assert figures["lengths"]["references"]["total"] == 3
+    assert figures["having"]["several_questions"] == 1
+
+
+def test_a_folder_of_documents_is_counted_by_file(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.md").write_text("文档\r\n", encoding="utf-8", newline="")
+    (tmp_path / "deep" / "b.txt").write_text("x" * 100)
+    (tmp_path / "deep" / "c.pdf").write_bytes(b"%PDF\xff\xfe")
+    (tmp_path / ".hidden").write_text("no")
+    figures = overview(tmp_path)
+    assert figures.files == {".md": 1, ".txt": 1}
+    assert figures.unreadable == ("deep/c.pdf",)
+    assert figures.lengths["documents"].summary()["total"] == 104
+    assert "1 file not UTF-8 text: deep/c.pdf" in overview_text(figures)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="expected a dataset, or a folder with documents"):
+        overview(tmp_path / "empty")
+
+
+def test_a_broken_dataset_has_no_figures_but_its_errors(tmp_path: Path) -> None:
+    path = written(tmp_path, "rag.jsonl", [{"input": "a?", "expected": "b"}, {"input": 5, "expected": "b"}])
+    with pytest.raises(InputError, match=r"rag\.jsonl:2: input: expected text"):
+        overview(path)
+
+
+@given(st.lists(st.integers(0, 5000), min_size=1, max_size=60), st.sampled_from([1, 50, 95, 100]))
+def test_percentiles_are_those_of_the_nearest_rank(lengths: list[int], percent: int) -> None:
+    expected = np.percentile(lengths, percent, method="inverted_cdf")
+    assert Lengths(lengths).percentile(percent) == expected
+
+
+@given(st.lists(st.integers(0, 5000), max_size=60))
+def test_every_length_is_in_one_bin(lengths: list[int]) -> None:
+    bins = Lengths(lengths).bins()
+    for start, end, count in bins:
+        assert sum(start <= length <= end for length in lengths) == count
+    assert sum(count for _, _, count in bins) == len(lengths)
+
+
+def test_bars_are_in_proportion_and_only_nothing_is_empty() -> None:
+    assert bar(0, 10) == ""
+    assert bar(1, 10_000) == "▏"
+    assert bar(10, 10) == "█" * BAR_WIDTH
+    assert len(bar(5, 10)) == BAR_WIDTH // 2
+
+
+def test_the_text_shows_counts_shares_bars_and_coverage(tmp_path: Path) -> None:
+    text = overview_text(overview(written(tmp_path, "e.eval.json", EVALUATION)))
+    assert "3 samples: 1 with reference, 2 with relevant documents, 1 with relevant spans" in text
+    assert "factual         2  66.7%" in text
+    assert "2 of 4 documents (50.0%) relevant to at least one query\n1 relevant document not in the" in text
+    assert "most used: a (2), b (1), x (1)" in text

@@ -1,0 +1,104 @@
+"""Raw records and splits as dialects: read into samples, written back, recognised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.datasets.recognition import read_dataset, recognise
+from rag_evaluation_framework.datasets.record_dialect import RecordDialect
+from rag_evaluation_framework.datasets.schema_validation import schema_issues
+from rag_evaluation_framework.datasets.split_mapping import qa_record, summary_record
+from rag_evaluation_framework.datasets.split_records import OFFLINE_RECORDS, QA_PAIRS, SUMMARIES
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.samples import Sample, Turn
+
+RAW: dict[str, Any] = {
+    "task_id": "1",
+    "task_type": "qa",
+    "instruction": "渡轮几点开？\r\n\u2028",
+    "expected_response": "八点 [1] שלום 😀",
+    "rag": {
+        "prompt": "Answer.",
+        "contexts": ["The ferry leaves at eight.", "Dogs pay three pounds."],
+        "sources": ["timetable.md", "fares.md"],
+        "scores": [0.5, None],
+        "citations": [{"index": 1, "page": 3}],
+        "retrieved": [{"chunk_id": "c1", "score": 0.5}],
+        "model": "small",
+    },
+    "metadata": {"selected_chunk_ids": ["c1"], "document": "timetable.md"},
+    "unknown": {"kept": [1, 2.0, None]},
+}
+RECORDS = [(OFFLINE_RECORDS, RAW), (QA_PAIRS, qa_record(RAW) | {"new": 1}), (SUMMARIES, summary_record(RAW))]
+
+
+@pytest.mark.parametrize(("dialect", "record"), RECORDS, ids=lambda value: getattr(value, "name", ""))
+def test_a_record_is_written_back_with_every_field(dialect: RecordDialect, record: dict[str, Any]) -> None:
+    sample = dialect.sample(record)
+    assert dialect.record(sample) == record
+    assert sample.id == "1"
+    assert sample.question == RAW["instruction"]
+    assert sample.reference == RAW["expected_response"]
+    assert sample.category == "qa"
+    assert sample.relevant_chunk_ids == ("c1",)
+    assert sample.metadata == {"document": "timetable.md"}
+    assert sample.recorded is not None
+    assert sample.recorded.prompt == "Answer."
+    assert len(sample.recorded.contexts) == len(sample.recorded.sources) == 2
+    assert sample.recorded.retrieved == ({"chunk_id": "c1", "score": 0.5},)
+
+
+@pytest.mark.parametrize(("dialect", "record"), RECORDS, ids=lambda value: getattr(value, "name", ""))
+def test_a_file_is_recognised_whatever_it_is_called(
+    dialect: RecordDialect, record: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert recognise(path) is dialect
+    dataset = read_dataset(path)
+    dialect.write(dataset, tmp_path / "again.jsonl")
+    assert json.loads((tmp_path / "again.jsonl").read_bytes()) == record
+
+
+def test_a_raw_record_of_other_names_is_the_same_sample_and_is_written_under_the_first_names() -> None:
+    flat = {
+        "task_id": "1",
+        "task_type": "qa",
+        "instruction": None,
+        "question": RAW["instruction"],
+        "response": RAW["expected_response"],
+        "rag_prompt": "Answer.",
+        **{name: RAW["rag"][name] for name in ("contexts", "sources", "scores", "retrieved")},
+        "rag": {"citations": RAW["rag"]["citations"], "model": "small"},
+        "metadata": RAW["metadata"],
+        "unknown": RAW["unknown"],
+    }
+    assert OFFLINE_RECORDS.sample(flat) == OFFLINE_RECORDS.sample(RAW)
+    assert OFFLINE_RECORDS.record(OFFLINE_RECORDS.sample(flat)) == RAW
+
+
+def test_a_sample_of_another_dialect_becomes_a_valid_record() -> None:
+    sample = Sample(id="q1", turns=(Turn(role="user", content="q"),), reference="r")
+    for dialect, kind in ((OFFLINE_RECORDS, "offline-record"), (QA_PAIRS, "qa-pair"), (SUMMARIES, "summary")):
+        record = dialect.record(sample)
+        assert schema_issues(kind, record) == []
+        assert record["task_id"] == "q1"
+        assert dialect.sample(record).reference == "r"
+
+
+def test_samples_without_ids_of_their_own_keep_the_ones_they_were_given(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text('{"input": "q", "expected": "r"}\n' * 2, encoding="utf-8")
+    samples = read_dataset(path).samples
+    QA_PAIRS.write(Dataset(samples=samples, dialect="agent-samples"), tmp_path / "qa.jsonl")
+    assert [sample.id for sample in read_dataset(tmp_path / "qa.jsonl").samples] == [s.id for s in samples]
+
+
+def test_a_raw_record_that_asks_nothing_is_no_sample() -> None:
+    with pytest.raises(InputError, match="instruction: expected what is asked, got None"):
+        OFFLINE_RECORDS.sample({"task_id": "1", "task_type": "qa"})

@@ -1,0 +1,198 @@
+"""The journal: what is written is read back, and what was damaged is told from what was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import InputError, StorageError
+from rag_evaluation_framework.evaluation.journal import (
+    Journal,
+    read_entries,
+    read_entries_in_dataset_order,
+    read_index,
+)
+from rag_evaluation_framework.evaluation.journal_lines import JournalEntry, entry_from, intact_entry, line_of
+from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD, Timing, result_fields
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
+from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+TIMING = Timing(started_at="2026-11-15T10:00:00.000+00:00", attempts=2, elapsed_ms=12.5, latency_ms=3.25)
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+names = texts.filter(bool)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | finite | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+mappings = st.dictionaries(texts, values, max_size=3)
+starts = st.integers(0, 99)
+ends = st.integers(100, 200)
+citations = (
+    st.builds(SpanCitation, names, starts, ends, st.none() | starts, st.none() | texts, extra=mappings)
+    | st.builds(TokenSpanCitation, names, starts, ends, names)
+    | st.builds(ContextCitation, st.integers(1, 99))
+)
+hits = st.builds(
+    Hit,
+    id=texts,
+    score=st.none() | finite,
+    span=st.none() | st.builds(CharacterSpan, names, starts, ends),
+    text=st.none() | texts,
+)
+answers = st.builds(
+    Response,
+    text=st.none() | texts,
+    hits=st.lists(hits, max_size=2).map(tuple),
+    contexts=st.lists(texts, max_size=2).map(tuple),
+    context_origin=st.sampled_from([None, "system", "dataset"]),
+    citations=st.lists(citations, max_size=3).map(tuple),
+    usage=st.none() | st.builds(Usage, input_tokens=st.none() | starts, cost_usd=st.none() | finite),
+    latency_ms=st.just(3.25),
+    metadata=mappings,
+)
+failures = st.builds(
+    Response,
+    failure=st.builds(Failure, kind=names, message=texts),
+    latency_ms=st.just(3.25),
+    metadata=mappings,
+)
+scores = (
+    st.builds(Score.scored, names, finite, method=names, details=mappings)
+    | st.builds(Score.skipped, names, names, method=names)
+    | st.builds(Score.failed, names, names, method=names)
+)
+results = st.builds(
+    SampleResult,
+    names,
+    answers | failures,
+    st.lists(scores, max_size=3, unique_by=lambda score: score.metric).map(tuple),
+)
+
+
+def result(number: int, text: str = "answer") -> SampleResult:
+    return SampleResult(f"q{number}", Response(text=f"{text} {number}", latency_ms=3.25))
+
+
+def line(number: int, text: str = "answer") -> bytes:
+    return line_of(JournalEntry(number, result(number, text), TIMING))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.jsonl"
+
+
+@given(results, st.integers(0, 10**9))
+def test_an_entry_is_read_back_equal(written: SampleResult, index: int) -> None:
+    entry = JournalEntry(index, written, TIMING)
+    content = intact_entry(line_of(entry))
+    assert content is not None
+    assert entry_from(content) == entry
+
+
+@given(st.data())
+def test_a_line_with_one_changed_byte_is_not_intact(data: st.DataObject) -> None:
+    whole = line(1)
+    place = data.draw(st.integers(0, len(whole) - 1))
+    changed = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[place]))
+    assert intact_entry(whole[:place] + bytes([changed]) + whole[place + 1 :]) is None
+
+
+def test_times_are_not_among_what_must_be_the_same_in_every_run() -> None:
+    slow, fast = (
+        SampleResult(
+            "q1",
+            Response(text="yes", latency_ms=latency),
+            (
+                Score.scored("exact_match", 1.0, method="exact"),
+                Score.scored("latency", latency, method=TIMING_METHOD),
+            ),
+        )
+        for latency in (2000.0, 1.0)
+    )
+    assert result_fields(slow) == result_fields(fast)
+    content = intact_entry(line_of(JournalEntry(0, slow, TIMING)))
+    assert content is not None
+    assert [score.metric for score in entry_from(content).result.scores] == ["exact_match", "latency"]
+
+
+def test_a_torn_tail_is_tolerated_at_every_byte_and_cut_when_writing_goes_on(path: Path) -> None:
+    first, second = line(0), line(1)
+    for kept in range(len(second)):
+        path.write_bytes(first + second[:kept])
+        index = read_index(path, total=2)
+        assert (index.done, index.end, index.torn_bytes) == (1, len(first), kept)
+        assert index.problems == []
+    Journal(path, end=index.end).close()
+    assert path.read_bytes() == first
+
+
+def test_a_tail_that_a_power_cut_filled_with_zeros_is_torn_too(path: Path) -> None:
+    path.write_bytes(line(0) + b"\0" * 100 + b"\n" + b"\0" * 50)
+    index = read_index(path, total=2)
+    assert (index.done, index.torn_bytes, index.problems) == (1, 151, [])
+
+
+def test_damage_in_the_middle_names_the_line_and_leaves_the_rest_readable(path: Path) -> None:
+    path.write_bytes(line(0) + line(1).replace(b"answer", b"ANSWER") + line(2))
+    index = read_index(path, total=3)
+    assert [(issue.code, issue.file, issue.line) for issue in index.problems] == [
+        ("damaged-line", str(path), 2)
+    ]
+    assert [entry.index for entry in read_entries(path, index)] == [0, 2]
+
+
+def test_the_first_of_two_equal_lines_counts_and_nothing_is_said(path: Path) -> None:
+    later = line_of(JournalEntry(0, result(0), Timing(started_at="later", attempts=1, elapsed_ms=9.0)))
+    path.write_bytes(line(0) + line(1) + later)
+    index = read_index(path, total=2)
+    assert (index.done, index.problems) == (2, [])
+    assert [entry.timing.attempts for entry in read_entries(path, index)] == [2, 2]
+
+
+def test_two_different_results_for_one_sample_are_an_inconsistency_and_the_first_wins(path: Path) -> None:
+    path.write_bytes(line(0) + line(0, "other"))
+    index = read_index(path, total=1)
+    assert [(issue.code, issue.line) for issue in index.problems] == [("inconsistent-journal", 2)]
+    assert [entry.result.response.text for entry in read_entries(path, index)] == ["answer 0"]
+
+
+def test_entries_come_in_the_order_of_the_journal_or_of_the_dataset(path: Path) -> None:
+    path.write_bytes(line(2) + line(0) + line(1))
+    index = read_index(path, total=4)
+    assert [entry.index for entry in read_entries(path, index)] == [2, 0, 1]
+    assert [entry.index for entry in read_entries_in_dataset_order(path, index)] == [0, 1, 2]
+
+
+def test_an_intact_line_of_a_form_we_do_not_know_is_damage_or_a_clear_error(path: Path) -> None:
+    import zlib
+
+    def checked(content: bytes) -> bytes:
+        return b'{"crc32":"%08x","entry":%s}\n' % (zlib.crc32(content), content)
+
+    path.write_bytes(checked(b'{"other":1}') + line(1))
+    assert [issue.line for issue in read_index(path, total=2).problems] == [1]
+    newer = line(0)[len('{"crc32":"12345678","entry":') : -2].replace(b'"attempts"', b'"tries":1,"attempts"')
+    path.write_bytes(checked(newer))
+    with pytest.raises(InputError, match="in the form of this version"):
+        list(read_entries(path, read_index(path, total=1)))
+
+
+def test_nothing_is_written_after_the_journal_is_closed(path: Path) -> None:
+    journal = Journal(path, end=0)
+    journal.append(line(0))
+    journal.close()
+    journal.close()
+    with pytest.raises(StorageError, match="the run has ended"):
+        journal.append(line(1))
+    assert path.read_bytes() == line(0)

@@ -1,0 +1,154 @@
+"""A run on the disk: its name, its head, its state and its lock."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from simulated_targets import Calculator, ExactMatch, new_folder, sample, samples
+
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder, list_runs
+from rag_evaluation_framework.evaluation.runner import RunSettings, run_samples
+from rag_evaluation_framework.records.runs import RunHead
+
+DAY = datetime(2026, 11, 15, 23, 59, tzinfo=UTC)
+HEAD = RunHead(
+    run_id=NEW_RUN,
+    dataset_id="sums",
+    dataset_version="1.2.0",
+    dataset_hash="sha256:00",
+    target="http://agent",
+    configuration={"concurrency": 16, "nested": {"list": [1, None]}},
+    metric_versions={"exact_match": 1},
+    seed=7,
+    packages={"rag-evaluation-framework": "0.1.0"},
+)
+
+
+def finished(directory: Path, count: int = 3) -> RunFolder:
+    folder = new_folder(directory)
+    run_samples(samples(count), Calculator(), [ExactMatch()], folder=folder, settings=RunSettings())
+    return folder
+
+
+def test_runs_are_numbered_within_their_utc_day(tmp_path: Path) -> None:
+    created = [RunFolder.create(tmp_path / "runs", HEAD, now=lambda: DAY) for _ in range(2)]
+    assert [folder.head.run_id for folder in created] == [
+        "eval_run_2026-11-15_001",
+        "eval_run_2026-11-15_002",
+    ]
+    (tmp_path / "runs" / "eval_run_2026-11-15_1234").mkdir()
+    assert RunFolder.create(tmp_path / "runs", HEAD, now=lambda: DAY).path.name == "eval_run_2026-11-15_1235"
+
+
+def create_some(directory: str, count: int) -> list[str]:
+    return [RunFolder.create(directory, HEAD).head.run_id for _ in range(count)]
+
+
+def test_processes_that_create_runs_at_once_never_get_the_same_one(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        created = pool.starmap(create_some, [(str(tmp_path), 10)] * 4)
+    ids = [run_id for some in created for run_id in some]
+    assert len(set(ids)) == 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(ids)
+
+
+def test_a_head_is_read_back_equal(tmp_path: Path) -> None:
+    created = RunFolder.create(tmp_path, HEAD)
+    for opened in (RunFolder.open(created.head.run_id, tmp_path), RunFolder.open(created.path)):
+        assert opened.head == created.head
+    assert created.head.started_at is not None
+
+
+@pytest.mark.parametrize("run_id", ["../evil", "a/b", "..", ".hidden", "", "a\0b", "/tmp/evil"])
+def test_a_run_id_cannot_leave_the_folder(tmp_path: Path, run_id: str) -> None:
+    with pytest.raises(InputError):
+        new_folder(tmp_path / "runs", run_id=run_id)
+    assert not list(tmp_path.glob("evil*"))
+
+
+def test_a_run_id_that_is_taken_is_refused(tmp_path: Path) -> None:
+    new_folder(tmp_path, run_id="nightly")
+    with pytest.raises(UsageError, match="'nightly', which exists already"):
+        new_folder(tmp_path, run_id="nightly")
+
+
+def test_an_unknown_run_names_the_latest(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is none"):
+        RunFolder.open("eval_run_2026-11-15_001", tmp_path / "nowhere")
+    created = new_folder(tmp_path)
+    with pytest.raises(UsageError, match=f"the latest there is {created.head.run_id}"):
+        RunFolder.open("eval_run_1999-01-01_001", tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(StorageError, match="Not a directory"):
+        new_folder(tmp_path / "runs")
+
+
+def test_the_state_follows_the_journal(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    assert folder.state == "incomplete"
+    folder = finished(tmp_path)
+    assert folder.state == "complete"
+    lines = folder.journal_path.read_bytes().splitlines(keepends=True)
+    folder.journal_path.write_bytes(b"".join(lines[:2]))
+    assert folder.state == "incomplete"
+    assert (folder.counts.total, folder.counts.done, folder.counts.remaining) == (3, 2, 1)
+    folder.journal_path.write_bytes(lines[0].replace(b"q0", b"Q0") + lines[1])
+    assert folder.state == "broken"
+    with folder.held():
+        assert folder.state == "running"
+
+
+def test_a_damaged_journal_is_an_error_unless_the_reader_takes_the_problems(tmp_path: Path) -> None:
+    folder = finished(tmp_path)
+    folder.journal_path.write_bytes(folder.journal_path.read_bytes().replace(b"q00001", b"Q00001"))
+    with pytest.raises(InputError, match=r"journal\.jsonl:\d: expected an intact line"):
+        list(folder.results())
+    problems: list[object] = []
+    kept = [result.sample_id for result in folder.results(order="dataset", on_problem=problems.append)]
+    assert (kept, len(problems)) == (["q00000", "q00002"], 1)
+
+
+def test_one_result_is_found_by_its_sample_id(tmp_path: Path) -> None:
+    folder = finished(tmp_path)
+    assert list(folder.result_index) == ["q00000", "q00001", "q00002"]
+    entry = folder.entry_at(folder.result_index["q00001"])
+    assert (entry.index, entry.result.response.text) == (1, "2")
+
+
+def test_runs_are_listed_with_their_state_and_the_unreadable_with_the_reason(tmp_path: Path) -> None:
+    whole = finished(tmp_path)
+    (tmp_path / "half_made").mkdir()
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "head.json").write_text("[1]")
+    listed = {run.run_id: run for run in list_runs(tmp_path)}
+    assert {name: run.state for name, run in listed.items()} == {
+        whole.head.run_id: "complete",
+        "half_made": "broken",
+        "strange": "broken",
+    }
+    assert "No such file" in (listed["half_made"].reason or "")
+    assert "the head of a run" in (listed["strange"].reason or "")
+    assert list_runs(tmp_path / "nowhere") == []
+
+
+def test_a_lock_names_its_owner_and_is_free_when_let_go(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    assert folder.owner is None
+    with folder.held():
+        owner = folder.owner
+        assert owner is not None
+        assert owner.pid == os.getpid()
+        with pytest.raises(UsageError, match=re.escape(f"is being worked on by process {os.getpid()} on ")):
+            run_samples([sample(1)], Calculator(), [], folder=folder, settings=RunSettings())
+    assert folder.owner is None
+    with folder.held():
+        pass

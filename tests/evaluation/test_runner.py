@@ -1,0 +1,357 @@
+"""The engine: every sample ends once, as an answer or a typed failure, whatever the target does."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_targets import Calculator, ExactMatch, final_bytes, new_folder, number_of, sample, samples
+
+from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation import retries
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runner import Progress, RunOutcome, RunSettings, run_samples
+from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.samples import Sample
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the waits between attempts be a fiftieth of what they are."""
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+
+
+def run(
+    directory: Path,
+    target: Target,
+    count: int = 50,
+    *,
+    folder: RunFolder | None = None,
+    scorers: tuple[Scorer, ...] = (ExactMatch(),),
+    on_progress: Callable[[Progress], None] | None = None,
+    **options: float | int | None,
+) -> tuple[RunOutcome, RunFolder]:
+    folder = folder or new_folder(directory)
+    outcome = run_samples(
+        samples(count),
+        target,
+        scorers,
+        folder=folder,
+        settings=RunSettings(**options),  # type: ignore[arg-type]
+        on_progress=on_progress,
+    )
+    return outcome, folder
+
+
+def failure_kinds(folder: RunFolder) -> dict[str, str]:
+    return {
+        result.sample_id: result.response.failure.kind
+        for result in folder.results()
+        if result.response.failure is not None
+    }
+
+
+def test_every_sample_is_asked_scored_and_written_down_once(tmp_path: Path) -> None:
+    target = Calculator()
+    outcome, folder = run(tmp_path, target, 200)
+    assert outcome == RunOutcome(completed=True, interrupted=False, done=200, failed=0, remaining=0)
+    assert set(target.asked.values()) == {1}
+    assert [result.sample_id for result in folder.results(order="dataset")] == [
+        f"q{n:05}" for n in range(200)
+    ]
+    assert all(result.scores[0].value == 1.0 for result in folder.results())
+    assert all(result.response.latency_ms is not None for result in folder.results())
+    assert target.closed == 1
+
+
+def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
+    _, folder = run(tmp_path, Calculator())
+    before = folder.journal_path.read_bytes()
+    target = Calculator()
+    outcome, _ = run(tmp_path, target, folder=folder)
+    assert (outcome.completed, outcome.done, target.asked.total()) == (True, 50, 0)
+    assert folder.journal_path.read_bytes() == before
+
+
+def test_a_run_over_no_samples_is_complete_and_empty(tmp_path: Path) -> None:
+    outcome, folder = run(tmp_path, Calculator(), 0)
+    assert (outcome.completed, outcome.done, folder.state) == (True, 0, "complete")
+
+
+def chaotic(sample: Sample) -> list[TargetError]:
+    """Return the faults of a sample: of every kind, and the same in every run."""
+    chance = random.Random(sample.id)
+    kinds = [
+        TargetError("http-429", "", retry=True, throttled=True, retry_after=0.001),
+        TargetError("http-500", "", retry=True),
+        TargetError("connection-reset", "", retry=True),
+        TargetError("malformed-json", "", retry=True),
+        TargetError("http-400", ""),
+    ]
+    faults = []
+    while chance.random() < 0.3:
+        faults.append(chance.choice(kinds))
+    return faults
+
+
+def test_results_are_the_same_with_1_2_and_16_workers(tmp_path: Path) -> None:
+    found = set()
+    for workers in (1, 2, 16):
+        target = Calculator(faults=chaotic, delay=lambda each: random.Random(each.id).random() / 2000)
+        outcome, folder = run(tmp_path, target, 150, concurrency=workers)
+        assert outcome.completed
+        assert target.most_at_once <= workers
+        found.add(final_bytes(folder))
+    assert len(found) == 1
+    assert b'"http-400"' in found.pop()
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32), workers=st.integers(1, 40))
+def test_under_faults_every_sample_ends_as_the_retry_table_says(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int
+) -> None:
+    def faults(each: Sample) -> list[TargetError]:
+        return chaotic(sample(number_of(each) + seed))
+
+    def expected(each: Sample) -> str | None:
+        malformed = 0
+        for attempt, fault in enumerate(faults(each), 1):
+            malformed += fault.kind == "malformed-json"
+            if not fault.retry or attempt == 5 or (malformed == 2 and fault.kind == "malformed-json"):
+                return fault.kind
+        return None
+
+    target = Calculator(faults=faults)
+    outcome, folder = run(tmp_path_factory.mktemp("runs"), target, 60, concurrency=workers)
+    assert outcome.completed
+    ends = {each.id: expected(each) for each in samples(60)()}
+    assert failure_kinds(folder) == {identifier: kind for identifier, kind in ends.items() if kind}
+    assert target.asked.total() <= 1.8 * 60 + 10  # the budget: 0.7 a sample and 10 to begin with
+
+
+def test_every_attempt_at_a_sample_carries_the_same_key_and_thread_and_no_two_samples_share_them(
+    tmp_path: Path,
+) -> None:
+    target = Calculator(faults=chaotic)
+    run(tmp_path, target, 60)
+    keys: dict[str, set[tuple[str, str]]] = {}
+    for request in target.requests:
+        keys.setdefault(request.sample.id, set()).add((request.key, request.thread_id))
+    assert all(len(seen) == 1 for seen in keys.values())
+    assert len({key for seen in keys.values() for key, _ in seen}) == 60
+    assert len({thread for seen in keys.values() for _, thread in seen}) == 60
+
+
+def test_a_dead_server_is_not_asked_ever_more(tmp_path: Path) -> None:
+    target = Calculator(faults=lambda _: [TargetError("http-500", "", retry=True)] * 9)
+    outcome, folder = run(tmp_path, target, 300)
+    assert (outcome.completed, outcome.failed) == (True, 300)
+    assert target.asked.total() <= 300 * 1.7 + 10 + 2 * 5  # share, start, and 2 a second
+    assert set(failure_kinds(folder).values()) == {"http-500"}
+
+
+class Unreachable:
+    name = "nobody"
+
+    def __init__(self) -> None:
+        self.attempts = 0
+
+    async def answer(self, request: Request) -> Response:
+        self.attempts += 1
+        raise TargetError("connection-failed", "cannot connect: Connection refused", retry=True)
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("count", [1, 1000])
+def test_an_unreachable_agent_stops_the_run_early_and_fails_no_sample(tmp_path: Path, count: int) -> None:
+    target = Unreachable()
+    began = time.monotonic()
+    outcome, folder = run(tmp_path, target, count)
+    assert time.monotonic() - began < 10
+    assert outcome.reason == "the target cannot be reached (cannot connect: Connection refused)"
+    assert (outcome.completed, outcome.done, outcome.remaining) == (False, 0, count)
+    assert target.attempts < 1000
+    assert run(tmp_path, Calculator(), count, folder=folder)[0].completed
+
+
+def test_an_agent_that_turns_everyone_away_stops_the_run_early(tmp_path: Path) -> None:
+    target = Calculator(faults=lambda _: [TargetError("http-401", "no key")])
+    outcome, _ = run(tmp_path, target, 1000)
+    assert not outcome.completed
+    assert outcome.reason == "the target turned away the first 10 samples (http-401: no key)"
+    assert target.asked.total() < 50
+
+
+def test_an_attempt_that_takes_too_long_is_cut_off_and_tried_again(tmp_path: Path) -> None:
+    target = Calculator()
+    target._delay = lambda each: 5.0 if target.asked[each.id] == 1 else 0.0
+    outcome, _ = run(tmp_path, target, 4, attempt_timeout=0.1)
+    assert (outcome.completed, outcome.failed) == (True, 0)
+    assert set(target.asked.values()) == {2}
+    assert all(request.timeout <= 0.1 for request in target.requests)
+
+
+def test_a_sample_that_never_answers_fails_at_its_deadline(tmp_path: Path) -> None:
+    target = Calculator(delay=lambda each: 60.0 if number_of(each) == 1 else 0.0)
+    began = time.monotonic()
+    outcome, folder = run(tmp_path, target, 4, attempt_timeout=0.3, sample_timeout=0.7)
+    assert time.monotonic() - began < 3
+    assert (outcome.completed, outcome.failed) == (True, 1)
+    assert failure_kinds(folder) == {"q00001": "timeout"}
+
+
+class Stubborn:
+    """Ignores being cancelled."""
+
+    name = "stubborn"
+
+    async def answer(self, request: Request) -> Response:
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                continue
+
+    async def close(self) -> None:
+        await asyncio.sleep(60)
+
+
+def test_a_target_that_ignores_being_cancelled_never_hangs_the_run(tmp_path: Path) -> None:
+    began = time.monotonic()
+    outcome, folder = run(tmp_path, Stubborn(), 3, attempt_timeout=0.1, max_attempts=1)
+    assert time.monotonic() - began < 4
+    assert (outcome.completed, outcome.failed) == (True, 3)
+    assert set(failure_kinds(folder).values()) == {"timeout"}
+
+
+def test_the_deadline_of_the_run_stops_it_and_what_was_open_is_asked_again(tmp_path: Path) -> None:
+    target = Calculator(delay=lambda _: 0.05)
+    outcome, folder = run(tmp_path, target, 400, concurrency=4, run_timeout=0.4)
+    assert not outcome.completed
+    assert outcome.reason == "the run's deadline of 0.4 s has passed"
+    assert 0 < outcome.done == folder.counts.done < 400
+    assert failure_kinds(folder) == {}
+    assert run(tmp_path, Calculator(), 400, folder=folder)[0].completed
+
+
+class Careless:
+    name = "careless"
+
+    async def answer(self, request: Request) -> Response:
+        if number_of(request.sample) == 0:
+            raise ZeroDivisionError("division by zero")
+        if number_of(request.sample) == 1:
+            return "not a response"  # type: ignore[return-value]
+        if number_of(request.sample) == 2:
+            raise asyncio.CancelledError
+        if number_of(request.sample) == 3:
+            return Response(text="\ud800")
+        return Response(text=str(number_of(request.sample) + 1))
+
+    async def close(self) -> None:
+        raise RuntimeError("closing fails too")
+
+
+def test_a_careless_target_fails_its_samples_and_not_the_run(tmp_path: Path) -> None:
+    outcome, folder = run(tmp_path, Careless(), 6)
+    assert (outcome.completed, outcome.failed) == (True, 4)
+    assert failure_kinds(folder) == {
+        "q00000": "target-error",
+        "q00001": "target-error",
+        "q00002": "cancelled",
+        "q00003": "unwritable-response",
+    }
+    messages = [result.response.failure.message for result in folder.results() if result.response.failure]
+    assert "ZeroDivisionError: division by zero" in messages
+
+
+def test_progress_counts_what_is_durable_and_adds_up_costs_over_a_resume(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    seen: list[Progress] = []
+
+    def look(progress: Progress) -> None:
+        assert folder.counts.done >= progress.done
+        seen.append(progress)
+
+    run(tmp_path, Calculator(delay=lambda _: 0.02), 300, folder=folder, on_progress=look, run_timeout=0.5)
+    assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
+    assert any(0 < progress.done < 300 for progress in seen)
+    run(tmp_path, Calculator(), 300, folder=folder, on_progress=look)
+    last = seen[-1]
+    assert (last.total, last.done, last.failed, last.in_flight) == (300, 300, 0, 0)
+    assert (last.input_tokens, last.output_tokens, last.cost_usd) == (3000, 600, 150.0)
+
+
+def test_a_progress_callback_that_raises_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+
+    def broken(progress: Progress) -> None:
+        raise ZeroDivisionError
+
+    target = Calculator(delay=lambda _: 0.01)
+    with pytest.raises(ZeroDivisionError):
+        run(tmp_path, target, 5000, folder=folder, on_progress=broken)
+    assert 0 < folder.counts.done < 5000
+    assert target.closed == 1
+
+
+def test_the_engine_works_inside_a_running_loop_and_from_a_thread(tmp_path: Path) -> None:
+    async def inside() -> RunOutcome:
+        return run(tmp_path, Calculator(), 20)[0]
+
+    assert asyncio.run(inside()).completed
+    outcomes: list[RunOutcome] = []
+    threads = [
+        threading.Thread(target=lambda: outcomes.append(run(tmp_path, Calculator(), 20)[0])) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [outcome.completed for outcome in outcomes] == [True] * 3
+
+
+def test_one_target_serves_several_runs_one_after_another(tmp_path: Path) -> None:
+    target = Calculator()
+    assert [run(tmp_path, target, 5)[0].done for _ in range(3)] == [5, 5, 5]
+    assert target.closed == 3
+
+
+def test_a_torn_end_is_cut_off_at_the_resume_and_said(tmp_path: Path) -> None:
+    _, folder = run(tmp_path, Calculator(), 20)
+    whole, results = folder.journal_path.read_bytes(), final_bytes(folder)
+    folder.journal_path.write_bytes(whole[:-10])
+    outcome, _ = run(tmp_path, Calculator(), 20, folder=folder)
+    torn = len(whole) - 10 - (whole.rindex(b"\n", 0, -1) + 1)
+    assert outcome.notes == (f"cut {torn:,} bytes of an unfinished line off the end of the journal",)
+    assert final_bytes(folder) == results
+
+
+def test_the_load_on_a_throttling_agent_falls_to_what_it_can_bear(tmp_path: Path) -> None:
+    class Narrow(Calculator):
+        """Serves four at a time and throttles the rest."""
+
+        refused = 0
+
+        async def answer(self, request: Request) -> Response:
+            if self._at_once >= 4:
+                self.refused += 1
+                raise TargetError("http-429", "", retry=True, throttled=True)
+            return await super().answer(request)
+
+    target = Narrow(delay=lambda _: 0.005)
+    outcome, _ = run(tmp_path, target, 600, concurrency=32)
+    assert outcome.completed
+    assert target.refused < 600 * 0.7
+    assert outcome.failed <= 6  # at most one in a hundred met five refusals in a row

@@ -1,0 +1,78 @@
+"""Whatever a scorer does, each metric has one score and the run goes on."""
+
+from __future__ import annotations
+
+import pytest
+from simulated_targets import ExactMatch, sample
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.scoring import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.records.responses import Failure, Response, Usage
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
+
+
+class Scripted:
+    """Gives the score it was made with, or raises it."""
+
+    method = "scripted"
+
+    def __init__(self, outcome: object, name: str = "scripted") -> None:
+        self.name = name
+        self._outcome = outcome
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome  # type: ignore[return-value]  # a careless scorer returns anything
+
+
+def test_a_scorer_that_raises_gives_a_failed_score_and_the_others_stand() -> None:
+    result = scored_result(sample(1), Response(text="2"), [Scripted(KeyError("boom")), ExactMatch()])
+    broken, fine = result.scores
+    assert (broken.status, broken.reason) == ("failed", "the scorer broke: KeyError: 'boom'")
+    assert (broken.metric, broken.method) == ("scripted", "scripted")
+    assert fine.value == 1.0
+
+
+@pytest.mark.parametrize("returned", [None, 0.5, Score.scored("another", 1.0, method="exact")])
+def test_a_scorer_that_returns_something_else_gives_a_failed_score(returned: object) -> None:
+    (score,) = scored_result(sample(1), Response(text="2"), [Scripted(returned)]).scores
+    assert (score.metric, score.status) == ("scripted", "failed")
+
+
+def test_without_an_answer_every_score_is_failed_with_the_reason() -> None:
+    response = Response(failure=Failure(kind="http-503", message="busy"))
+    (score,) = scored_result(sample(1), response, [ExactMatch()]).scores
+    assert (score.status, score.value, score.reason) == ("failed", None, "no answer: http-503")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(text="half a pair: \ud800"),
+        Response(text="2", metadata={"confidence": float("nan")}),
+        Response(text="2", metadata={"when": object()}),
+        Response(text="2", usage=Usage(cost_usd=float("inf"))),
+    ],
+)
+def test_a_response_that_json_cannot_hold_is_a_failure(response: Response) -> None:
+    scorers = [ExactMatch()]
+    result = writable_result(sample(1), scored_result(sample(1), response, scorers), scorers)
+    assert result.response.failure is not None
+    assert result.response.failure.kind == "unwritable-response"
+    assert [score.status for score in result.scores] == ["failed"]
+
+
+@pytest.mark.parametrize("method", ["exact", "timing"])
+def test_a_score_that_json_cannot_hold_is_a_failed_score_alone(method: str) -> None:
+    odd = Score.scored("odd", 1.0, method=method, details={"seen": {1, 2}})
+    scorers = [Scripted(odd, "odd"), ExactMatch()]
+    result = writable_result(sample(1), scored_result(sample(1), Response(text="2"), scorers), scorers)
+    assert result.response.text == "2"
+    assert [score.status for score in result.scores] == ["failed", "scored"]
+
+
+def test_each_metric_is_asked_for_once() -> None:
+    with pytest.raises(UsageError, match="got exact_match more than once"):
+        check_scorers([ExactMatch(), ExactMatch()])

@@ -1,0 +1,128 @@
+"""No code of the package runs text, loads pickles, starts a shell, or runs a user's regular expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "rag_evaluation_framework"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+BUILTINS = {"eval", "exec", "compile", "__import__"}
+IMPORTS = {"pickle", "cPickle", "_pickle", "dill", "marshal", "shelve", "cloudpickle", "joblib"}
+CALLS = {"os.system", "os.popen", "yaml.unsafe_load", "yaml.full_load", "numpy.load", "np.load"}
+SAFE_LOADERS = {"SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader"}
+REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
+
+
+def violations(source: str) -> list[str]:
+    """Return what a module does that none may, each with its line."""
+    tree = ast.parse(source)
+    return [f"line {line}: {what}" for line, what in _found(tree)]
+
+
+def _found(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    constants = _module_constants(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = (
+                {alias.name.split(".")[0] for alias in node.names} if isinstance(node, ast.Import) else set()
+            )
+            names |= {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+            yield from ((node.lineno, f"import {name}") for name in names & IMPORTS)
+        elif isinstance(node, ast.Call):
+            yield from ((node.lineno, what) for what in _forbidden_in_call(node, constants))
+
+
+def _forbidden_in_call(call: ast.Call, constants: set[str]) -> Iterator[str]:
+    name = ast.unparse(call.func)
+    if name in BUILTINS or name in CALLS:
+        yield name
+    if any(word.arg == "shell" and _may_be_true(word.value) for word in call.keywords):
+        yield "shell=True"
+    if any(word.arg == "allow_pickle" and _may_be_true(word.value) for word in call.keywords):
+        yield "allow_pickle=True"
+    if name in ("yaml.load", "yaml.load_all"):
+        loaders = [ast.unparse(word.value) for word in call.keywords if word.arg == "Loader"]
+        if not loaders or loaders[0].rpartition(".")[2] not in SAFE_LOADERS:
+            yield name
+    module, _, function = name.rpartition(".")
+    if module == "re" and function in REGEX_CALLS and not _is_constant(call.args[0], constants):
+        yield f"re.{function} of a pattern that is not written in the module"
+
+
+def _may_be_true(value: ast.expr) -> bool:
+    return not (isinstance(value, ast.Constant) and value.value is False)
+
+
+def _module_constants(tree: ast.Module) -> set[str]:
+    """Return the names that the module itself gives a constant text."""
+    found: set[str] = set()
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = getattr(node, "value", None)
+        if isinstance(target, ast.Name) and value is not None and _is_constant(value, found):
+            found.add(target.id)
+    return found
+
+
+def _is_constant(pattern: ast.expr, constants: set[str]) -> bool:
+    """Tell whether a pattern is made of the module's own texts only, or of text that was escaped."""
+    if isinstance(pattern, ast.Constant):
+        return True
+    if isinstance(pattern, ast.Name):
+        return pattern.id in constants
+    if isinstance(pattern, ast.BinOp):
+        return _is_constant(pattern.left, constants) and _is_constant(pattern.right, constants)
+    if isinstance(pattern, ast.JoinedStr):
+        return all(_is_constant(part, constants) for part in pattern.values)
+    if isinstance(pattern, ast.FormattedValue):
+        return _is_constant(pattern.value, constants)
+    return isinstance(pattern, ast.Call) and ast.unparse(pattern.func) == "re.escape"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_does_what_none_may(module: Path) -> None:
+    assert violations(module.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "eval('1')",
+        "exec(text)",
+        "compile(text, 'f', 'exec')",
+        "import pickle",
+        "from dill import loads",
+        "import marshal as m",
+        "subprocess.run(line, shell=True)",
+        "subprocess.run(line, shell=choice)",
+        "os.system(line)",
+        "yaml.load(text)",
+        "yaml.load(text, Loader=yaml.Loader)",
+        "numpy.load(file, allow_pickle=True)",
+        "re.search(sample.pattern, text)",
+        "re.compile(pattern)",
+    ],
+)
+def test_the_check_sees_each_of_them(source: str) -> None:
+    assert violations(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "yaml.load(text, Loader=yaml.CSafeLoader)",
+        "subprocess.run(line, shell=False)",
+        "re.compile('a+')",
+        "PART = 'a'\nre.compile(rf'{PART}+')",
+        "re.search(re.escape(word), text)",
+        "pattern.search(text)",
+        "model.eval()",
+    ],
+)
+def test_the_check_lets_the_rest_pass(source: str) -> None:
+    assert violations(source) == []
