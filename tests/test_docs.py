@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,13 +32,11 @@ RUN_KINDS = {"python", "console"}
 SHOWN_KINDS = {"text", "bash", "json", "toml"}  # shown, not run: pictures, set-up commands, file formats
 
 
-def blocks(page: Path, kind: str) -> list[str]:
-    """Return the blocks of a kind, each behind as many line ends as stand before it in the page."""
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the kind and text of each block, the text behind as many line ends as stand before it."""
     text = page.read_text(encoding="utf-8")
     return [
-        "\n" * text.count("\n", 0, match.start(2)) + match[2]
-        for match in BLOCK.finditer(text)
-        if match[1] == kind
+        (match[1], "\n" * text.count("\n", 0, match.start(2)) + match[2]) for match in BLOCK.finditer(text)
     ]
 
 
@@ -67,30 +66,30 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
     assert page.read_text(encoding="utf-8").count("\n```") % 2 == 0
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
-)
-def test_python_blocks_run(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_run_from_top_to_bottom(
+    page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     namespace: dict[str, object] = {}
-    for block in blocks(page, "python"):
-        exec(compile(block, str(page), "exec"), namespace)
+    for kind, block in blocks(page):
+        if kind == "python":
+            exec(compile(block, str(page), "exec"), namespace)
+        elif kind == "console":
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                run_command(part, folder)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.stem
-)
-def test_console_blocks_print_what_they_show(page: Path, folder: Path) -> None:
-    for block in blocks(page, "console"):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, shown = part.partition("\n")
-            words = command.split()
-            assert words[0] == "rag-eval", command
-            done = rag_eval(*words[1:], folder=folder)
-            assert done.returncode == 0, f"{command}: {done.stderr}"
-            pattern = shown.strip().replace("[", "[[]").replace("…", "*")
-            if pattern:
-                assert fnmatch.fnmatchcase(done.stdout.strip(), pattern), f"{command} prints\n{done.stdout}"
+def run_command(part: str, folder: Path) -> None:
+    """Run a command of a console block; the lines below it are what it prints."""
+    command, _, shown = part.partition("\n")
+    program, *arguments = shlex.split(command)
+    assert program == "rag-eval", command
+    done = rag_eval(*arguments, folder=folder)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    pattern = shown.strip().replace("[", "[[]").replace("…", "*")
+    if pattern:
+        assert fnmatch.fnmatchcase(done.stdout.strip(), pattern), f"{command} prints\n{done.stdout}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

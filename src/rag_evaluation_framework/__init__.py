@@ -6,14 +6,27 @@ costs next to nothing. ``__init__.pyi`` tells type checkers the same names; a te
 
 from importlib import import_module
 
-from rag_evaluation_framework.version import __version__
+from rag_evaluation_framework.version import __version__ as __version__
 
 _HOMES = {
+    "datasets.agreement": ("AgreementReport", "agreement_report"),
+    "datasets.annotations": ("read_annotations", "write_annotations"),
+    "datasets.benchmark_files": ("read_benchmark", "write_benchmark"),
+    "datasets.build": ("BuildPaths", "build_splits"),
+    "datasets.catalogue": ("EvaluationDatasetLoader",),
+    "datasets.compressor": ("DataCompressor",),
+    "datasets.convert": ("convert",),
+    "datasets.file_validation": ("validate_file",),
+    "datasets.quality": ("DataQualityChecker", "quality_issues"),
+    "datasets.recognition": ("read_dataset", "recognise"),
+    "datasets.schemas": ("schema",),
+    "datasets.validation": ("DataFormatValidator",),
     "errors": (
         "InputError",
         "Issue",
         "LimitExceededError",
         "Location",
+        "MissingDatasetError",
         "MissingExtraError",
         "RagEvalError",
         "StorageError",
@@ -116,7 +129,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted([*_HOME_OF, "__version__"])  # noqa: PLE0605
+__all__ = sorted([*_HOME_OF, "__version__"])
 
 
 def __getattr__(name: str) -> object:

@@ -23,6 +23,7 @@ from rag_evaluation_framework.adapters.masking import header_mask
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.version import __version__
 
 Protocol = Literal["simple", "openai-compatible"]
 PROTOCOLS: tuple[Protocol, ...] = ("simple", "openai-compatible")
@@ -65,6 +66,7 @@ class HttpAgent:
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
+            "User-Agent": f"rag-evaluation-framework/{__version__}",
             **checked_headers({**(headers or {}), **(secret_headers or {})}),
         }
         self._client = HttpClient(max_body_bytes=max_body_bytes)

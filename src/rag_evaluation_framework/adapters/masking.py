@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
@@ -20,11 +21,11 @@ def unmasked(text: str) -> str:
 def header_mask(values: Iterable[str]) -> Callable[[str], str]:
     """Return a function that hides these header values, and their last words, in a text.
 
-    The last word of ``Bearer abc123`` is the token itself. Encoded by percents or in base 64 they are
-    hidden too.
+    The last word of ``Bearer abc123`` is the token itself. Encoded by percents, in base 64 or in JSON they
+    are hidden too.
     """
     secrets = {part for value in values for part in (value, value.rpartition(" ")[2])}
-    encoded = {form for secret in secrets for form in (quote(secret, safe=""), _base64(secret))}
+    encoded = {form for secret in secrets for form in _encoded(secret)}
     longest_first = sorted(
         (text for text in secrets | encoded if len(text) >= _SHORTEST), key=len, reverse=True
     )
@@ -40,5 +41,6 @@ def header_mask(values: Iterable[str]) -> Callable[[str], str]:
     return mask
 
 
-def _base64(secret: str) -> str:
-    return b64encode(secret.encode("utf-8")).decode("ascii")
+def _encoded(secret: str) -> tuple[str, ...]:
+    base64 = b64encode(secret.encode("utf-8")).decode("ascii")
+    return quote(secret, safe=""), base64, json.dumps(secret)[1:-1]

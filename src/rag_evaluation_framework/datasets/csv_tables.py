@@ -13,9 +13,7 @@ from __future__ import annotations
 import ast
 import csv
 import io
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -57,7 +55,8 @@ def read_rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line on which each row begins, and the row as a record."""
     file = str(path)
-    with open_reading(path) as stream, _unlimited_cells():
+    _allow_long_cells()
+    with open_reading(path) as stream:
         reader = csv.reader(_lines(stream), strict=True)
         begins = 1
         header: list[str] | None = None
@@ -88,9 +87,9 @@ def read_rows(
 
 def header_of(stream: BinaryIO) -> list[str] | None:
     """Return the names in the first row, or ``None`` when it cannot be a header."""
+    _allow_long_cells()
     try:
-        with _unlimited_cells():
-            row = next(csv.reader(_lines(stream), strict=True), None)
+        row = next(csv.reader(_lines(stream), strict=True), None)
         return _checked_header(row) if row else None
     except (csv.Error, UnicodeDecodeError, InputError):
         return None
@@ -257,9 +256,7 @@ def _unreadable(error: csv.Error | UnicodeDecodeError) -> InputError:
     return InputError([Issue("csv-syntax", "a row of CSV", str(error))])
 
 
-@contextmanager
-def _unlimited_cells() -> Iterator[None]:
+def _allow_long_cells() -> None:
     """Raise the csv module's limit on a cell's length, which is one for the whole process, if it is lower."""
     if csv.field_size_limit() < _MAX_CELL:
-        csv.field_size_limit(min(_MAX_CELL, sys.maxsize))
-    yield
+        csv.field_size_limit(_MAX_CELL)

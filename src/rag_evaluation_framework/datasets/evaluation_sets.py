@@ -77,7 +77,9 @@ class EvaluationSets:
     def recognises(self, preview: Preview) -> bool:
         if preview.layout == "table":
             return "query_id" in preview.record and "query_text" in preview.record
-        return preview.layout in ("object", "lines") and "queries" in preview.record
+        # Documents may stand before the queries and be longer than what is seen of the file.
+        signs = ("queries" in preview.record, {"dataset_id", "documents"} <= preview.record.keys())
+        return preview.layout in ("object", "lines") and any(signs)
 
     def read(self, path: Path) -> Dataset:
         problems = FileProblems(str(path))

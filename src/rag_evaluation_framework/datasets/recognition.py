@@ -47,7 +47,7 @@ for _name, _place in _OURS.items():
     DIALECTS.register(_name, f"{_ROOM}.{_place}")
 
 # Enough for the keys of most files; the last is as much as anybody's first record may need.
-_PREVIEW_BYTES = (1 << 16, 1 << 22, 1 << 28)
+_PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
 _SEEN_DEPTH = 3
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -93,19 +93,14 @@ def previews(path: str | Path) -> Iterator[Preview]:
     elif layout == "csv":
         yield from _text_previews(path)
     else:
-        previous = None
-        for size in _PREVIEW_BYTES:
-            text = _beginning(path, size)
-            if text == previous:
-                return
-            previous = text
+        for text in _beginnings(path):
             for record in _json_records(text, is_array=layout == "array"):
                 yield Preview(path, layout, record)
 
 
 def _text_previews(path: Path) -> Iterator[Preview]:
     """Yield what a text that is not JSON may be: TREC judgements, YAML, or a table with a header."""
-    text = _beginning(path, _PREVIEW_BYTES[0])
+    text = next(_beginnings(path))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         return
@@ -113,18 +108,22 @@ def _text_previews(path: Path) -> Iterator[Preview]:
     if len(columns) == len(trec.COLUMNS) and re.fullmatch(r"[+-]?[0-9]+", columns[-1]):
         yield Preview(path, "table", dict.fromkeys(trec.COLUMNS))
     elif _YAML_KEY.match(lines[0]) or lines[0].startswith("---"):
-        for size in _PREVIEW_BYTES:
-            yield Preview(path, "object", dict.fromkeys(_YAML_KEY.findall(_beginning(path, size))))
+        for text in _beginnings(path):
+            yield Preview(path, "object", dict.fromkeys(_YAML_KEY.findall(text)))
     else:
         with open_reading(path) as stream:
             header = csv_tables.header_of(stream)
         yield Preview(path, "table", dict.fromkeys(header or ()))
 
 
-def _beginning(path: Path, size: int) -> str:
-    with open_reading(path) as stream:
-        pieces = stream.read(size)
-    return pieces.decode(errors="replace").removeprefix("\ufeff")
+def _beginnings(path: Path) -> Iterator[str]:
+    """Yield the beginning of a file, then longer ones as long as there is more of it."""
+    for size in _PREVIEW_BYTES:
+        with open_reading(path) as stream:
+            data = stream.read(size)
+        yield data.decode(errors="replace").removeprefix("\ufeff")
+        if len(data) < size:
+            return
 
 
 def _json_records(text: str, *, is_array: bool) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from rag_evaluation_framework.datasets.locating import lines_of
 from rag_evaluation_framework.datasets.problems import FileProblems
 from rag_evaluation_framework.datasets.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.squad_articles import NAME, decode_articles, encode_articles
-from rag_evaluation_framework.errors import InputError, Issue
+from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import compressing, named_compression, read_bytes
@@ -54,18 +54,13 @@ class Squad:
         return not data or (isinstance(data[0], Mapping) and "paragraphs" in data[0])
 
     def read(self, path: Path) -> Dataset:
-        problems = FileProblems(str(path))
         text = decode_text(read_bytes(path), file=str(path))
         value = strict_json.decode(text, file=str(path))
-        issues = schema_issues(NAME, value)
-        dataset = None
-        if not issues:
-            dataset, issues = _decoded(value, str(path))
-        lines = lines_of(text, [issue.path for issue in issues]) if issues else {}
-        problems.extend(issue.located(line=lines[issue.path]) for issue in issues)
-        problems.raise_if_any()
-        assert dataset is not None  # noqa: S101  # there is one where there is no issue
-        return dataset
+        try:
+            return _decoded(value, str(path))
+        except InputError as error:
+            lines = lines_of(text, [issue.path for issue in error.issues])
+            raise InputError(issue.located(str(path), lines[issue.path]) for issue in error.issues) from None
 
     def stream(self, path: Path) -> Iterator[Sample]:
         yield from self.read(path).samples
@@ -91,23 +86,23 @@ class Squad:
 SQUAD = Squad()
 
 
-def _decoded(value: Mapping[str, Any], file: str) -> tuple[Dataset | None, list[Issue]]:
+def _decoded(value: Any, file: str) -> Dataset:
+    """Return the dataset, or raise every issue with its path."""
+    issues = schema_issues(NAME, value)
+    if issues:
+        raise InputError(issues)
     documents, samples, articles, issues = decode_articles(value["data"], file)
+    if issues:
+        raise InputError(issues)
     version = value.get("version")
     known = {"data", "version"} if isinstance(version, str) else {"data"}
     extra = {name: item for name, item in value.items() if name not in known}
     if articles:
         extra["data"] = articles
-    if issues:
-        return None, issues
-    try:
-        dataset = Dataset(
-            samples=tuple(samples),
-            dialect=NAME,
-            version=version if isinstance(version, str) else None,
-            documents=tuple(documents),
-            extra=extra,
-        )
-    except InputError as error:
-        return None, list(error.issues)
-    return dataset, []
+    return Dataset(
+        samples=tuple(samples),
+        dialect=NAME,
+        version=version if isinstance(version, str) else None,
+        documents=tuple(documents),
+        extra=extra,
+    )

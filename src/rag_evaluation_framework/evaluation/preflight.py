@@ -18,6 +18,7 @@ from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.needs import MissingFields
 from rag_evaluation_framework.evaluation.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.scorers import MetricScorer, scorer_for
+from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.thresholds import Threshold
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.records.samples import Sample
@@ -129,6 +130,20 @@ def check_writable(folders: Iterable[Path]) -> None:
             raise refused("write", folder, error) from error
 
 
+def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
+    """Raise :class:`InputError` for a sample that holds a secret: it would be sent, scored and written down."""
+    if not secrets:
+        return
+    for dataset in plan.datasets:
+        for sample in dataset.selection():
+            texts = [turn.content for turn in sample.turns] + [sample.reference, *sample.reference_contexts]
+            texts += sample.recorded.contexts if sample.recorded else ()
+            if any(text and secrets.mask(text) != text for text in texts):
+                line = sample.origin.line if sample.origin else None
+                issue = Issue("secret-in-data", "no secret of the manifest in a sample", "one")
+                raise InputError([issue.located(str(dataset.entry.path), line)])
+
+
 def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice) -> DatasetPlan:
     scorers = _scorers(entry, manifest)
     dialect = recognise(entry.path)
@@ -163,7 +178,7 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice) -> D
 
 
 def _scorers(entry: DatasetEntry, manifest: Manifest) -> dict[str, MetricScorer]:
-    """Return the scorer of each metric as it is written; those that cannot be used are named with the line."""
+    """Return the scorer of each metric as it is written; the line is named of those that cannot be used."""
     found: dict[str, MetricScorer] = {}
     issues: list[Issue] = []
     for name in entry.metrics:
@@ -180,7 +195,7 @@ def _scorers(entry: DatasetEntry, manifest: Manifest) -> dict[str, MetricScorer]
 def _named_as_scored(
     thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
 ) -> Iterator[Threshold]:
-    """Yield the thresholds under the names that scores have: ``rouge(variant=rougeL)`` scores as ``rouge``."""
+    """Yield thresholds under the names of scores: ``rouge(variant=rougeL)`` scores as ``rouge``."""
     for threshold in thresholds:
         scorer = scorers.get(threshold.metric)
         yield replace(threshold, metric=scorer.name) if scorer else threshold

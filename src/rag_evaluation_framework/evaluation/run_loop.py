@@ -45,10 +45,11 @@ class RunLoop:
         run_id: str,
         journal: Journal,
         index: JournalIndex,
+        stop: StopSign,
         settings: RunSettings,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
-        self.stop = StopSign()
+        self.stop = stop
         self.done, self.failed = index.done, index.failed
         self._total = len(index.offsets)
         self._samples = samples

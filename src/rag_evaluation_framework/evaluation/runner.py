@@ -20,6 +20,7 @@ from rag_evaluation_framework.evaluation.run_loop import RunLoop
 from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.sample_list import Samples, check_unchanged, placed, write_list
 from rag_evaluation_framework.evaluation.scoring import check_scorers
+from rag_evaluation_framework.evaluation.stopping import StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.samples import Sample
 
@@ -57,13 +58,14 @@ def run_samples(
         journal = Journal(folder.journal_path, end=index.end)
         try:
             return _run_in_thread(
-                lambda: RunLoop(
+                lambda stop: RunLoop(
                     _unfinished(samples, folder, index),
                     target,
                     scorers,
                     run_id=folder.head.run_id,
                     journal=journal,
                     index=index,
+                    stop=stop,
                     settings=settings,
                     on_progress=on_progress,
                 ),
@@ -103,11 +105,12 @@ def _unfinished(samples: Samples, folder: RunFolder, index: JournalIndex) -> Ite
 
 
 def _run_in_thread(
-    made: Callable[[], RunLoop], folder: RunFolder, *, total: int, notes: tuple[str, ...]
+    made: Callable[[StopSign], RunLoop], folder: RunFolder, *, total: int, notes: tuple[str, ...]
 ) -> RunOutcome:
     thread = _RunThread(made)
     interrupted = False
     try:
+        thread.start()
         run = thread.ended.result()
     except KeyboardInterrupt:
         interrupted = True
@@ -142,23 +145,23 @@ def _outcome(
 class _RunThread:
     """A run in a thread with an event loop of its own, and the way to stop it from outside."""
 
-    def __init__(self, made: Callable[[], RunLoop]) -> None:
+    def __init__(self, made: Callable[[StopSign], RunLoop]) -> None:
         self.ended: Future[RunLoop] = Future()
         self._made = made
+        self._stop = StopSign()
         self._loop = asyncio.new_event_loop()
-        self._run: RunLoop | None = None
         # A daemon: a target that blocks the thread for ever cannot keep the program from ending.
-        threading.Thread(target=self._main, name="run", daemon=True).start()
+        self._thread = threading.Thread(target=self._main, name="run", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
 
     def interrupt(self) -> None:
         """Ask the run to stop as after Ctrl-C."""
         # A loop that has just closed has nothing left to stop.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._set_stop_sign)
-
-    def _set_stop_sign(self) -> None:
-        if self._run is not None:
-            self._run.stop.set(_INTERRUPTED, grace=_GRACE)
+            self._loop.call_soon_threadsafe(lambda: self._stop.set(_INTERRUPTED, grace=_GRACE))
 
     def _main(self) -> None:
         try:
@@ -172,9 +175,9 @@ class _RunThread:
             self.ended.set_result(run)
 
     async def _all(self) -> RunLoop:
-        self._run = self._made()
-        await self._run.run()
-        return self._run
+        run = self._made(self._stop)
+        await run.run()
+        return run
 
     def _close(self) -> None:
         # Requests that were left behind because they ignored being cancelled are no news by now.

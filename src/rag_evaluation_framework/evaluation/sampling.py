@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
+from heapq import heappush, heappushpop
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.samples import Sample
@@ -52,40 +52,43 @@ def select_samples(
     """Choose samples from what ``stream`` begins to read each time; choosing none at all is an error."""
     wanted = frozenset(tags)
     present: Counter[str] = Counter()
-    n_in_file = 0
-
-    def ranked() -> Iterator[tuple[bytes, int]]:
-        nonlocal n_in_file
-        place = 0
-        for sample in stream():
-            n_in_file += 1
-            present.update(set(sample.tags) if wanted else ())
-            if _has_tag(sample, wanted):
-                yield _rank(sample.id, seed), place
-                place += 1
-
-    if sample_size is None:
-        n_matching, drawn = sum(1 for _ in ranked()), None
-    else:
-        n_matching = 0
-
-        def counted() -> Iterator[tuple[bytes, int]]:
-            nonlocal n_matching
-            for item in ranked():
-                n_matching += 1
-                yield item
-
-        drawn = frozenset(place for _, place in nsmallest(sample_size, counted()))
+    lowest = _Lowest(sample_size or 0)
+    n_in_file = n_matching = 0
+    for sample in stream():
+        n_in_file += 1
+        present.update(set(sample.tags) if wanted else ())
+        if _has_tag(sample, wanted):
+            lowest.offer(_rank(sample.id, seed), n_matching)
+            n_matching += 1
     _refuse_nothing(n_in_file, n_matching, wanted, present)
+    drawn = None if sample_size is None else lowest.places()
     return Selection(stream, wanted, drawn, n_in_file, n_matching)
+
+
+class _Lowest:
+    """Keeps the places of the so many lowest ranks that it was offered."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._heap: list[tuple[int, int]] = []
+
+    def offer(self, rank: int, place: int) -> None:
+        if len(self._heap) < self._size:
+            heappush(self._heap, (-rank, place))
+        elif self._size:
+            heappushpop(self._heap, (-rank, place))
+
+    def places(self) -> frozenset[int]:
+        return frozenset(place for _, place in self._heap)
 
 
 def _has_tag(sample: Sample, wanted: frozenset[str]) -> bool:
     return not wanted or not wanted.isdisjoint(sample.tags)
 
 
-def _rank(identifier: str, seed: int) -> bytes:
-    return hashlib.blake2b(f"{seed}\0{identifier}".encode(), digest_size=16).digest()
+def _rank(identifier: str, seed: int) -> int:
+    digest = hashlib.blake2b(f"{seed}\0{identifier}".encode(), digest_size=16).digest()
+    return int.from_bytes(digest, "big")
 
 
 def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], present: Counter[str]) -> None:

@@ -1,0 +1,166 @@
+"""Whether one run is better than another: the same data, the same methods, paired by query, corrected.
+
+Figures made by different methods, or over different data, are not comparable, however alike their names
+are: comparing them is refused with the reasons, unless it is forced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.results.comparison import MetricComparison, PairedTest, compare_systems
+from rag_evaluation_framework.results.scored_runs import RunSource, ScoredRun, scored_run
+from rag_evaluation_framework.statistics.corrections import holm
+
+_MOVED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MovedQuery:
+    """A query on which two runs differ."""
+
+    metric: str
+    query_id: str
+    baseline: float
+    contender: float
+
+    @property
+    def difference(self) -> float:
+        return self.contender - self.baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """One run against another. ``warnings`` are the reasons against comparing them that were overruled.
+
+    ``unshared_metrics`` are those that only one of them has scores of; ``moved`` are the queries that differ
+    most, metric by metric, the greatest difference first.
+    """
+
+    baseline: str
+    contender: str
+    metrics: tuple[MetricComparison, ...]
+    moved: tuple[MovedQuery, ...]
+    unshared_metrics: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values."""
+        return {
+            "baseline": self.baseline,
+            "contender": self.contender,
+            "metrics": [each.to_dict() for each in self.metrics],
+            "moved": [{**asdict(query), "difference": query.difference} for query in self.moved],
+            "unshared_metrics": list(self.unshared_metrics),
+            "warnings": list(self.warnings),
+        }
+
+
+def compare_runs(
+    run_a: RunSource,
+    run_b: RunSource,
+    *,
+    force: bool = False,
+    test: PairedTest = "randomisation",
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> RunComparison:
+    """Compare run b with the baseline, run a, on every metric that both have.
+
+    A run is one in memory, its folder, or its results document. Different datasets, content hashes, methods
+    or metric versions are a :class:`UsageError` that names them; with ``force`` they become warnings.
+    """
+    baseline, contender = scored_run(run_a), scored_run(run_b)
+    if baseline.name == contender.name:
+        baseline = replace(baseline, name=f"{baseline.name} (baseline)")
+    reasons = tuple(reasons_against(baseline, contender))
+    if reasons and not force:
+        raise UsageError(f"cannot compare {contender.name} with {baseline.name}: {'; '.join(reasons)}")
+    shared = shared_metrics(baseline, contender)
+    if not shared:
+        raise UsageError(f"{contender.name} and {baseline.name} have no metric in common that was scored")
+    compared = compare_scored(
+        baseline, contender, shared, test=test, alpha=alpha, resamples=resamples, seed=seed
+    )
+    return RunComparison(
+        baseline=baseline.name,
+        contender=contender.name,
+        metrics=tuple(compared),
+        moved=tuple(query for metric in shared for query in _moved(baseline, contender, metric)),
+        unshared_metrics=tuple(sorted(baseline.metrics.keys() ^ contender.metrics.keys())),
+        warnings=reasons,
+    )
+
+
+def compare_scored(
+    baseline: ScoredRun,
+    contender: ScoredRun,
+    metrics: Sequence[str],
+    *,
+    test: PairedTest = "randomisation",
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[MetricComparison]:
+    """Compare two runs on the metrics named, whatever speaks against it."""
+    return compare_systems(
+        {run.name: {name: run.metrics[name].values for name in metrics} for run in (baseline, contender)},
+        [baseline.metrics[name].bound(name) for name in metrics],
+        baseline=baseline.name,
+        test=test,
+        alpha=alpha,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def corrected_together(comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
+    """Correct the p-values of several comparisons as one family (Holm)."""
+    adjusted = iter(holm([each.p_value for each in comparisons if each.p_value is not None]))
+    return [
+        each if each.p_value is None else replace(each, p_adjusted=next(adjusted)) for each in comparisons
+    ]
+
+
+def shared_metrics(baseline: ScoredRun, contender: ScoredRun) -> list[str]:
+    """Return the metrics of which both runs have scores, in the baseline's order."""
+    return [name for name in baseline.metrics if name in contender.metrics]
+
+
+def reasons_against(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]:
+    """Yield what makes the figures of two runs incomparable."""
+    yield from data_differences(baseline, contender)
+    for name in shared_metrics(baseline, contender):
+        yield from method_differences(baseline, contender, name)
+
+
+def data_differences(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]:
+    """Yield how the data of two runs differ; what is not known is not held against them."""
+    before, after = baseline.dataset_id, contender.dataset_id
+    if before and after and before != after:
+        yield f"different datasets ({before} and {after})"
+    elif baseline.dataset_hash and contender.dataset_hash and baseline.dataset_hash != contender.dataset_hash:
+        yield f"the content of the dataset {before or ''} differs (its hash is another)"
+
+
+def method_differences(baseline: ScoredRun, contender: ScoredRun, metric: str) -> Iterator[str]:
+    """Yield how one metric's scores were made differently."""
+    before, after = baseline.metrics[metric], contender.metrics[metric]
+    if before.method and after.method and before.method != after.method:
+        yield f"{metric} was scored by different methods ({before.method} and {after.method})"
+    elif before.version and after.version and before.version != after.version:
+        yield f"{metric} was scored by different versions ({before.version} and {after.version})"
+
+
+def _moved(baseline: ScoredRun, contender: ScoredRun, metric: str) -> list[MovedQuery]:
+    before, after = baseline.metrics[metric].values, contender.metrics[metric].values
+    moved = [
+        MovedQuery(metric, query, before[query], after[query])
+        for query in before
+        if query in after and before[query] != after[query]
+    ]
+    return sorted(moved, key=lambda query: (-abs(query.difference), query.query_id))[:_MOVED]

@@ -1,0 +1,78 @@
+"""Whether one sample passes, and the share of those that do.
+
+A sample passes when it was answered and each of its scores meets the threshold of its metric. Where no metric
+of the run has a threshold, ``string_match`` and ``exact_match`` must be 1. It fails when the request failed,
+when a score that counts failed, or when one misses its bound. Where nothing that counts was scored it neither
+passes nor fails: it is left out of ``pass_rate``, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rag_evaluation_framework.evaluation.known_metrics import PASS_RATE
+from rag_evaluation_framework.evaluation.thresholds import Threshold
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.statistics.intervals import wilson_interval
+
+PASS_METHOD = "thresholds"
+
+_MATCHES = ("string_match", "exact_match")
+
+
+def sample_bounds(thresholds: Sequence[Threshold], metrics: Iterable[str]) -> tuple[Threshold, ...]:
+    """Return the bounds that each sample of a run with these metrics must meet."""
+    run = tuple(metrics)
+    declared = tuple(threshold for threshold in thresholds if threshold.metric in run)
+    return declared or tuple(Threshold(metric, ">=", 1.0) for metric in _MATCHES if metric in run)
+
+
+def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | None:
+    """Tell whether a sample passes; ``None`` where nothing that counts was scored."""
+    if result.response.failure is not None:
+        return False
+    scores = {score.metric: score for score in result.scores}
+    counted = [(scores[bound.metric], bound) for bound in bounds if bound.metric in scores]
+    if any(score.status == "failed" for score, _ in counted):
+        return False
+    values = [(score.value, bound) for score, bound in counted if score.value is not None]
+    return all(bound.is_met_by(value) for value, bound in values) if values else None
+
+
+def has_error(result: SampleResult) -> bool:
+    """Tell whether the request, or any of the scores, failed."""
+    return result.response.failure is not None or any(score.status == "failed" for score in result.scores)
+
+
+class PassCounter:
+    """Counts the samples of a run that pass, fail or neither, and those with an error."""
+
+    def __init__(self, bounds: Sequence[Threshold]) -> None:
+        self.bounds = tuple(bounds)
+        self.passed = self.failed = self.undecided = self.errors = 0
+
+    def add(self, result: SampleResult) -> None:
+        """Take in one result."""
+        self.errors += has_error(result)
+        verdict = sample_passes(result, self.bounds)
+        if verdict is None:
+            self.undecided += 1
+        elif verdict:
+            self.passed += 1
+        else:
+            self.failed += 1
+
+    def summary(self, *, confidence: float = 0.95) -> MetricSummary:
+        """Return ``pass_rate``; a failed request counts against it."""
+        decided = self.passed + self.failed
+        return MetricSummary(
+            metric=PASS_RATE,
+            value=self.passed / decided if decided else None,
+            interval=wilson_interval(self.passed, decided, confidence=confidence) if decided else None,
+            n_scored=decided,
+            n_skipped=self.undecided,
+            n_failed=0,
+            higher_is_better=True,
+            method=PASS_METHOD,
+        )
