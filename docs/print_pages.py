@@ -1,4 +1,4 @@
-"""Print what comes from the code: ``metrics.md``, ``commands.md`` and the stub of the front door (`make docs`)."""
+"""Print what comes from the code (`make docs`): two pages, and the stub of the front door."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ STUB = Path(front_door.__file__).with_suffix(".pyi")
 
 COMMANDS_HEAD = """# Commands
 
-Printed from the program by `make docs`. Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the run is
-incomplete, 130 interrupted."""
+Printed from the program by `make docs`. Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the
+run is incomplete, 130 interrupted."""
 
 
 def metrics_page() -> str:
@@ -32,15 +32,14 @@ def commands_page() -> str:
 
 def _describe(command: click.Command, path: list[str], parts: list[str]) -> None:
     """Add a command's help, then its subcommands'."""
-    with click.Context(
-        command, info_name=" ".join(path), max_content_width=100, terminal_width=100
-    ) as context:
+    settings = {**program.context_settings, "max_content_width": 100, "terminal_width": 100}
+    with click.Context(command, info_name=" ".join(path), **settings) as context:
         parts.append(f"## `{' '.join(path)}`\n\n```text\n{command.get_help(context).strip()}\n```")
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
                 member = command.get_command(context, name)
-                assert member is not None
-                _describe(member, [*path, name], parts)
+                if member is not None:
+                    _describe(member, [*path, name], parts)
 
 
 def stub() -> str:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
-
 from fault_agent import RunningServer, running_server
 
 from rag_evaluation_framework.extensions import Target

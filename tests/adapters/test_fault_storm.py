@@ -22,6 +22,7 @@ def test_in_a_storm_every_sample_ends_as_a_correct_answer_or_a_typed_failure(tmp
     with running_server(fault_share=0.3, seed=7, log=False) as server:
         done = subprocess.run(
             [sys.executable, str(PROGRAM), server.url, str(SAMPLES), str(IN_FLIGHT), str(tmp_path)],
+            env={**os.environ, "PYTHONPATH": str(PROGRAM.parents[1])},
             capture_output=True,
             text=True,
             timeout=600,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from fault_agent import FAULTS, RunningServer, answer_to
 
+from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.records.responses import Response
@@ -128,7 +129,7 @@ def test_the_same_failure_has_the_same_words_every_time(server: RunningServer, a
 
 
 MEMORY_PROGRAM = """
-import asyncio, resource, sys
+import asyncio, sys
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.records.responses import Request
@@ -144,16 +145,18 @@ async def main(urls):
     for agent in agents:
         await agent.close()
 
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 asyncio.run(main(sys.argv[1:]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(peak_kib() // 1024)
 """
 
 
 def test_a_hundred_large_bodies_and_bombs_at_once_stay_within_200_megabytes(server: RunningServer) -> None:
     urls = [server.fault("large-chunked"), server.fault("gzip-bomb")]
     done = subprocess.run(
-        [sys.executable, "-c", MEMORY_PROGRAM, *urls], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PEAK_SOURCE + MEMORY_PROGRAM, *urls],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     # Unbounded, 50 bodies of 200 MB and 50 bombs of 1 GB would be 60 GB.

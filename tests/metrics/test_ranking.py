@@ -51,7 +51,7 @@ def value(metric: str, ranked: list[str] = RANKED, grades: dict[str, int] = GRAD
         ("mrr@2", 1 / 2),
         ("map", (1 / 2 + 2 / 4) / 3),
         ("map@3", (1 / 2) / 3),  # divides by all three relevant ones, not by what fits
-        ("r_precision", 1 / 3),  # one relevant in the first three
+        ("r-precision", 1 / 3),  # one relevant in the first three
         # above a: no judged non-relevant one; above b: n, so 1 - min(1, 3) / min(2, 3)
         ("bpref", (1 + (1 - 1 / 2)) / 3),
         ("rbp", 0.2 * (0.8**1 + 0.8**3)),
@@ -76,8 +76,8 @@ def test_worked_example(metric: str, expected: float) -> None:
         ("map_cut_10", "map@10"),
         ("success_10", "hit@10"),
         ("recip_rank", "mrr"),
-        ("Rprec", "r_precision"),
-        ("r-precision", "r_precision"),
+        ("Rprec", "r-precision"),
+        ("r-precision", "r-precision"),
         ("bpref", "bpref"),
         ("nDCG@10", "ndcg@10"),
         ("AP@100", "map@100"),

@@ -25,7 +25,7 @@ TREC_NAMES = [
     ("map", "map", "map"),
     ("ndcg", "ndcg", "ndcg"),
     ("mrr", "recip_rank", "recip_rank"),
-    ("r_precision", "Rprec", "Rprec"),
+    ("r-precision", "Rprec", "Rprec"),
     ("bpref", "bpref", "bpref"),
     *(
         (f"{ours}@{k}", f"{theirs}.{k}", f"{theirs}_{k}")

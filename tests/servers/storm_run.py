@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from fault_agent import answer_to
 
+from peak_memory import peak_kib
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.evaluation.runner import RunSettings, run_samples
@@ -55,7 +55,7 @@ def main() -> None:
                 "answers": sum(result.response.failure is None for result in results),
                 "correct": sum(result.scores[0].value == 1 for result in results),
                 "failures": dict(failures),
-                "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+                "megabytes": peak_kib() // 1024,
                 "seconds": round(elapsed, 1),
                 "cpu_seconds": round(time.process_time(), 1),
                 "leaks": folder.journal_path.read_bytes().count(b"canary-5e1f"),

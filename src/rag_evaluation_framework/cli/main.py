@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "schema": _Command("schema", "Print the JSON Schema of a kind of file."),
     },
     "Evaluate": {
+        "probe": _Command("probe", "Send one question to an agent and show what would be read."),
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
     },
     "Setting up": {

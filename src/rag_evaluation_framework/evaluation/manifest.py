@@ -74,7 +74,7 @@ def read_manifest(path: str | Path) -> Manifest:
     path = Path(path)
     value, lines = yaml_documents.decode_with_lines(read_text(path), file=str(path))
     reader = ManifestReader(value, lines, file=str(path))
-    manifest = _Evaluation(reader, path.absolute().parent).read(path)
+    manifest = _Evaluation(reader, path.parent).read(path)
     reader.raise_all()
     return manifest
 

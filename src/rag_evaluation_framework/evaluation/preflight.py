@@ -131,7 +131,7 @@ def check_writable(folders: Iterable[Path]) -> None:
 
 
 def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
-    """Raise :class:`InputError` for a sample that holds a secret: it would be sent, scored and written down."""
+    """Raise :class:`InputError` for a sample that holds a secret: it would be sent and written down."""
     if not secrets:
         return
     for dataset in plan.datasets:

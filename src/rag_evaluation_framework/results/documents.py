@@ -84,18 +84,21 @@ def write_run_results(
     path: str | Path | None = None,
     *,
     samples: Samples | None = None,
+    summary: RunSummary | None = None,
     intervals: IntervalSettings | None = None,
     resources: ResourceUsage | None = None,
 ) -> RunSummary:
-    """Sum a run on the disk up, write its results (by default into its own folder), and return the summary.
+    """Write the results of a run on the disk, by default into its folder, and return their summary.
 
-    With ``samples`` the questions and their truth stand in the results too.
+    With ``samples`` the questions and their truth stand in the results too. A ``summary`` that was made
+    already is not made again.
     """
 
     def rows() -> Iterator[RunRow]:
         return rows_of_folder(folder, samples)
 
-    summary = summarise_run(rows_of_folder(folder), total=folder.counts.total, intervals=intervals)
+    if summary is None:
+        summary = summarise_run(rows_of_folder(folder), total=folder.counts.total, intervals=intervals)
     write_results_document(path or folder.results_path, folder.head, rows, summary, resources=resources)
     return summary
 

@@ -53,15 +53,29 @@ class GateRow:
     reason: str | None = None
     line: int | None = None
 
+    def __str__(self) -> str:
+        value = "no value" if self.value is None else f"{self.value:.6g}"
+        bound = "" if self.bound is None else f", not {self.operator} {self.bound:g}"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.dataset}: {self.metric} {self.held} {value}{bound}{why}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateVerdict:
-    """Every check, and whether all is well. ``reasons`` say why not."""
+    """Every check, and the rules that were broken whatever the checks say."""
 
     enabled: bool
-    passed: bool
     rows: tuple[GateRow, ...]
-    reasons: tuple[str, ...]
+    broken_rules: tuple[str, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the gate does not pass; nothing where it does."""
+        return (*self.broken_rules, *(str(row) for row in self.rows if row.status == "failed"))
+
+    @property
+    def passed(self) -> bool:
+        return not self.reasons
 
     @property
     def result(self) -> Literal["PASS", "FAIL", "N/A"]:
@@ -91,8 +105,8 @@ def decide_gate(
     rows = [row for each in inputs for row in _threshold_rows(each, by)]
     rows += _not_evaluated(inputs)
     rows += [row for each in inputs for row in _baseline_rows(each, max_drop)]
-    reasons = [*_broken_rules(inputs, rows, max_errors), *_failed_rows(rows)]
-    return GateVerdict(enabled=enabled, passed=not reasons, rows=tuple(rows), reasons=tuple(reasons))
+    broken = tuple(_broken_rules(inputs, rows, max_errors))
+    return GateVerdict(enabled=enabled, rows=tuple(rows), broken_rules=broken)
 
 
 def _threshold_rows(given: GateInput, by: JudgedBy) -> Iterator[GateRow]:
@@ -194,12 +208,3 @@ def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[GateRow], max_erro
         yield f"{errors:,} samples with errors, at most {max_errors:,} allowed"
     if all(row.status == "not evaluated" for row in rows):
         yield "no threshold could be evaluated: none is set for what was measured"
-
-
-def _failed_rows(rows: Iterable[GateRow]) -> Iterator[str]:
-    for row in rows:
-        if row.status == "failed":
-            value = "no value" if row.value is None else f"{row.value:.6g}"
-            bound = "" if row.bound is None else f", not {row.operator} {row.bound:g}"
-            why = f" ({row.reason})" if row.reason else ""
-            yield f"{row.dataset}: {row.metric} {row.held} {value}{bound}{why}"

@@ -16,7 +16,7 @@ from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
-PASS_METHOD = "thresholds"
+PASS_METHOD = "thresholds"  # noqa: S105  # no password
 
 _MATCHES = ("string_match", "exact_match")
 

@@ -1,0 +1,101 @@
+"""An evaluation as one JSON document.
+
+The keys ``dataset, agentUrl, totalSamples, metrics, ciGateResult, samples`` are those of AgentSpec's own
+command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Ours stand beside them.
+Of several datasets ``dataset`` is a list, and ``metrics`` has each dataset's figures under its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.results.gate import GateVerdict
+
+
+def evaluation_document(
+    evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, target: str, warnings: Sequence[str]
+) -> dict[str, Any]:
+    """Return everything about an evaluation as plain values."""
+    names = [each.plan.name for each in evaluations]
+    figures = {each.plan.name: _figures(each) for each in evaluations}
+    single = len(names) == 1
+    return {
+        "dataset": names[0] if single else names,
+        "agentUrl": target,
+        "totalSamples": sum(len(each.plan.selection) for each in evaluations),
+        "metrics": figures[names[0]] if single else figures,
+        "ciGateResult": verdict.result,
+        "samples": [_sample(each, sample) for each in evaluations for sample in each.samples()],
+        "gate": verdict.to_dict(),
+        "runs": [_run(each) for each in evaluations],
+        "warnings": list(warnings),
+    }
+
+
+def plan_document(plan: Plan, *, target: str, prices: Prices) -> dict[str, Any]:
+    """Return what a run would do as plain values."""
+    return {
+        "dryRun": True,
+        "agentUrl": target,
+        "datasets": [
+            {
+                "dataset": dataset.name,
+                "file": str(dataset.entry.path),
+                "samplesInFile": dataset.selection.n_in_file,
+                "samples": len(dataset.selection),
+                "calls": dataset.calls,
+                "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
+                "thresholds": list(map(str, dataset.thresholds)),
+            }
+            for dataset in plan.datasets
+        ],
+        "totalSamples": plan.samples,
+        "calls": plan.calls,
+        "estimatedInputTokens": plan.input_tokens,
+        "estimatedOutputTokens": plan.output_tokens,
+        "estimatedCostUsd": prices.cost(plan.input_tokens, plan.output_tokens),
+        "warnings": list(plan.warnings),
+    }
+
+
+def _figures(evaluation: DatasetEvaluation) -> dict[str, float | None]:
+    return {summary.metric: summary.value for summary in evaluation.metrics}
+
+
+def _sample(evaluation: DatasetEvaluation, sample: EvaluatedSample) -> dict[str, Any]:
+    response = sample.result.response
+    return {
+        "index": sample.index,
+        "input": sample.sample.question,
+        "expected": sample.sample.reference,
+        "actual": response.text,
+        "pass": sample.passes,
+        "latencyMs": response.latency_ms,
+        "error": sample.error,
+        "dataset": evaluation.plan.name,
+        "id": sample.sample.id,
+        "tags": list(sample.sample.tags),
+        "metadata": dict(sample.sample.metadata),
+        "contextOrigin": response.context_origin,
+        "scores": {score.metric: score.value for score in sample.result.scores},
+    }
+
+
+def _run(evaluation: DatasetEvaluation) -> dict[str, Any]:
+    summary, outcome = evaluation.summary, evaluation.outcome
+    return {
+        "dataset": evaluation.plan.name,
+        "runId": evaluation.folder.head.run_id,
+        "folder": str(evaluation.folder.path),
+        "completed": outcome.completed,
+        "reason": outcome.reason,
+        "finished": summary.finished,
+        "errors": evaluation.errors,
+        "failures": dict(summary.failures),
+        "contextOrigins": dict(summary.context_origins),
+        "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
+        "performance": dict(summary.performance),
+    }

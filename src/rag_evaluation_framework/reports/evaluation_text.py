@@ -1,0 +1,124 @@
+"""An evaluation as text for a terminal: figures, the gate's checks, what went wrong first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.results.gate import GateRow, GateVerdict
+
+_LISTED_SAMPLES = 5
+
+
+def evaluation_text(
+    evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, warnings: Sequence[str] = ()
+) -> str:
+    """Render every dataset, then the gate."""
+    parts = [part for each in evaluations for part in _dataset(each)]
+    parts += ["\n".join(f"warning: {one_line(warning, 400)}" for warning in warnings)] if warnings else []
+    parts += [gate_text(verdict)]
+    return "\n\n".join(parts)
+
+
+def plan_text(plan: Plan, *, target: str, prices: Prices) -> str:
+    """Say what a run would do."""
+    rows = [
+        [
+            dataset.name,
+            f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
+            f"{dataset.calls:,}",
+            ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers),
+        ]
+        for dataset in plan.datasets
+    ]
+    cost = prices.cost(plan.input_tokens, plan.output_tokens)
+    lines = [
+        f"target: {target}",
+        f"calls: {plan.calls:,}, and more where one has to be repeated",
+        f"tokens: at least {plan.input_tokens:,} in, {plan.output_tokens:,} out (estimated from questions and "
+        "expected answers; what the agent adds is not known)",
+        "cost: " + ("not known (--price-input, --price-output)" if cost is None else f"at least ${cost:.4f}"),
+        *(f"warning: {warning}" for warning in plan.warnings),
+    ]
+    return (
+        text_table(["dataset", "samples", "calls", "metrics"], rows, align="<>><") + "\n\n" + "\n".join(lines)
+    )
+
+
+def gate_text(verdict: GateVerdict) -> str:
+    """Render the checks of the gate and its verdict."""
+    rows = [
+        [row.dataset or "–", row.metric, figure(row.value), _bound(row), row.held, _status(row)]
+        for row in verdict.rows
+    ]
+    headers = ["dataset", "metric", "value", "threshold", "held", "verdict"]
+    table = text_table(headers, rows, align="<<>><<") + "\n\n" if rows else ""
+    if not verdict.enabled:
+        return f"{table}gate: off (ciGate is not true)"
+    if verdict.passed:
+        return f"{table}gate: PASSED"
+    return f"{table}gate: FAILED\n" + "\n".join(f"  {reason}" for reason in verdict.reasons)
+
+
+def _dataset(evaluation: DatasetEvaluation) -> Iterator[str]:
+    summary, outcome = evaluation.summary, evaluation.outcome
+    head = f"{evaluation.plan.name}: {summary.finished:,} of {summary.total:,} samples"
+    head += f", {evaluation.errors:,} with errors" if evaluation.errors else ""
+    lines = [head, f"run: {evaluation.folder.head.run_id}"]
+    if summary.context_origins:
+        origins = ", ".join(f"{count:,} the {origin}'s" for origin, count in summary.context_origins.items())
+        lines.append(f"contexts: {origins}")
+    if not outcome.completed:
+        lines.append(f"not completed: {outcome.reason}; go on with --resume {evaluation.folder.head.run_id}")
+    yield "\n".join(lines)
+    yield _metrics(evaluation)
+    listed = list(islice(_worst(evaluation.samples()), _LISTED_SAMPLES))
+    if listed:
+        yield "\n".join(
+            ["first samples that do not pass:", *(line for each in listed for line in _lines(each))]
+        )
+
+
+def _metrics(evaluation: DatasetEvaluation) -> str:
+    rows = [
+        [
+            each.metric,
+            each.method,
+            figure(each.value),
+            f"[{figure(each.interval.low)}, {figure(each.interval.high)}]" if each.interval else "–",
+            str(each.n_scored),
+            str(each.n_skipped),
+            str(each.n_failed),
+        ]
+        for each in evaluation.metrics
+    ]
+    headers = ["metric", "method", "mean", "95% interval", "scored", "skipped", "failed"]
+    return text_table(headers, rows, align="<<>>>>>")
+
+
+def _worst(samples: Iterable[EvaluatedSample]) -> Iterator[EvaluatedSample]:
+    return (sample for sample in samples if sample.passes is False or sample.error)
+
+
+def _lines(sample: EvaluatedSample) -> Iterator[str]:
+    line = sample.sample.origin.line if sample.sample.origin else None
+    place = f"line {line}" if line is not None else sample.sample.id
+    yield f"  {place}: {one_line(sample.sample.question)}"
+    if sample.error is not None:
+        yield f"    error     {one_line(sample.error, 300)}"
+    if sample.sample.reference is not None:
+        yield f"    expected  {one_line(sample.sample.reference)}"
+    if sample.result.response.text is not None:
+        yield f"    got       {one_line(sample.result.response.text)}"
+
+
+def _bound(row: GateRow) -> str:
+    return "–" if row.bound is None else f"{row.operator} {row.bound:g}"
+
+
+def _status(row: GateRow) -> str:
+    return row.status if row.reason is None else f"{row.status}: {row.reason}"

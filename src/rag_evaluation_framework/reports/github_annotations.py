@@ -1,0 +1,67 @@
+"""What GitHub shows beside the files of a pull request: where the gate failed, and the first samples that do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from rag_evaluation_framework.reports.excerpts import one_line
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import GateVerdict
+
+# GitHub shows ten annotations of a kind for each step.
+_LISTED_SAMPLES = 5
+
+
+def github_annotations(
+    evaluations: Sequence[DatasetEvaluation],
+    verdict: GateVerdict,
+    *,
+    manifest: Path,
+    warnings: Sequence[str] = (),
+) -> list[str]:
+    """Return the lines to print, one annotation each."""
+    lines = [annotation("warning", warning, file=str(manifest)) for warning in warnings]
+    if verdict.enabled and not verdict.passed:
+        failures = [(rule, None) for rule in verdict.broken_rules]
+        failures += [(str(row), row.line) for row in verdict.rows if row.status == "failed"]
+        lines += [
+            annotation("error", reason, file=str(manifest), line=line, title="Gate failed")
+            for reason, line in failures
+        ]
+    lines += [line for each in evaluations for line in _samples(each)]
+    return lines
+
+
+def annotation(
+    level: str, message: str, *, file: str, line: int | None = None, title: str | None = None
+) -> str:
+    """Return one workflow command; nothing in its texts can begin another."""
+    properties = {"file": file, "line": line, "title": title}
+    written = ",".join(
+        f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None
+    )
+    return f"::{level} {written}::{_data(one_line(message, 1000))}"
+
+
+def _samples(evaluation: DatasetEvaluation) -> Iterator[str]:
+    failing = (sample for sample in evaluation.samples() if sample.passes is False or sample.error)
+    for sample in islice(failing, _LISTED_SAMPLES):
+        origin = sample.sample.origin
+        said = sample.error or f"expected {sample.sample.reference}, got {sample.result.response.text}"
+        yield annotation(
+            "warning",
+            f"{one_line(sample.sample.question)}: {said}",
+            file=str(evaluation.plan.entry.path),
+            line=origin.line if origin else None,
+            title=f"{evaluation.plan.name}: does not pass",
+        )
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

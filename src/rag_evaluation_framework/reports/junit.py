@@ -1,0 +1,79 @@
+"""An evaluation as JUnit XML: a suite of the gate's checks, and a suite of samples for each dataset.
+
+A check that was not evaluated and a sample that neither passes nor fails are *skipped*; a sample without an
+answer or a score is an *error*; whatever misses its bound is a *failure*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from rag_evaluation_framework.reports.excerpts import one_line
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.results.gate import GateRow, GateVerdict
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def evaluation_junit(evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict) -> str:
+    """Render the whole document."""
+    suites = [_suite("gate", [*map(_check, verdict.rows), *_rules(verdict)])] if verdict.enabled else []
+    suites += [
+        _suite(each.plan.name, [_sample(each.plan.name, sample) for sample in each.samples()])
+        for each in evaluations
+    ]
+    return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' + "".join(suites) + "</testsuites>\n"
+
+
+def _suite(name: str, cases: Sequence[str]) -> str:
+    counts = {
+        "tests": len(cases),
+        "failures": sum("<failure" in case for case in cases),
+        "errors": sum("<error" in case for case in cases),
+        "skipped": sum("<skipped" in case for case in cases),
+    }
+    written = " ".join(f'{key}="{count}"' for key, count in counts.items())
+    return f"  <testsuite name={_attribute(name)} {written}>\n{''.join(cases)}  </testsuite>\n"
+
+
+def _check(row: GateRow) -> str:
+    bound = "" if row.bound is None else f" {row.operator} {row.bound:g}"
+    name = f"{row.metric}{bound} ({row.held})"
+    value = "no value" if row.value is None else f"{row.value:.6g}"
+    message = value + (f": {row.reason}" if row.reason else "")
+    kind = {"passed": "", "failed": "failure", "not evaluated": "skipped"}[row.status]
+    return _case(f"gate.{row.dataset or 'none'}", name, kind, message)
+
+
+def _rules(verdict: GateVerdict) -> Iterator[str]:
+    """Yield the verdict itself, so that a gate that failed by a rule alone is not a green suite."""
+    yield _case("gate", "verdict", "" if verdict.passed else "failure", "; ".join(verdict.reasons))
+
+
+def _sample(dataset: str, sample: EvaluatedSample) -> str:
+    response = sample.result.response
+    kind, message = "", ""
+    if sample.error is not None:
+        kind, message = "error", sample.error
+    elif sample.passes is None:
+        kind, message = "skipped", "nothing that counts was scored"
+    elif not sample.passes:
+        kind, message = "failure", f"expected {sample.sample.reference}, got {response.text}"
+    name = f"{sample.index}: {one_line(sample.sample.question)}"
+    seconds = None if response.latency_ms is None else response.latency_ms / 1000
+    return _case(dataset, name, kind, one_line(message, 1000), seconds=seconds)
+
+
+def _case(suite: str, name: str, kind: str, message: str, *, seconds: float | None = None) -> str:
+    time = "" if seconds is None else f' time="{seconds:.3f}"'
+    opening = f"    <testcase classname={_attribute(suite)} name={_attribute(name)}{time}"
+    if not kind:
+        return f"{opening}/>\n"
+    text = _NOT_XML.sub("�", message)
+    return f"{opening}><{kind} message={_attribute(message)}>{escape(text)}</{kind}></testcase>\n"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("�", text))

@@ -1,0 +1,94 @@
+"""An evaluation as Markdown for a pull request or a job's summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import GateVerdict
+
+_LISTED_SAMPLES = 10
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
+
+
+def evaluation_markdown(
+    evaluations: Sequence[DatasetEvaluation],
+    verdict: GateVerdict,
+    *,
+    target: str,
+    warnings: Sequence[str] = (),
+) -> str:
+    """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass."""
+    title = {"PASS": "Evaluation passed", "FAIL": "Evaluation failed", "N/A": "Evaluation"}[verdict.result]
+    parts = [f"## {title}", f"Target: {escaped(target)}"]
+    if verdict.enabled and not verdict.passed:
+        parts.append("\n".join(f"- {escaped(reason)}" for reason in verdict.reasons))
+    if verdict.rows:
+        parts.append(_gate(verdict))
+    parts += [_metrics(evaluations)]
+    parts += [f"> **Warning:** {escaped(warning)}" for warning in warnings]
+    parts += [part for each in evaluations if (part := _samples(each))]
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str, characters: int = 300) -> str:
+    """Return a text that Markdown shows as it is, in one line: no markup, no mention, no cell of its own."""
+    return _SPECIAL.sub(r"\\\1", one_line(text, characters))
+
+
+def _gate(verdict: GateVerdict) -> str:
+    rows = [
+        [
+            row.dataset or "–",
+            row.metric,
+            figure(row.value),
+            "–" if row.bound is None else f"{row.operator} {row.bound:g}",
+            row.held,
+            row.status if row.reason is None else f"{row.status}: {row.reason}",
+        ]
+        for row in verdict.rows
+    ]
+    return _table(["dataset", "metric", "value", "threshold", "held", "verdict"], rows)
+
+
+def _metrics(evaluations: Sequence[DatasetEvaluation]) -> str:
+    rows = [
+        [
+            evaluation.plan.name,
+            each.metric,
+            each.method,
+            figure(each.value),
+            f"{figure(each.interval.low)} to {figure(each.interval.high)}" if each.interval else "–",
+            f"{each.n_scored} / {each.n_skipped} / {each.n_failed}",
+        ]
+        for evaluation in evaluations
+        for each in evaluation.metrics
+    ]
+    headers = ["dataset", "metric", "method", "mean", "95 % interval", "scored / skipped / failed"]
+    return _table(headers, rows)
+
+
+def _samples(evaluation: DatasetEvaluation) -> str:
+    failing = (sample for sample in evaluation.samples() if sample.passes is False or sample.error)
+    listed = list(islice(failing, _LISTED_SAMPLES + 1))
+    if not listed:
+        return ""
+    rows = [
+        [
+            sample.sample.question,
+            sample.sample.reference or "–",
+            sample.error or sample.result.response.text or "–",
+        ]
+        for sample in listed[:_LISTED_SAMPLES]
+    ]
+    more = "\n\n… and more" if len(listed) > _LISTED_SAMPLES else ""
+    summary = f"<summary>{escaped(evaluation.plan.name)}: samples that do not pass</summary>"
+    return f"<details>{summary}\n\n{_table(['input', 'expected', 'got'], rows)}{more}\n\n</details>"
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headers, ["---"] * len(headers), *([escaped(cell) for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,99 @@
+"""How far a run is, on standard error: one live line on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from rag_evaluation_framework.evaluation.run_records import Progress
+from rag_evaluation_framework.reports.tables import text_width
+
+LIVE_SECONDS = 0.1
+PLAIN_SECONDS = 10.0
+
+_ERASE_LINE = "\r\x1b[2K"
+
+
+class ProgressLine:
+    """Told how far the run of a dataset is, as often as anyone likes; writes only so often.
+
+    The first word on a dataset says what was done before. ``mask`` is applied to everything that is written.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        live: bool,
+        mask: Callable[[str], str] = str,
+        clock: Callable[[], float] = time.monotonic,
+        columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
+    ) -> None:
+        self._stream, self._live, self._mask = stream, live, mask
+        self._clock, self._columns = clock, columns
+        self._seconds = LIVE_SECONDS if live else PLAIN_SECONDS
+        self._written_at = clock() if not live else -LIVE_SECONDS
+        self._begun_with: dict[str, int] = {}
+        self._shown = False
+
+    def __call__(self, dataset: str, progress: Progress) -> None:
+        """Take note, and write if it is time to, or if this is the end."""
+        begun_with = self._begun_with.setdefault(dataset, progress.done if not progress.elapsed else 0)
+        now = self._clock()
+        if progress.done < progress.total and now - self._written_at < self._seconds:
+            return
+        self._written_at = now
+        text = self._mask(progress_text(dataset, progress, begun_with=begun_with))
+        if self._live:
+            self._stream.write(_ERASE_LINE + _cut(text, self._columns() - 1))
+        else:
+            self._stream.write(text + "\n")
+        self._shown = True
+        self._stream.flush()
+
+    def finish(self) -> None:
+        """Take the live line away."""
+        if self._live and self._shown:
+            self._stream.write(_ERASE_LINE)
+            self._stream.flush()
+
+
+def progress_text(dataset: str, progress: Progress, *, begun_with: int = 0) -> str:
+    """Say how far a run is; the rate is that of this part of the run, which began with so many done."""
+    parts = [f"{dataset}: {progress.done:,}/{progress.total:,}"]
+    rate = (progress.done - begun_with) / progress.elapsed if progress.elapsed > 0 else 0.0
+    if rate:
+        parts.append(f"{rate:,.1f}/s")
+    parts.append(f"{progress.failed:,} failed")
+    if progress.retries:
+        parts.append(f"{progress.retries:,} retries")
+    if progress.in_flight:
+        parts.append(f"{progress.in_flight:,} in flight")
+    if progress.cost_usd is not None:
+        parts.append(f"${progress.cost_usd:.4f}")
+    elif progress.input_tokens is not None or progress.output_tokens is not None:
+        parts.append(f"{(progress.input_tokens or 0) + (progress.output_tokens or 0):,} tokens")
+    remaining = progress.total - progress.done
+    if remaining:
+        parts.append(f"{duration(remaining / rate)} left" if rate else "time left unknown")
+    else:
+        parts.append(f"took {duration(progress.elapsed)}")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Write a duration for people: ``42 s``, ``3:05 min``, ``2:07 h``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"
+
+
+def _cut(text: str, width: int) -> str:
+    while text and text_width(text) > max(width, 1):
+        text = text[:-1]
+    return text

@@ -1,0 +1,250 @@
+"""Runs what was planned, dataset by dataset, and sums it up: the figures, the gate, every sample.
+
+Each dataset is a run of its own; the runs of one evaluation are tied together (``evaluation.run_groups``).
+The first that does not complete ends the evaluation. Samples are read from the journals when asked for:
+nothing of a run is held in memory but its figures.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan, SampleChoice
+from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.evaluation.run_groups import RunGroup, group_fields
+from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.runner import run_samples
+from rag_evaluation_framework.evaluation.sample_list import content_hash
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.runs import RunHead, SampleResult
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.baselines import (
+    BaselineComparison,
+    check_baseline,
+    compare_with_baseline,
+)
+from rag_evaluation_framework.results.documents import write_run_results
+from rag_evaluation_framework.results.gate import GateInput
+from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
+from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
+from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
+from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.version import __version__
+
+OnProgress: TypeAlias = Callable[[str, Progress], None]
+"""Told the dataset's name and how far its run is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationSettings:
+    """How an evaluation runs, and what its heads record beside the plan."""
+
+    runs_directory: Path
+    run: RunSettings
+    choice: SampleChoice
+    metrics: tuple[str, ...] = ()
+    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    on_progress: OnProgress | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedSample:
+    """One finished sample: its place among the chosen ones (from 0), what came of it, whether it passes."""
+
+    index: int
+    sample: Sample
+    result: SampleResult
+    passes: bool | None
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no answer, or why an answer has no score."""
+        failure = self.result.response.failure
+        if failure is not None:
+            return f"{failure.kind}: {failure.message}"
+        failed = [
+            f"{score.metric}: {score.reason}" for score in self.result.scores if score.status == "failed"
+        ]
+        return "; ".join(failed) or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetEvaluation:
+    """One dataset's run in figures; :meth:`samples` reads it again, sample by sample."""
+
+    plan: DatasetPlan
+    folder: RunFolder
+    outcome: RunOutcome
+    summary: RunSummary
+    pass_rate: MetricSummary
+    errors: int
+    resources: ResourceUsage
+    baseline: BaselineComparison | None = None
+
+    @property
+    def metrics(self) -> tuple[MetricSummary, ...]:
+        """Every metric in the order in which they were asked for, then ``pass_rate``."""
+        order = [scorer.name for scorer in self.plan.scorers]
+        return (*sorted(self.summary.metrics, key=lambda each: order.index(each.metric)), self.pass_rate)
+
+    @property
+    def gate_input(self) -> GateInput:
+        compared = self.baseline or BaselineComparison((), ())
+        return GateInput(
+            dataset=self.plan.name,
+            metrics=self.metrics,
+            thresholds=self.plan.thresholds,
+            total=len(self.plan.selection),
+            finished=self.summary.finished,
+            errors=self.errors,
+            comparisons=compared.comparisons,
+            uncompared=compared.uncompared,
+        )
+
+    def samples(self) -> Iterator[EvaluatedSample]:
+        """Yield the finished samples in the order of the dataset."""
+        bounds = sample_bounds(self.plan.thresholds, (scorer.name for scorer in self.plan.scorers))
+        listed = enumerate(listed_samples(self.plan.selection, self.folder.samples_path))
+        for entry in self.folder.entries(order="dataset"):
+            sample = next(sample for place, sample in listed if place == entry.index)
+            yield EvaluatedSample(entry.index, sample, entry.result, sample_passes(entry.result, bounds))
+
+    def write_results(self, path: Path | None = None) -> None:
+        """Write the results document, by default into the run's folder."""
+        write_run_results(
+            self.folder,
+            path,
+            samples=self.plan.selection,
+            intervals=IntervalSettings(seed=self.folder.head.seed),
+            resources=self.resources,
+        )
+
+
+def run_evaluation(
+    plan: Plan,
+    target: Target,
+    settings: EvaluationSettings,
+    *,
+    resumed: RunGroup | None = None,
+    baseline: RunGroup | None = None,
+) -> list[DatasetEvaluation]:
+    """Ask, score and sum up what was planned; what an earlier run has finished is not asked again."""
+    _check_target(target, resumed)
+    if baseline is not None:
+        _check_baselines(plan, baseline)
+    evaluated: list[DatasetEvaluation] = []
+    leader = resumed.leader.head if resumed else None
+    for dataset in plan.datasets:
+        folder = resumed.runs.get(dataset.name) if resumed else None
+        if folder is None:
+            head = _head(dataset, plan, target, settings, leader=leader)
+            folder = RunFolder.create(settings.runs_directory, head)
+        leader = leader or folder.head
+        evaluated.append(_evaluated(dataset, folder, target, settings, baseline))
+        if not evaluated[-1].outcome.completed:
+            break
+    return evaluated
+
+
+def _evaluated(
+    dataset: DatasetPlan,
+    folder: RunFolder,
+    target: Target,
+    settings: EvaluationSettings,
+    baseline: RunGroup | None,
+) -> DatasetEvaluation:
+    tell = settings.on_progress
+    if tell is not None:
+        before = folder.counts
+        tell(dataset.name, Progress(total=len(dataset.selection), done=before.done, failed=before.failed))
+    with ResourceMeter() as meter:
+        outcome = run_samples(
+            dataset.selection,
+            target,
+            dataset.scorers,
+            folder=folder,
+            settings=settings.run,
+            on_progress=None if tell is None else lambda progress: tell(dataset.name, progress),
+        )
+    counter = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
+    summary = summarise_run(
+        _counted(folder, counter),
+        total=len(dataset.selection),
+        intervals=IntervalSettings(seed=folder.head.seed),
+        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
+    )
+    compared = None
+    if baseline is not None and outcome.completed:
+        compared = compare_with_baseline(
+            baseline.runs[dataset.name], folder, dataset.scorers, seed=folder.head.seed
+        )
+    evaluation = DatasetEvaluation(
+        plan=dataset,
+        folder=folder,
+        outcome=outcome,
+        summary=summary,
+        pass_rate=counter.summary(),
+        errors=counter.errors,
+        resources=meter.usage,
+        baseline=compared,
+    )
+    if outcome.completed:
+        evaluation.write_results()
+    return evaluation
+
+
+def _counted(folder: RunFolder, counter: PassCounter) -> Iterator[RunRow]:
+    for row in rows_of_folder(folder):
+        counter.add(row.result)
+        yield row
+
+
+def _head(
+    dataset: DatasetPlan,
+    plan: Plan,
+    target: Target,
+    settings: EvaluationSettings,
+    *,
+    leader: RunHead | None,
+) -> RunHead:
+    group = group_fields(
+        settings.choice,
+        datasets=tuple(each.name for each in plan.datasets),
+        metrics=settings.metrics,
+        leader=leader,
+    )
+    return RunHead(
+        run_id=NEW_RUN,
+        dataset_id=dataset.name,
+        dataset_hash=content_hash(dataset.selection),
+        target=target.name,
+        configuration={
+            **settings.configuration,
+            "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
+            "thresholds": list(map(str, dataset.thresholds)),
+            **group,
+        },
+        metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
+        seed=settings.choice.seed,
+        packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
+    )
+
+
+def _check_target(target: Target, resumed: RunGroup | None) -> None:
+    if resumed is not None and resumed.leader.head.target != target.name:
+        began = resumed.leader.head.target
+        raise UsageError(f"cannot resume with another target: expected {began}, got {target.name}")
+
+
+def _check_baselines(plan: Plan, baseline: RunGroup) -> None:
+    for dataset in plan.datasets:
+        if dataset.name not in baseline.runs:
+            known = ", ".join(baseline.runs)
+            raise UsageError(f"baseline: expected a run of dataset {dataset.name}, got runs of {known}")
+        check_baseline(baseline.runs[dataset.name], dataset.scorers)

@@ -1,0 +1,315 @@
+"""A run becomes seed 000's document: everything in its section, nothing made up, the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import RESULTS, SAMPLES, head, on_disk, run
+
+from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.datasets.schema_validation import schema_issues
+from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.results.documents import (
+    results_document,
+    write_results_document,
+    write_run_results,
+)
+from rag_evaluation_framework.results.metric_sections import section_of
+from rag_evaluation_framework.results.performance import busy_seconds, latency_stats
+from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage, Spread
+from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder, rows_of_run
+from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
+
+PEAK_OF = Path(__file__).parents[1] / "peak_memory.py"
+
+
+def document_of(folder_or_rows: Any) -> dict[str, Any]:
+    rows = list(folder_or_rows)
+    return results_document(head(), lambda: rows, summarise_run(rows))
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return document_of(rows_of_run(run(), SAMPLES))
+
+
+def test_the_document_is_valid_by_both_schemas(document: dict[str, Any]) -> None:
+    assert schema_issues("results", document) == []
+    assert schema_issues("results", document, lenient=True) == []
+    empty = document_of([])
+    assert schema_issues("results", empty) == []
+    assert schema_issues("results", empty, lenient=True) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "method", "section"),
+    [
+        ("ndcg@5", "exact", "retrieval_metrics"),
+        ("chunk_f1", "exact", "retrieval_metrics"),
+        ("span_recall", "exact", "retrieval_metrics"),
+        ("citation_span_f1", "exact", "citation_metrics"),
+        ("token_f1", "lexical", "answer_quality_metrics"),
+        ("somebody's own", "judge:m", "answer_quality_metrics"),
+        ("latency", "timing", "performance_metrics"),
+    ],
+)
+def test_a_metric_stands_in_the_section_of_its_family(metric: str, method: str, section: str) -> None:
+    assert section_of(metric, method) == section
+
+
+def test_every_metric_of_the_run_stands_in_one_section_with_its_counts(document: dict[str, Any]) -> None:
+    assert list(document["retrieval_metrics"]) == ["ndcg@5", "span_recall"]
+    assert list(document["citation_metrics"]) == ["citation_span_f1"]
+    assert list(document["answer_quality_metrics"]) == ["token_f1", "house_style"]
+    # ndcg@5 of q1 is 1 and of q2 is 0, q3 failed: (1 + 0) / 2
+    ndcg = document["retrieval_metrics"]["ndcg@5"]
+    assert (ndcg["value"], ndcg["n_scored"], ndcg["n_skipped"], ndcg["n_failed"]) == (0.5, 2, 0, 1)
+    assert ndcg["higher_is_better"] is True
+    assert "Wilson" in ndcg["interval_method"]
+    token_f1 = document["answer_quality_metrics"]["token_f1"]
+    assert token_f1["value"] == pytest.approx(0.6)  # (0.8 + 0.4) / 2
+    # The failed sample did not know the method; the scored ones do.
+    assert token_f1["method"] == "lexical"
+    latency = document["performance_metrics"]["latency"]
+    assert (latency["value"], latency["higher_is_better"], latency["n_failed"]) == (100.0, False, 1)
+
+
+def test_a_metric_that_nothing_was_scored_by_has_no_value() -> None:
+    rows = [RunRow(RESULTS[2])]
+    summary = results_document(head(), lambda: rows, summarise_run(rows))["retrieval_metrics"]["ndcg@5"]
+    assert summary["value"] is summary["confidence_interval"] is None
+    assert (summary["n_scored"], summary["n_failed"]) == (0, 1)
+
+
+def test_the_summary_counts_what_was_asked_answered_failed_and_left() -> None:
+    summary = summarise_run(rows_of_run(run()), total=5)
+    counts = results_document(head(), lambda: [], summary)["summary"]
+    assert counts == {
+        "total_queries": 5,
+        "successful_queries": 2,
+        "failed_queries": 1,
+        "unfinished_queries": 2,
+        "failures": {"http-503": 1},
+        "context_origins": {"system": 1},
+    }
+
+
+def test_a_query_shows_what_was_asked_retrieved_cited_and_scored(document: dict[str, Any]) -> None:
+    first, second, third = document["query_results"]
+    assert first["query_text"] == "What is 退款?"
+    assert first["ground_truth_answer"] == "A refund."
+    assert first["retrieval_results"] == {
+        "retrieved_docs": ["a.md", "a.md"],
+        "relevance_scores": [0.9, 0.4],
+        "retrieved_spans": [
+            {"chunk_id": "chunk_1", "document_id": "a.md", "start_char": 0, "end_char": 10},
+            {"chunk_id": "chunk_2", "document_id": "a.md", "start_char": 5, "end_char": 20},
+        ],
+        "ground_truth_relevant": ["a.md", "b.md"],  # c.md was judged irrelevant
+    }
+    assert first["metric_details"] == {"token_f1": {"overlap": 2}}
+    assert second["individual_metrics"] == {"ndcg@5": 0.0, "token_f1": 0.4}
+    assert second["unscored_metrics"]["span_recall"] == {"status": "skipped", "reason": "no relevant spans"}
+    assert third["error"] == {"kind": "http-503", "message": "the agent is down"}
+    assert "individual_metrics" not in third
+    assert "generated_answer" not in third
+
+
+def test_the_three_kinds_of_citations_are_not_mixed(document: dict[str, Any]) -> None:
+    first = document["query_results"][0]
+    assert first["citations"] == [
+        {
+            "file_name": "a.md",
+            "page_number": 1,
+            "start_char": 0,
+            "end_char": 9,
+            "confidence_score": 0.5,
+            "context_text": "A refund.",
+        }
+    ]
+    assert first["token_citations"] == [
+        {"file_name": "a.md", "start_token": 0, "end_token": 3, "tokenizer": "cl100k"}
+    ]
+    assert first["context_citations"] == [1]
+
+
+def test_the_head_is_all_there(document: dict[str, Any]) -> None:
+    assert document["configuration"]["chunker"] == "recursive(chunk_size=200, overlap=50)"
+    assert document["system_version"] == "shop-agent"
+    metadata = document["metadata"]
+    assert metadata["dataset_version"] == "1.0.0"
+    assert metadata["dataset_hash"].startswith("sha256:")
+    assert metadata["metric_versions"] == {"ndcg@5": 1, "token_f1": 1}
+    assert metadata["evaluation_parameters"] == {"random_seed": 7}
+    assert metadata["packages"]["python"] == "3.11.9"
+
+
+def test_performance_is_measured_or_left_out(tmp_path: Path) -> None:
+    folder = on_disk(tmp_path)
+    write_run_results(folder, resources=ResourceUsage(Spread(80.0, 90.5, 2.0), Spread(45.0, 78.0, 8.0)))
+    figures = read_results(folder.results_path)["performance_metrics"]
+    assert figures["latency_stats"] == {
+        "mean": 100.0,
+        "p50": 100.0,
+        "p95": 118.0,  # 80 + 0.95 * 40
+        "p99": 119.6,
+        "min": 80.0,
+        "max": 120.0,
+        "n": 2,
+    }
+    assert figures["api_usage"] == {
+        "total_tokens": 50,
+        "input_tokens": 40,
+        "output_tokens": 10,
+        "total_requests": 6,  # 1 + 2 + 3 attempts
+        "estimated_cost_usd": 0.25,
+    }
+    assert figures["total_evaluation_time_seconds"] == 1.5  # half a second each, idle in between
+    assert figures["query_latencies_ms"] == {"q1": 120.0, "q2": 80.0}
+    assert figures["resource_usage"]["memory_mb"] == {"mean": 80.0, "peak": 90.5, "std": 2.0}
+    silent = document_of([RunRow(RESULTS[2])])
+    assert list(silent["performance_metrics"]) == ["latency"]  # the failed scores alone
+
+
+def test_busy_time_counts_overlapping_samples_once_and_pauses_not_at_all() -> None:
+    assert busy_seconds([0.0, 1.0, 1.5, 100.0], [2.0, 1.2, 3.0, 101.0]) == 4.0  # 0 to 3, 100 to 101
+    assert latency_stats([5.0])["p99"] == 5.0
+
+
+def test_equal_results_are_equal_bytes_whatever_the_order_and_the_times(tmp_path: Path) -> None:
+    first = on_disk(tmp_path / "a", run_id="same", order=(0, 1, 2))
+    second = on_disk(tmp_path / "b", run_id="same", order=(2, 0, 1), delay=33.0)
+    for folder in (first, second):
+        write_run_results(folder, samples=SAMPLES)
+    one, other = read_results(first.results_path), read_results(second.results_path)
+    assert one.pop("performance_metrics") != other.pop("performance_metrics")
+    assert strict_json.encode(one) == strict_json.encode(other)
+    before = first.results_path.read_bytes()
+    write_run_results(first, samples=SAMPLES)
+    assert first.results_path.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", ["json", "json.gz", "yaml", "csv", "parquet"])
+def test_what_is_written_reads_back_as_what_stands_in_memory(
+    tmp_path: Path, document: dict[str, Any], suffix: str
+) -> None:
+    rows = list(rows_of_run(run(), SAMPLES))
+    path = tmp_path / f"run.results.{suffix}"
+    write_results_document(path, head(), lambda: rows, summarise_run(rows))
+    assert read_results(path) == document
+
+
+def test_a_query_is_one_line_of_the_file(tmp_path: Path) -> None:
+    folder = on_disk(tmp_path)
+    write_run_results(folder, samples=SAMPLES)
+    lines = [
+        line for line in folder.results_path.read_text(encoding="utf-8").splitlines() if '"query_id"' in line
+    ]
+    assert [strict_json.decode(line.strip().rstrip(","))["query_id"] for line in lines] == ["q1", "q2", "q3"]
+
+
+def test_samples_pair_by_id_in_whatever_order_the_dataset_is_now(tmp_path: Path) -> None:
+    folder = on_disk(tmp_path, RESULTS[1:], order=(1, 0))
+    grown = [*reversed(SAMPLES), SAMPLES[0].__class__(id="new", turns=SAMPLES[0].turns)]
+    rows = list(rows_of_folder(folder, grown))
+    assert [(row.result.sample_id, row.sample.id if row.sample else None) for row in rows] == [
+        ("q2", "q2"),
+        ("q3", "q3"),
+    ]
+
+
+def test_an_edited_or_missing_sample_is_an_error_with_the_counts(tmp_path: Path) -> None:
+    folder = on_disk(tmp_path)
+    edited = SAMPLES[0].__class__(id="q1", turns=SAMPLES[0].turns, reference="Something else.")
+    with pytest.raises(UsageError, match="3 samples of the run as they were, got 1 missing, 1 edited since"):
+        list(rows_of_folder(folder, [edited, SAMPLES[1]]))
+
+
+def test_a_head_without_a_time_cannot_become_a_document() -> None:
+    with pytest.raises(InputError, match="started_at: expected when the run began"):
+        results_document(head(started_at=None), lambda: [], summarise_run([]))
+
+
+def test_the_intervals_are_made_as_asked_for_and_say_so() -> None:
+    rows = list(rows_of_run(run()))
+    intervals = IntervalSettings(method="bootstrap", confidence=0.9, resamples=200, seed=3)
+    document = results_document(head(), lambda: rows, summarise_run(rows, intervals=intervals))
+    assert document["statistical_analysis"]["confidence_intervals"] == {
+        "confidence_level": 0.9,
+        "method": "bootstrap",
+        "resamples": 200,
+        "seed": 3,
+    }
+    assert "200 resamples" in document["retrieval_metrics"]["ndcg@5"]["interval_method"]
+
+
+def test_the_meter_measures_this_process() -> None:
+    with ResourceMeter(interval=0.01) as meter:
+        sum(range(2_000_000))
+    assert meter.usage.cpu_percent.peak > 0
+    assert meter.usage.memory_mb is not None
+    assert meter.usage.memory_mb.peak >= meter.usage.memory_mb.mean > 5
+
+
+def test_a_full_disk_leaves_the_old_results(tmp_path: Path) -> None:
+    folder = on_disk(tmp_path)
+    folder.results_path.write_bytes(b"old")
+    program = f"""
+        import resource, signal
+        from rag_evaluation_framework.errors import StorageError
+        from rag_evaluation_framework.evaluation.run_folder import RunFolder
+        from rag_evaluation_framework.results.documents import write_run_results
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+        try:
+            write_run_results(RunFolder.open({str(folder.path)!r}))
+        except StorageError as error:
+            print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"cannot write {folder.results_path}: File too large\n"
+    assert folder.results_path.read_bytes() == b"old"
+    assert not [path for path in folder.path.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
+    def peak(count: int) -> int:
+        program = f"""
+            import sys
+            sys.path[:0] = [{str(PEAK_OF.parent)!r}, {str(Path(__file__).parent)!r}]
+            from finished_runs import head
+            from peak_memory import peak_kib
+            from rag_evaluation_framework.records.responses import Response
+            from rag_evaluation_framework.records.runs import SampleResult
+            from rag_evaluation_framework.records.scores import Score
+            from rag_evaluation_framework.results.documents import write_results_document
+            from rag_evaluation_framework.results.run_rows import RunRow
+            from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
+
+            def rows():
+                for n in range({count}):
+                    response = Response(text=f"answer {{n}} " * 50, latency_ms=float(n % 100))
+                    score = Score.scored("token_f1", n % 1000 / 1000, method="lexical")
+                    yield RunRow(SampleResult(f"q{{n}}", response, (score,)))
+
+            summary = summarise_run(rows(), intervals=IntervalSettings(resamples=100))
+            write_results_document({str(tmp_path / "big.json")!r}, head(), rows, summary)
+            print(peak_kib())
+        """
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    most = 100_000 if os.environ.get("RAG_EVAL_LONG_TESTS") else 30_000
+    # The answers of 30,000 samples alone are 16 MB; what is kept of each is some 60 bytes.
+    assert peak(most) - peak(1_000) < most * 0.2
