@@ -86,6 +86,7 @@ def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:
         UnknownNameError("metric", "a", ["b"]),
         errors.MissingDatasetError("no dataset 'a'"),
         MissingExtraError("x", "y"),
+        errors.MissingResultsError("none of this id"),
         errors.StorageError("full"),
         errors.TargetError("http-503", "busy", retry=True, retry_after=3.0),
     ]

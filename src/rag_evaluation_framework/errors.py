@@ -8,6 +8,7 @@
     ├── UsageError               a call, a name or an option that makes no sense
     │   └── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
     ├── MissingDatasetError      no dataset, or ground truth, of this id and version in the folder
+    ├── MissingResultsError      no results of this id in the folder
     ├── MissingExtraError        an optional dependency is not installed: says what to install
     ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
     └── TargetError              the system under test gave no answer: kind, and whether to try again
@@ -139,6 +140,10 @@ class UnknownNameError(UsageError):
 
 class MissingDatasetError(RagEvalError, FileNotFoundError):
     """No dataset, or no ground truth, of this id and version in the folder."""
+
+
+class MissingResultsError(RagEvalError, FileNotFoundError):
+    """No results of this id in the folder."""
 
 
 class MissingExtraError(RagEvalError, ImportError):

@@ -23,12 +23,12 @@ def after_rounds(limit: AdaptiveLimit, rounds: int, *, congested: Callable[[int]
 
 def test_a_clean_target_is_given_three_times_as_much_each_round_up_to_the_maximum() -> None:
     limit = AdaptiveLimit(100)
-    assert limit.limit == 6  # a sixteenth of 100
-    assert after_rounds(limit, 4, congested=lambda _: False) == [18, 54, 100, 100]
+    assert limit.limit == 12  # an eighth of 100
+    assert after_rounds(limit, 4, congested=lambda _: False) == [36, 100, 100, 100]
 
 
 def test_a_run_starts_with_four_or_with_all_of_a_smaller_maximum() -> None:
-    assert [AdaptiveLimit(maximum).limit for maximum in (1, 3, 16, 400)] == [1, 3, 4, 25]
+    assert [AdaptiveLimit(maximum).limit for maximum in (1, 3, 16, 400)] == [1, 3, 4, 50]
 
 
 def test_a_target_that_refuses_everything_is_given_half_each_round_and_one_at_least() -> None:

@@ -227,7 +227,7 @@ def test_a_second_process_is_refused_and_told_who_is_at_work(tmp_path: Path) -> 
 
 def test_memory_does_not_grow_with_the_number_of_samples(tmp_path: Path) -> None:
     memory = []
-    for count in (1_000, 100_000 if LONG else 15_000):
+    for count in (1_000, 100_000 if LONG else 10_000):
         run = KillableRun(tmp_path / str(count), count)
         with run.start(finalise=False) as process:
             assert process.wait(timeout=300) == 0

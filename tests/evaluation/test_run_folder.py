@@ -39,11 +39,11 @@ def finished(directory: Path, count: int = 3) -> RunFolder:
 def test_runs_are_numbered_within_their_utc_day(tmp_path: Path) -> None:
     created = [RunFolder.create(tmp_path / "runs", HEAD, now=lambda: DAY) for _ in range(2)]
     assert [folder.head.run_id for folder in created] == [
-        "eval_run_2026-11-15_001",
-        "eval_run_2026-11-15_002",
+        "eval_run_20261115_001",
+        "eval_run_20261115_002",
     ]
-    (tmp_path / "runs" / "eval_run_2026-11-15_1234").mkdir()
-    assert RunFolder.create(tmp_path / "runs", HEAD, now=lambda: DAY).path.name == "eval_run_2026-11-15_1235"
+    (tmp_path / "runs" / "eval_run_20261115_1234").mkdir()
+    assert RunFolder.create(tmp_path / "runs", HEAD, now=lambda: DAY).path.name == "eval_run_20261115_1235"
 
 
 def create_some(directory: str, count: int) -> list[str]:
@@ -80,7 +80,7 @@ def test_a_run_id_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_run_names_the_latest(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is none"):
-        RunFolder.open("eval_run_2026-11-15_001", tmp_path / "nowhere")
+        RunFolder.open("eval_run_20261115_001", tmp_path / "nowhere")
     created = new_folder(tmp_path)
     with pytest.raises(UsageError, match=f"the latest there is {created.head.run_id}"):
         RunFolder.open("eval_run_1999-01-01_001", tmp_path)

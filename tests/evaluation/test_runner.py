@@ -198,7 +198,7 @@ def test_an_attempt_that_takes_too_long_is_cut_off_and_tried_again(tmp_path: Pat
     target._delay = lambda each: 5.0 if target.asked[each.id] == 1 else 0.0
     outcome, _ = run(tmp_path, target, 4, attempt_timeout=0.1)
     assert (outcome.completed, outcome.failed) == (True, 0)
-    assert set(target.asked.values()) == {2}
+    assert min(target.asked.values()) == 2
     assert all(request.timeout <= 0.1 for request in target.requests)
 
 

@@ -28,6 +28,8 @@ METRICS = all_metrics()
         ("ndcg_cut_10", "ndcg@10", 10),
         ("recall_10", "recall@10", 10),
         ("P_5", "precision_strict@5", 5),
+        ("ndcg_cut.10", "ndcg@10", 10),
+        ("rbp(p=1)", "rbp(p=1.0)", None),
         ("r_precision", "r-precision", None),
         ("P@5", "precision_strict@5", 5),
         ("recip_rank", "mrr", None),
@@ -56,12 +58,18 @@ def test_every_metrics_name_round_trips(declared: Metric, k: int | None) -> None
     ("written", "message"),
     [
         ("ncdg@10", "unknown metric 'ncdg'; did you mean ndcg"),
-        ("ndcg@", "at least 1 after @, got ''"),
-        ("ndcg@0", "at least 1 after @, got '0'"),
-        ("ndcg@-3", "at least 1 after @, got '-3'"),
-        ("ndcg@ten", "at least 1 after @, got 'ten'"),
-        ("ndcg@１０", "at least 1 after @"),
-        ("ndcg@99999999999", "at least 1 after @"),
+        ("ndcg@", "whole number from 1 to 1,000,000,000, got ''"),
+        ("ndcg@0", "whole number from 1 to 1,000,000,000, got '0'"),
+        ("ndcg@-3", "whole number from 1 to 1,000,000,000, got '-3'"),
+        ("ndcg@ten", "whole number from 1 to 1,000,000,000, got 'ten'"),
+        ("ndcg@１０", "whole number from 1 to 1,000,000,000, got"),
+        ("ndcg@1000000001", "whole number from 1 to 1,000,000,000, got '1000000001'"),
+        ("ndcg@10000000000", "whole number from 1 to 1,000,000,000, got"),
+        ("ndcg@" + "1" * 5000, "whole number from 1 to 1,000,000,000, got"),
+        ("P_0", "whole number from 1 to 1,000,000,000, got '0'"),
+        ("ndcg(k=5)@10", "expected one cut-off, got two"),
+        ("rbp(p=true)", "expected p to be like 0.8, got True"),
+        ("citation_tolerance_jaccard(tolerance_chars=true)", "to be like 10, got True"),
         ("ndcg(q=1)", r"no parameter q; it is written ndcg"),
         ("span_iou@5", "no parameter k; it is written span_iou"),
         ("rbp(p=high)", "expected p to be like 0.8, got 'high'"),
@@ -101,3 +109,18 @@ def test_every_metric_says_what_it_measures_how_and_from_where(declared: Metric)
 def test_a_name_is_declared_once() -> None:
     with pytest.raises(UsageError, match="declared already"):
         metric("ndcg", family="ranking", needs=())(lambda: 0)
+
+
+def test_a_metric_belongs_to_a_family_that_there_is() -> None:
+    with pytest.raises(UnknownNameError, match="unknown family of metrics 'span'; did you mean spans"):
+        metric("own", family="span", needs=())  # type: ignore[arg-type]
+
+
+def test_a_docstring_that_lacks_a_part_says_which() -> None:
+    def undocumented() -> float:
+        """Formula: 1."""
+        return 1.0
+
+    declared = Metric("own", "texts", undocumented, True, (), {}, "exact", 1, ())
+    with pytest.raises(UsageError, match="undocumented: its docstring lacks a first line, Empty, Source"):
+        _ = declared.summary

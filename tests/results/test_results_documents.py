@@ -1,4 +1,4 @@
-"""A run becomes seed 000's document: everything in its section, nothing made up, the same bytes every time."""
+"""A run becomes seed 000's document: everything in its section, nothing made up, always the same bytes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_metric_that_nothing_was_scored_by_has_no_value() -> None:
 
 def test_the_summary_counts_what_was_asked_answered_failed_and_left() -> None:
     summary = summarise_run(rows_of_run(run()), total=5)
-    counts = results_document(head(), lambda: [], summary)["summary"]
+    counts = results_document(head(), list, summary)["summary"]
     assert counts == {
         "total_queries": 5,
         "successful_queries": 2,
@@ -234,7 +234,7 @@ def test_an_edited_or_missing_sample_is_an_error_with_the_counts(tmp_path: Path)
 
 def test_a_head_without_a_time_cannot_become_a_document() -> None:
     with pytest.raises(InputError, match="started_at: expected when the run began"):
-        results_document(head(started_at=None), lambda: [], summarise_run([]))
+        results_document(head(started_at=None), list, summarise_run([]))
 
 
 def test_the_intervals_are_made_as_asked_for_and_say_so() -> None:

@@ -62,7 +62,9 @@ class EvaluateOptions:
             }
             given = [name for name, value in fixed.items() if value not in (None, ())]
             if given:
-                raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+                raise UsageError(
+                    f"--resume goes on with what the run began with; leave out {', '.join(given)}"
+                )
 
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
@@ -74,7 +76,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="What to ask in place of a URL: module:function, answers.jsonl, openai(model=…).",
     ),
     click.option(
-        "--dataset", "datasets", multiple=True, metavar="NAME", help="A dataset; may be repeated.  [default: all]"
+        "--dataset",
+        "datasets",
+        multiple=True,
+        metavar="NAME",
+        help="A dataset; may be repeated.  [default: all]",
     ),
     click.option(
         "-m",
@@ -98,7 +104,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         show_default=True,
         help="Seconds for one request.",
     ),
-    click.option("--run-timeout", type=click.FloatRange(0.1), help="Seconds for each dataset; exit 3 beyond."),
+    click.option(
+        "--run-timeout", type=click.FloatRange(0.1), help="Seconds for each dataset; exit 3 beyond."
+    ),
     click.option(
         "--concurrency",
         type=click.IntRange(1, 10_000),
@@ -145,7 +153,10 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--baseline", metavar="RUN", help="Fail on a significant drop from this run; switches the gate on."
     ),
     click.option(
-        "--max-drop", type=click.FloatRange(0), default=0.0, help="A significant drop of up to this is allowed."
+        "--max-drop",
+        type=click.FloatRange(0),
+        default=0.0,
+        help="A significant drop of up to this is allowed.",
     ),
     click.option("--out", type=click.Path(path_type=Path), help="Write the results document here too."),
     click.option("--junit", type=_FILE, help="Write JUnit XML."),

@@ -5,8 +5,10 @@ Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the run is incompl
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -43,6 +45,10 @@ GROUPS: dict[str, dict[str, _Command]] = {
     "Evaluate": {
         "probe": _Command("probe", "Send one question to an agent and show what would be read."),
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
+        "score": _Command("score", "Score a saved run by other metrics, without asking anyone again."),
+    },
+    "Results": {
+        "runs": _Command("runs", "List the runs and where each stands: complete, to be resumed, broken."),
     },
     "Setting up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
@@ -92,18 +98,41 @@ def program() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every foreseeable error is a clear line on standard error, not a traceback."""
     try:
+        code = _exit_code(arguments)
+    except BrokenPipeError:
+        code = 0  # the reader went away, as with `| head`; nothing is left to say
+        _drop_output()
+    except OSError as error:
+        # Files that refuse are errors of ours; what is left is a standard output that does, on a full disk.
+        code = 2
+        _say([f"cannot write the output: {error.strerror or error}"])
+        _drop_output()
+    sys.exit(code)
+
+
+def _exit_code(arguments: Sequence[str] | None) -> int:
+    try:
         code: Any = program.main(args=arguments, prog_name="rag-eval", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        with suppress(OSError):
+            error.show()
+        return error.exit_code
     except RagEvalError as error:
-        for line in str(error).splitlines():
-            click.echo(f"rag-eval: {line}", err=True)
-        sys.exit(2)
+        _say(str(error).splitlines())
+        return 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("rag-eval: interrupted", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader went away, as with `| head`; nothing is left to say
-        sys.exit(0)
-    sys.exit(code if isinstance(code, int) else 0)
+        _say(["interrupted"])
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def _say(lines: Sequence[str]) -> None:
+    """Write to standard error; if that refuses too, the exit code still tells how the command ended."""
+    with suppress(OSError):
+        for line in lines:
+            click.echo(f"rag-eval: {line}", err=True)
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, or Python would fail on it once more when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,9 +20,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 EXAMPLES = """\b
 Examples:
-  rag-eval score eval_run_2026-11-15_001 -m token_f1 -m exact_match
-  rag-eval score eval_run_2026-11-15_001 -m rouge --dataset evals/rag.jsonl --json
-  rag-eval score runs/eval_run_2026-11-15_001 -m chrf --out chrf.results.json"""
+  rag-eval score eval_run_20261115_001 -m token_f1 -m exact_match
+  rag-eval score eval_run_20261115_001 -m rouge --dataset evals/rag.jsonl --json
+  rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
 
 @click.command(

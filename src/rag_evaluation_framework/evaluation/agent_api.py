@@ -14,7 +14,8 @@
 
 ``protocol`` may also stand beside ``chatEndpoint``. An ``auth`` that only describes how the agent checks
 tokens (``type: jwt, jwksUri: …``) gives nothing to send and is left alone, as is everything else in
-``spec.api``. Header values are treated as secrets wherever the agent sends them back.
+``spec.api``. Secret, and hidden wherever the agent sends them back, are ``auth``, what has a ``$secret:`` in
+it, and headers and ``$env:`` variables whose names say so (``X-Api-Key``).
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from dataclasses import dataclass, field
 
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.evaluation.manifest_reader import ManifestReader
-from rag_evaluation_framework.evaluation.references import resolved
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.references import has_reference, resolved
+from rag_evaluation_framework.evaluation.secrets import Secrets, names_a_secret
 from rag_evaluation_framework.files.values import ValuePath, written_path
 
 DEFAULT_PATH = "/v1/chat"
 PROTOCOLS = ("simple", "openai-compatible")
 
 _API: ValuePath = ("spec", "api")
+_AUTH: ValuePath = (*_API, "auth")
 _AUTH_KEYS = ("type", "header", "value", "token")
 _PARTS = ("answer", "contexts", "citations", "usage")
 
@@ -42,9 +44,23 @@ class WrittenHeader:
 
     name: str
     value: str
-    place: str
+    place: ValuePath
     file: str | None = None
     line: int | None = None
+
+    @property
+    def is_secret(self) -> bool:
+        if self.place[:3] == _AUTH or "$secret:" in self.value:
+            return True
+        return names_a_secret(self.name) or (has_reference(self.value) and names_a_secret(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedHeaders:
+    """Headers as they are sent; the secret ones are hidden wherever they come back."""
+
+    plain: dict[str, str] = field(default_factory=dict, repr=False)
+    secret: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +73,19 @@ class AgentApi:
     headers: tuple[WrittenHeader, ...] = ()
     response_paths: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def resolved_headers(self, environment: Mapping[str, str], *, secrets: Secrets) -> dict[str, str]:
-        """Return the headers to send, their values hidden from now on; all that is missing is one error."""
-        found: dict[str, str] = {}
+    def resolved_headers(self, environment: Mapping[str, str], *, secrets: Secrets) -> ResolvedHeaders:
+        """Return the headers to send, secret ones hidden from now on; all that is missing is one error."""
+        found = ResolvedHeaders()
         issues: list[Issue] = []
         for header in self.headers:
             try:
-                found[header.name] = resolved(header.value, environment, secrets=secrets)
-                secrets.add(found[header.name])
+                value = resolved(header.value, environment, secrets=secrets)
             except InputError as error:
-                issues += error.located(header.file, header.line, header.place).issues
+                issues += error.located(header.file, header.line, written_path(header.place)).issues
+                continue
+            if header.is_secret:
+                secrets.add(value)
+            (found.secret if header.is_secret else found.plain)[header.name] = value
         if issues:
             raise InputError(issues)
         return found
@@ -101,7 +120,7 @@ def _protocol(reader: ManifestReader) -> str:
 
 
 def _auth_header(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
-    place = (*_API, "auth")
+    place = _AUTH
     written = reader.mapping(place)
     reader.check_keys(place, _AUTH_KEYS)
     token = reader.text((*place, "token")) if "token" in written else None
@@ -129,7 +148,7 @@ def _headers(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
 
 
 def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> WrittenHeader:
-    return WrittenHeader(name, value, written_path(place), reader.file, reader.line(place))
+    return WrittenHeader(name, value, place, reader.file, reader.line(place))
 
 
 def _response_paths(reader: ManifestReader) -> dict[str, str]:

@@ -97,14 +97,13 @@ class Asker:
             if reason := self._watch.sample_failed(outcome):
                 self._stop.set(reason)
         else:
-            response = (
-                outcome if outcome.latency_ms is not None else replace(outcome, latency_ms=latency * 1000)
-            )
+            told = outcome.latency_ms if outcome.latency_ms is not None else latency * 1000
+            response = replace(outcome, latency_ms=round(told, 3))
         timing = Timing(
             started_at=started_at,
             attempts=attempts.made + (not isinstance(outcome, TargetError)),
             elapsed_ms=round(spent * 1000, 3),
-            latency_ms=None if response.latency_ms is None else round(response.latency_ms, 3),
+            latency_ms=response.latency_ms,
         )
         return Asked(response, timing)
 

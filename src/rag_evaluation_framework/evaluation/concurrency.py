@@ -1,6 +1,6 @@
 """How many requests the target is given at once: few at first, more while it keeps up, else fewer.
 
-- The limit starts at a sixteenth of the maximum (at least 4) and triples with each clean round, until
+- The limit starts at an eighth of the maximum (at least 4) and triples with each clean round, until
   something is throttled or times out. From then on it grows by a thirty-second of the maximum (at least 1)
   a round.
 - At the end of a round it is cut by half the share of replies that were throttled or timed out, as in Data
@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-_START_SHARE = 16
+_START_SHARE = 8
 _START_LEAST = 4
 _FAST_GROWTH = 2.0
 _STEADY_SHARE = 32

@@ -23,7 +23,7 @@ from rag_evaluation_framework.files.text import read_text
 SECRETS_FOLDER = "RAG_EVAL_SECRETS_DIR"
 FILE_MARK = "$file:"
 
-_REFERENCE = re.compile(r"\$(?P<kind>env|secret):(?P<name>[A-Za-z0-9_](?:[\w.-]*\w)?)?", re.ASCII)
+_REFERENCE = re.compile(r"\$(?:env:(?P<variable>\w*)|secret:(?P<secret>(?:\w(?:[\w.-]*\w)?)?))", re.ASCII)
 
 
 def file_inside(text: str, folder: Path) -> Path:
@@ -55,13 +55,11 @@ def resolved(text: str, environment: Mapping[str, str], *, secrets: Secrets) -> 
     issues: list[Issue] = []
 
     def value_of(match: re.Match[str]) -> str:
-        name = match["name"]
+        variable, secret = match["variable"], match["secret"]
         try:
-            if name is None:
+            if not variable and not secret:
                 raise InputError([Issue("invalid-reference", f"a name after {match[0]}", "none")])
-            if match["kind"] == "env":
-                return _variable(name, environment)
-            return _secret(name, environment, secrets)
+            return _variable(variable, environment) if variable else _secret(secret, environment, secrets)
         except InputError as error:
             issues.extend(error.issues)
             return ""

@@ -2,7 +2,7 @@
 
 ::
 
-    runs/eval_run_2026-11-15_001/
+    runs/eval_run_20261115_001/
     ├── head.json       what was run: data, system, parameters, versions
     ├── samples.jsonl   the ids and fingerprints of the samples, in order
     ├── journal.jsonl   a checksummed line for each finished sample
@@ -232,7 +232,7 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
     """Make a folder that did not exist: the one asked for, or the next of its day."""
     if run_id != NEW_RUN and not _RUN_ID.match(run_id):
         raise invalid("run_id", "letters, digits, '_', '-', '+' and '.'", run_id)
-    prefix = f"eval_run_{started:%Y-%m-%d}_"
+    prefix = f"eval_run_{started:%Y%m%d}_"
     names = (
         iter([run_id])
         if run_id != NEW_RUN

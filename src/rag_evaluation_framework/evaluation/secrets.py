@@ -8,6 +8,7 @@ where they are read.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from html import escape
@@ -16,6 +17,13 @@ from urllib.parse import quote, quote_plus
 
 MASK = "***"
 SHORTEST = 6
+
+_TELLING_NAME = re.compile(r"key|token|secret|pass|auth|sig|credential|cookie|bearer", re.IGNORECASE)
+
+
+def names_a_secret(name: str) -> bool:
+    """Tell from its name that a header, a parameter or a variable holds a secret: ``X-Api-Key``."""
+    return _TELLING_NAME.search(name) is not None
 
 
 class Secrets:

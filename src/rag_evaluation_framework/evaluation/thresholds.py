@@ -17,7 +17,7 @@ from rag_evaluation_framework.evaluation.known_metrics import KnownMetric, known
 Operator = Literal[">=", "<="]
 
 # A plain number beyond these, for its direction, is likelier a slip than a wish.
-_LOW_FLOOR = 0.2
+_LOW_FLOOR = 0.1
 _HIGH_CEILING = 0.5
 
 

@@ -4,7 +4,7 @@ A metric is a function under :func:`metric`. Its docstring has four parts: the f
 measures; ``Formula:``, ``Empty:`` and ``Source:`` each start a paragraph. ``rag-eval list metrics`` and
 ``docs/metrics.md`` are printed from these declarations, so there is one place to keep true.
 
-Names: ``ndcg``, ``ndcg@10``, ``rbp(p=0.5)``, ``rbp(p=0.5)@10``. trec_eval's spellings (``P_10``,
+Names: ``ndcg``, ``ndcg@10``, ``rbp(p=0.5)``, ``rbp(p=0.5)@10``. trec_eval's spellings (``P_10``, ``P.10``,
 ``ndcg_cut_10``, ``recip_rank``) are accepted as aliases and print under our names.
 """
 
@@ -33,7 +33,9 @@ FAMILY_MODULES: dict[Family, str] = {
 }
 
 _CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@]*)\Z")
-_TREC_CUT_OFF = re.compile(r"(?P<name>.+)_(?P<k>\d+)\Z")
+# trec_eval prints ndcg_cut_10 and is asked for ndcg_cut.10.
+_TREC_CUT_OFF = re.compile(r"(?P<name>.+)[_.](?P<k>\d+)\Z")
+_LARGEST_CUT_OFF = 10**9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,6 +123,9 @@ def metric(
     ``parameters`` has each keyword parameter with its default; ``k`` is the cut-off written ``@k``.
     """
 
+    if family not in FAMILY_MODULES:
+        raise UnknownNameError("family of metrics", str(family), list(FAMILY_MODULES))
+
     def declare(function: F) -> F:
         for taken in (name, *aliases):
             if taken in _declared or taken in _aliases:
@@ -165,24 +170,25 @@ def parse_metrics(texts: Iterable[str]) -> list[BoundMetric]:
 @cache
 def _parsed(text: str) -> BoundMetric:
     all_metrics()
-    given: dict[str, Any] = {}
-    match = _CUT_OFF.match(text)
-    specification = parse_specification(match["name"] if match else text)
-    name = specification.name
-    if match:
-        given["k"] = _cut_off(text, match["k"])
-    elif name not in _known() and (trec := _TREC_CUT_OFF.match(name)) and trec["name"] in _known():
-        name, given["k"] = trec["name"], _cut_off(text, trec["k"])
+    cut_off = _CUT_OFF.match(text)
+    specification = parse_specification(cut_off["name"] if cut_off else text)
+    name, given = specification.name, dict(specification.arguments)
+    if cut_off is None and name not in _known():
+        trec = _TREC_CUT_OFF.match(name)
+        if trec and trec["name"] in _known():
+            name, cut_off = trec["name"], trec
     declared = _declared.get(_aliases.get(name, name))
     if declared is None:
         raise UnknownNameError("metric", name, list(_known()))
-    for key, value in (*specification.arguments.items(), *given.items()):
+    if cut_off and "k" in given:
+        raise UsageError(f"metric {shown(text)}: expected one cut-off, got two")
+    if cut_off:
+        given["k"] = cut_off["k"]
+    for key, value in given.items():
         if key not in declared.parameters:
             raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")
         given[key] = _checked(text, key, value, declared.parameters[key])
-    return BoundMetric(
-        declared, {key: given.get(key, default) for key, default in declared.parameters.items()}
-    )
+    return BoundMetric(declared, {**declared.parameters, **given})
 
 
 def _known() -> dict[str, object]:
@@ -191,20 +197,20 @@ def _known() -> dict[str, object]:
 
 
 def _cut_off(text: str, digits: str) -> int:
-    if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits[:10]) <= 10**9:
-        raise UsageError(
-            f"metric {shown(text)}: expected a whole number of at least 1 after @, got {shown(digits)}"
-        )
-    return int(digits)
+    # Ten digits are enough for the largest; Python refuses to read more than 4,300.
+    if digits.isascii() and digits.isdigit() and len(digits) <= 10 and 1 <= int(digits) <= _LARGEST_CUT_OFF:
+        return int(digits)
+    expected = f"a cut-off that is a whole number from 1 to {_LARGEST_CUT_OFF:,}"
+    raise UsageError(f"metric {shown(text)}: expected {expected}, got {shown(digits)}")
 
 
 def _checked(text: str, key: str, value: Any, default: Any) -> Any:
     """Accept a value of the default's type; ``k``, whose default is the whole list, is a whole number."""
     if key == "k":
         return _cut_off(text, str(value))
-    if isinstance(value, type(default)):
+    if type(value) is type(default):  # a subclass will not do: to Python, true is a whole number
         return value
-    if isinstance(default, float) and isinstance(value, int):
+    if type(default) is float and type(value) is int:
         return float(value)
     raise UsageError(f"metric {shown(text)}: expected {key} to be like {default!r}, got {shown(value)}")
 
@@ -220,5 +226,6 @@ def _docstring_parts(function: Callable[..., Any]) -> dict[str, str]:
         parts.setdefault(label if labelled else "", text)
     missing = [label for label in ("", "Formula", "Empty", "Source") if not parts.get(label)]
     if missing:
-        raise UsageError(f"{function.__name__}: its docstring lacks {', '.join(missing) or 'a first line'}")
+        lacking = ", ".join(label or "a first line" for label in missing)
+        raise UsageError(f"{function.__name__}: its docstring lacks {lacking}")
     return parts

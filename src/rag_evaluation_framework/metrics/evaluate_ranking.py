@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, filterfalse
+from operator import eq
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def evaluate_ranking(
     skipped: dict[Hashable, str] = {}
     if isinstance(run, Mapping) and isinstance(qrels, Mapping):
         _check_queries(qrels, run)
-        aligned = len(qrels) == len(run) and list(qrels) == list(run)
+        aligned = len(qrels) == len(run) and all(map(eq, qrels, run))
         judged = judge_mappings(qrels, run, rules=rules, reading=reading, aligned=aligned)
         if not aligned:
             skipped.update(dict.fromkeys(filterfalse(qrels.__contains__, run), NOT_JUDGED))
@@ -124,16 +125,19 @@ def _report(
     rules: RankingRules,
 ) -> RankingReport:
     scored: list[Hashable] = []
-    values: dict[str, list[Floats]] = {str(bound): [] for bound in metrics}
+    values: list[list[Floats]] = [[np.zeros(0)] for _ in metrics]
     for queries, judged in judged_blocks:
-        kept = judged.relevant > 0 if rules.no_relevant == "skip" else np.ones(len(queries), dtype=np.bool_)
-        for bound in metrics:
-            values[str(bound)].append(bound(judged)[kept])
-        if kept.all():
+        kept = judged.relevant > 0
+        all_kept = rules.no_relevant == "zero" or bool(kept.all())
+        for bound, parts in zip(metrics, values, strict=True):
+            figures = bound(judged)
+            # A copy in any case: a figure may be a view of a whole block's running sums.
+            parts.append(figures.copy() if all_kept else figures[kept])
+        if all_kept:
             scored.extend(queries)
             continue
         scored.extend(compress(queries, kept.tolist()))
         skipped.update(dict.fromkeys(compress(queries, (~kept).tolist()), NOTHING_RELEVANT))
-    per_query = {name: np.concatenate([*parts, np.zeros(0)]) for name, parts in values.items()}
+    per_query = {str(bound): np.concatenate(parts) for bound, parts in zip(metrics, values, strict=True)}
     mean = {name: exact_sum(each) / len(each) for name, each in per_query.items() if len(each)}
     return RankingReport(tuple(scored), per_query, mean, skipped, rules)

@@ -7,7 +7,7 @@ import numpy as np
 from rag_evaluation_framework.metrics.judged_rankings import Floats
 
 # Bits taken off every value at a time: a piece of 2**13 such numbers adds up within 53.
-_BITS = 26
+_BITS = 40
 # As many values as stay in the processor's cache.
 _PIECE = 2**13
 
@@ -15,7 +15,7 @@ _PIECE = 2**13
 def exact_sum(values: Floats) -> float:
     """Return the sum of values from 0 to 1, correctly rounded, so that their order does not matter.
 
-    Each round takes the next 26 binary digits of every value as a whole number and adds these without loss.
+    Each round takes the next 40 binary digits of every value as a whole number and adds these without loss.
     """
     rounds: list[int] = []
     for start in range(0, len(values), _PIECE):

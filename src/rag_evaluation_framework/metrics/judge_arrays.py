@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
-from rag_evaluation_framework.metrics.grade_counts import count_grades, smallest_type
+from rag_evaluation_framework.metrics.grade_counts import count_grades
 from rag_evaluation_framework.metrics.judged_rankings import (
     UNJUDGED,
     Booleans,
@@ -53,8 +53,10 @@ def judge_arrays(
     issues: list[Issue] = []
     for block in even_blocks(len(run), width=max(depth, ids.shape[1])):
         rows = queries[block]
-        issues += _row_issues(ids[block], "qrels", rows) + _row_issues(run[block, :depth], "run", rows)
-        judged = _judged(ids[block], grades[block], run[block], depth=depth, rules=rules, reading=reading)
+        judged_ids, top = _columns(ids[block]), _columns(run[block, :depth])
+        issues += _row_issues(judged_ids, "qrels", rows) + _row_issues(top, "run", rows)
+        own_grades = np.where(judged_ids == PADDING, UNJUDGED, grades[block].T)
+        judged = _judged(judged_ids, own_grades, top, run[block], rules=rules, reading=reading)
         if judged.first_hit is not None:
             issues += _issues_above(judged.first_hit, run[block], rows, depth=depth)
         yield rows.tolist(), judged
@@ -66,56 +68,51 @@ def _ids_and_grades(qrels: QrelArrays) -> tuple[IdArray, IdArray]:
     return qrels if isinstance(qrels, tuple) else (qrels, np.ones(qrels.shape, dtype=np.int8))
 
 
+def _columns(rows: IdArray) -> IdArray:
+    """Lay rows out as columns, so that all queries stand side by side in memory."""
+    return np.ascontiguousarray(rows.T)
+
+
 def _judged(
-    ids: IdArray, grades: IdArray, run: IdArray, *, depth: int, rules: RankingRules, reading: Reading
+    ids: IdArray, grades: Integers, top: IdArray, run: IdArray, *, rules: RankingRules, reading: Reading
 ) -> JudgedRankings:
-    is_judged = ids != PADDING
-    flat = grades[is_judged].astype(np.int64)
-    counts = count_grades(
-        flat, np.count_nonzero(is_judged, axis=1), relevance_level=rules.relevance_level, depth=reading.depth
-    )
-    own_grades: Integers = grades.astype(smallest_type(flat), copy=False)
-    top = _look_up(run[:, :depth], ids, own_grades)
+    """Grade a block; ``ids``, their ``grades`` and the ``top`` of the run have a column for each query."""
+    level, depth = rules.relevance_level, len(top)
+    counts = count_grades(grades, relevance_level=level, depth=reading.depth)
+    top_grades = _look_up(top, ids, grades)
     first_hit = None
     if reading.first_hit and depth < run.shape[1]:
-        first_hit = rank_of_first(top >= rules.relevance_level)
+        first_hit = rank_of_first(top_grades >= level)
         missed = np.flatnonzero(first_hit == 0)
-        relevant_ids = np.where(grades[missed] >= rules.relevance_level, ids[missed], PADDING)
+        relevant_ids = np.where(grades[:, missed] >= level, ids[:, missed], _MATCHES_NOTHING)
         below = _first_found(run[missed, depth:], relevant_ids)
         first_hit[missed] = np.where(below > 0, depth + below, 0)
     return JudgedRankings(
-        top,
+        top_grades,
         _retrieved(run),
         counts.relevant,
         counts.nonrelevant,
         counts.ideal_grades,
-        rules.relevance_level,
+        level,
         first_hit,
     )
 
 
-def _look_up(documents: IdArray, ids: IdArray, grades: Integers) -> Integers:
-    """Return ``grades[rank, query]`` of the documents, unjudged where there is nothing to find."""
-    ranked = np.ascontiguousarray(documents.T)
-    found = np.full(ranked.shape, UNJUDGED, dtype=grades.dtype)
-    wanted = np.ascontiguousarray(_without_padding(ids).T)
-    for judged, grade in zip(wanted, np.ascontiguousarray(grades.T), strict=True):
-        np.copyto(found, grade, where=ranked == judged)
+def _look_up(top: IdArray, ids: IdArray, grades: Integers) -> Integers:
+    """Return ``grades[rank, query]`` of the documents; padding finds the padding, which is unjudged."""
+    found = np.full(top.shape, UNJUDGED, dtype=grades.dtype)
+    for judged, grade in zip(ids, grades, strict=True):
+        np.copyto(found, grade, where=top == judged)
     return found
 
 
 def _first_found(documents: IdArray, ids: IdArray) -> Integers:
-    """Return for each row the 1-based place of its first document that is among the ids, 0 if none is."""
+    """Return for each row the 1-based place of its first document that is in its column of ids, or 0."""
     found = np.zeros(documents.shape, dtype=np.bool_)
-    for wanted in _without_padding(ids).T:
+    for wanted in ids:
         found |= documents == wanted[:, np.newaxis]
     place = found.argmax(axis=1)
     return np.where(found[np.arange(len(found)), place], place + 1, 0)
-
-
-def _without_padding(ids: IdArray) -> IdArray:
-    """Return the ids with padding that does not match the padding of the run."""
-    return np.where(ids == PADDING, _MATCHES_NOTHING, ids)
 
 
 def _retrieved(run: IdArray) -> npt.NDArray[np.int64]:
@@ -133,7 +130,7 @@ def _issues_above(
     found = np.flatnonzero(first_hit > depth)
     suspect = found[_holds_twice(run[found].T)]
     above = np.arange(run.shape[1]) < first_hit[suspect, np.newaxis]
-    return _row_issues(np.where(above, run[suspect], PADDING), "run", rows[suspect])
+    return _row_issues(_columns(np.where(above, run[suspect], PADDING)), "run", rows[suspect])
 
 
 def check_arrays(qrels: QrelArrays, run: IdArray) -> None:
@@ -153,9 +150,8 @@ def check_arrays(qrels: QrelArrays, run: IdArray) -> None:
         raise invalid("grades", f"whole numbers up to {GRADE_RANGE.max}", int(np.abs(grades).max()))
 
 
-def _row_issues(array: IdArray, name: str, rows: npt.NDArray[np.int64]) -> list[Issue]:
+def _row_issues(columns: IdArray, name: str, rows: npt.NDArray[np.int64]) -> list[Issue]:
     """Return what is wrong in rows of ids: negative ids, padding before the end, an id twice."""
-    columns = np.ascontiguousarray(array.T)
     is_padding = columns == PADDING
     wrong = {
         "document ids of 0 or more, or padding of -1": (columns < PADDING).any(axis=0),
@@ -163,7 +159,7 @@ def _row_issues(array: IdArray, name: str, rows: npt.NDArray[np.int64]) -> list[
         "each document once": _holds_twice(columns),
     }
     return [
-        Issue("document", expected, shown(array[row].tolist()), f"{name}[{rows[row]}]")
+        Issue("document", expected, shown(columns[:, row].tolist()), f"{name}[{rows[row]}]")
         for expected, found in wrong.items()
         for row in np.flatnonzero(found)
     ]
@@ -175,7 +171,7 @@ def _holds_twice(columns: IdArray) -> Booleans:
         in_order = np.sort(columns.T, axis=1)
         repeated = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != PADDING)
         return np.asarray(repeated.any(axis=1))
-    twice = np.zeros(columns.shape[1], dtype=np.bool_)
-    for place in range(1, len(columns)):
-        twice |= (columns[:place] == columns[place]).any(axis=0) & (columns[place] != PADDING)
-    return twice
+    repeated = np.zeros(columns.shape, dtype=np.bool_)
+    for distance in range(1, len(columns)):
+        repeated[distance:] |= columns[distance:] == columns[:-distance]
+    return np.asarray((repeated & (columns != PADDING)).any(axis=0))

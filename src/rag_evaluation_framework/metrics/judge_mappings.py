@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.metrics.grade_counts import count_grades, smallest_type
+from rag_evaluation_framework.metrics.grade_counts import count_grades
 from rag_evaluation_framework.metrics.judged_rankings import (
     JudgedBlock,
     JudgedRankings,
@@ -33,6 +33,7 @@ from rag_evaluation_framework.metrics.rankings import (
     Rankings,
     Run,
     counted_lengths,
+    grade_table,
     holds_scores,
 )
 from rag_evaluation_framework.metrics.scored_documents import ScoredDocuments
@@ -83,17 +84,20 @@ def _paired(
     aligned: bool,
 ) -> Iterator[tuple[list[Any], list[Mapping[Any, int]], list[Any]]]:
     """Yield some queries at a time with their judgements and what they retrieved."""
-    queries = list(judgements)
     if aligned:
-        lookups, rankings = list(judgements.values()), list(run.values())
-    else:
-        if rules.missing_queries == "skip":
-            queries = list(filter(run.__contains__, queries))
-        lookups = list(map(judgements.__getitem__, queries))
-        rankings = list(map(run.get, queries, repeat(nothing)))
-    for start in range(0, len(queries), _QUERIES_AT_A_TIME):
-        some = slice(start, start + _QUERIES_AT_A_TIME)
-        yield queries[some], lookups[some], rankings[some]
+        in_step = zip(*map(_pieces, (judgements, judgements.values(), run.values())), strict=True)
+        yield from in_step
+        return
+    kept = filter(run.__contains__, judgements) if rules.missing_queries == "skip" else judgements
+    for queries in _pieces(kept):
+        yield queries, [judgements[query] for query in queries], [run.get(query, nothing) for query in queries]
+
+
+def _pieces(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Cut what is iterated over into lists, so that only what is in work is touched."""
+    rest = iter(values)
+    while piece := list(islice(rest, _QUERIES_AT_A_TIME)):
+        yield piece
 
 
 def _judged(
@@ -108,8 +112,9 @@ def _judged(
     grades = flat_grades(judgements)
     if grades is None:
         return None
-    counts = count_grades(grades, judged_counts, relevance_level=rules.relevance_level, depth=reading.depth)
-    top = rankings.look_up(judgements, depth=reading.depth, grade_type=smallest_type(grades))
+    table = grade_table(grades, judged_counts)
+    counts = count_grades(table, relevance_level=rules.relevance_level, depth=reading.depth)
+    top = rankings.look_up(judgements, depth=reading.depth, grade_type=grades.dtype)
     if top is None:
         return None
     first_hit = None

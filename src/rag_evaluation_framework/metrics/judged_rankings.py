@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +29,8 @@ UNJUDGED = -1
 _BLOCK_CELLS = 2**16
 _ORDINARY_WIDTH = 256
 _SHOWN_ISSUES = 20
+# From here on a rank takes more than 16 bits; narrow numbers are compared faster.
+_MANY_RANKS = 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,12 @@ class JudgedRankings:
     @cached_property
     def precision_sums(self) -> Floats:
         """The sum of the precisions at the relevant documents, down to each rank."""
-        return running_sum(np.where(self.is_relevant, self.hits / self.ranks, 0.0))
+        return running_sum(self.hits * self.is_relevant / self.ranks)
+
+    @cached_property
+    def discounted_gains(self) -> tuple[Floats, Floats]:
+        """The discounted grades down to each rank: those of the ranking, and of the ideal one."""
+        return discounted_sum(np.maximum(self.grades, 0)), discounted_sum(self.ideal_grades)
 
     def hits_within(self, k: int | None) -> Integers:
         return last_row(self.hits, k)
@@ -104,9 +112,9 @@ JudgedBlock = tuple[Sequence[Hashable], JudgedRankings]
 def rank_of_first(found: Booleans) -> Integers:
     """Return for each column the 1-based row of its first true value, 0 where there is none."""
     depth = len(found)
-    ranks = np.arange(1, depth + 1, dtype=np.int32)[:, np.newaxis]
-    first = np.where(found, ranks, depth + 1).min(axis=0, initial=depth + 1)
-    return np.where(first > depth, 0, first)
+    left = np.arange(depth, 0, -1, dtype=np.int16 if depth < _MANY_RANKS else np.int64)[:, np.newaxis]
+    most_left = (found * left).max(axis=0, initial=0).astype(np.int64)
+    return np.where(most_left > 0, depth + 1 - most_left, 0)
 
 
 Number = TypeVar("Number", bound=np.generic)
@@ -114,9 +122,14 @@ Number = TypeVar("Number", bound=np.generic)
 
 def running_sum(terms: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Sum down the ranks, in place: ten times as fast as ``np.cumsum`` along the first axis."""
-    for rank in range(1, len(terms)):
-        terms[rank] += terms[rank - 1]
+    for above, here in pairwise(terms):
+        np.add(here, above, out=here)
     return terms
+
+
+def discounted_sum(gains: npt.NDArray[Any]) -> Floats:
+    """Sum gain / log2(rank + 1) down the ranks."""
+    return running_sum(gains / np.log2(np.arange(2.0, len(gains) + 2.0))[:, np.newaxis])
 
 
 def last_row(running: npt.NDArray[Any], k: int | None) -> npt.NDArray[Any]:

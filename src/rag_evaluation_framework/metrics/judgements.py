@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from itertools import chain
-from operator import methodcaller
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
-from rag_evaluation_framework.metrics.judged_rankings import capped
+from rag_evaluation_framework.metrics.judged_rankings import Integers, capped
 
 Judgements = Mapping[Any, int] | Collection[Any]
 Qrels = Mapping[Any, Judgements]
@@ -56,13 +54,15 @@ def grade_issues(query: Hashable, lookup: Mapping[Any, int]) -> list[Issue]:
     ]
 
 
-def flat_grades(lookups: Sequence[Mapping[Any, int]]) -> npt.NDArray[np.int64] | None:
-    """Return all grades one after another, or ``None`` if one of them is not a grade."""
+def flat_grades(lookups: Sequence[Mapping[Any, int]]) -> Integers | None:
+    """Return all grades one after another, as bytes if all are small; ``None`` if one is not a grade."""
+    grades = [grade for lookup in lookups for grade in lookup.values()]
+    # Unlike numpy, the arrays of the standard library take nothing but whole numbers.
     try:
-        # Unlike numpy, an array of the standard library takes nothing but whole numbers.
-        grades = array("q", chain.from_iterable(map(methodcaller("values"), lookups)))
+        with suppress(ValueError):
+            small = np.asarray(bytearray(grades)).view(np.int8)
+            if small.min(initial=0) >= 0:
+                return small
+        return np.asarray(array("i", grades))
     except (TypeError, OverflowError):
         return None
-    flat = np.array(grades, dtype=np.int64)
-    in_range = GRADE_RANGE.min <= flat.min(initial=0) and flat.max(initial=0) <= GRADE_RANGE.max
-    return flat if in_range else None

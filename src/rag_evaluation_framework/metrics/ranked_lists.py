@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Hashable, Mapping, Sequence
+from operator import length_hint
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import Issue, shown
-from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Integers
+from rag_evaluation_framework.metrics.judged_rankings import Integers
 from rag_evaluation_framework.metrics.ranking_rules import Ties
-from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, grade_table
+from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, grade_table, grades_of
 
 _LISTS_AT_A_TIME = 64
 
@@ -27,8 +27,7 @@ class RankedLists:
         self.lengths = lengths
 
     def look_up(self, judgements: Lookups, *, depth: int | None, grade_type: GradeType) -> Integers | None:
-        code = np.dtype(grade_type).char
-        grades = array(code)
+        pieces = [np.zeros(0, dtype=grade_type)]
         distinct = 0
         # A few lists at a time: what one pass brings into the processor's cache the next finds there.
         for start in range(0, len(self.lists), _LISTS_AT_A_TIME):
@@ -41,16 +40,12 @@ class RankedLists:
                 distinct += sum(map(len, map(set, tops)))
             except TypeError:  # something that cannot be hashed cannot be a document id
                 return None
-            found = [
-                lookup[document] if document in lookup else UNJUDGED  # noqa: SIM401 - quicker than get
-                for lookup, top in zip(judgements[few], tops, strict=True)
-                for document in top
-            ]
-            grades += array(code, found)
+            pieces.append(grades_of(tops, judgements[few], grade_type=grade_type))
+        grades = np.concatenate(pieces)
         if distinct < len(grades):
             return None
         lengths = self.lengths if depth is None else np.minimum(self.lengths, depth)
-        return grade_table(np.array(grades, dtype=grade_type), lengths)
+        return grade_table(grades, lengths)
 
     def first_relevant(
         self, rows: Sequence[int], judgements: Lookups, *, relevance_level: int
@@ -79,9 +74,13 @@ class RankedLists:
 
 
 def _first_relevant(ranked: Sequence[Any], lookup: Mapping[Any, int], relevance_level: int) -> int:
-    for document in filter(lookup.__contains__, ranked):
-        if lookup[document] >= relevance_level:
-            return ranked.index(document) + 1
+    documents = ranked if isinstance(ranked, list | tuple) else list(ranked)
+    judged, rest = lookup.keys(), iter(documents)
+    # Each search stops behind a judged document, and what is left of the list tells its rank.
+    while not judged.isdisjoint(rest):
+        rank = len(documents) - length_hint(rest)
+        if lookup[documents[rank - 1]] >= relevance_level:
+            return rank
     return 0
 
 

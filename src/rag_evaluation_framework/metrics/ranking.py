@@ -21,6 +21,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     Integers,
     JudgedRankings,
     Reading,
+    discounted_sum,
     last_row,
     running_sum,
 )
@@ -122,8 +123,11 @@ def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") 
     """
     if gain not in ("linear", "exponential"):
         raise UsageError(f"ndcg: expected gain to be linear or exponential, got {gain!r}")
-    achieved = last_row(_discounted_gains(judged.grades, gain), k)
-    return _share(achieved, last_row(_discounted_gains(judged.ideal_grades, gain), k))
+    if gain == "linear":
+        achieved, ideal = judged.discounted_gains
+    else:
+        achieved, ideal = map(_discounted_exponentially, (judged.grades, judged.ideal_grades))
+    return _share(last_row(achieved, k), last_row(ideal, k))
 
 
 @metric("mrr", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("recip_rank", "RR"))
@@ -254,14 +258,10 @@ def _share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
     return shares
 
 
-def _discounted_gains(grades: Integers, gain: str) -> Floats:
-    """Sum gain / log2(rank + 1) down the ranks."""
-    gains = np.maximum(grades, 0).astype(np.float64)
-    if gain == "exponential":
-        if gains.max(initial=0.0) > _HIGHEST_EXPONENT:
-            raise UsageError(
-                f"ndcg(gain=exponential): expected grades up to {_HIGHEST_EXPONENT}, got {gains.max():.0f}"
-            )
-        gains = np.exp2(gains) - 1.0
-    discounts = np.log2(np.arange(2.0, len(gains) + 2.0))[:, np.newaxis]
-    return running_sum(gains / discounts)
+def _discounted_exponentially(grades: Integers) -> Floats:
+    highest = int(grades.max(initial=0))
+    if highest > _HIGHEST_EXPONENT:
+        raise UsageError(
+            f"ndcg(gain=exponential): expected grades up to {_HIGHEST_EXPONENT}, got {highest}"
+        )
+    return discounted_sum(np.exp2(np.maximum(grades, 0).astype(np.float64)) - 1.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from array import array
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Integers,
 Ranking = Sequence[Any] | Mapping[Any, float]
 Run = Mapping[Any, Ranking]
 Lookups = Sequence[Mapping[Any, int]]
-GradeType = type[np.int8 | np.int32]
+GradeType = np.dtype[np.signedinteger[Any]]
 
 
 class Rankings(Protocol):
@@ -57,6 +58,21 @@ def holds_scores(run: Run) -> bool:
 
 def counted_lengths(sized: Sequence[Any]) -> npt.NDArray[np.int64]:
     return np.fromiter(map(len, sized), dtype=np.int64, count=len(sized))
+
+
+def grades_of(tops: Iterable[Sequence[Any]], judgements: Lookups, *, grade_type: GradeType) -> Integers:
+    """Return the grades of each query's first documents, one query after another.
+
+    ``grade_type`` is that of the judgements' own grades: bytes, none of them negative, or wider integers.
+    """
+    in_bytes = grade_type == np.int8
+    unjudged = UNJUDGED % 256 if in_bytes else UNJUDGED
+    found = [
+        lookup[document] if document in lookup else unjudged  # noqa: SIM401 - quicker than get
+        for lookup, top in zip(judgements, tops, strict=True)
+        for document in top
+    ]
+    return np.asarray(bytearray(found)).view(np.int8) if in_bytes else np.asarray(array("i", found))
 
 
 def grade_table(flat: Integers, lengths: npt.NDArray[np.int64]) -> Integers:

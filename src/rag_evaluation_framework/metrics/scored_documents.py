@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.errors import Issue, invalid, shown
 from rag_evaluation_framework.metrics.grade_counts import counted
-from rag_evaluation_framework.metrics.judged_rankings import UNJUDGED, Booleans, Floats, Integers
+from rag_evaluation_framework.metrics.judged_rankings import Booleans, Floats, Integers
 from rag_evaluation_framework.metrics.ranking_rules import Ties
-from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, grade_table
+from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, grade_table, grades_of
 
 # Stands for a score too large for 32 bits: above all others, equal among themselves, yet finite.
 _BEYOND_32_BITS = 1e39
@@ -51,12 +51,7 @@ class ScoredDocuments:
         if len(self.scores) != self.lengths.sum():
             return None
         lengths = self.lengths if depth is None else np.minimum(self.lengths, depth)
-        grades = (
-            lookup.get(document, UNJUDGED)
-            for lookup, top in zip(judgements, self._tops(depth), strict=True)
-            for document in top
-        )
-        return grade_table(np.fromiter(grades, dtype=grade_type, count=int(lengths.sum())), lengths)
+        return grade_table(grades_of(self._tops(depth), judgements, grade_type=grade_type), lengths)
 
     def first_relevant(
         self, rows: Sequence[int], judgements: Lookups, *, relevance_level: int

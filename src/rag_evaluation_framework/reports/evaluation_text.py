@@ -39,8 +39,8 @@ def plan_text(plan: Plan, *, target: str, prices: Prices) -> str:
     lines = [
         f"target: {target}",
         f"calls: {plan.calls:,}, and more where one has to be repeated",
-        f"tokens: at least {plan.input_tokens:,} in, {plan.output_tokens:,} out (estimated from questions and "
-        "expected answers; what the agent adds is not known)",
+        f"tokens: at least {plan.input_tokens:,} in, {plan.output_tokens:,} out (estimated from questions "
+        "and expected answers; what the agent adds is not known)",
         "cost: " + ("not known (--price-input, --price-output)" if cost is None else f"at least ${cost:.4f}"),
         *(f"warning: {warning}" for warning in plan.warnings),
     ]

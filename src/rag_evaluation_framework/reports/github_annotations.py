@@ -1,4 +1,4 @@
-"""What GitHub shows beside the files of a pull request: where the gate failed, and the first samples that do."""
+"""What GitHub shows beside the files of a pull request: why the gate failed, and samples that do not pass."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def github_annotations(
     """Return the lines to print, one annotation each."""
     lines = [annotation("warning", warning, file=str(manifest)) for warning in warnings]
     if verdict.enabled and not verdict.passed:
-        failures = [(rule, None) for rule in verdict.broken_rules]
+        failures: list[tuple[str, int | None]] = [(rule, None) for rule in verdict.broken_rules]
         failures += [(str(row), row.line) for row in verdict.rows if row.status == "failed"]
         lines += [
             annotation("error", reason, file=str(manifest), line=line, title="Gate failed")

@@ -8,32 +8,25 @@ from rag_evaluation_framework.results.summaries import MetricSummary
 
 
 def run_figures_text(title: str, summary: RunSummary) -> str:
-    """Render the counts of a run and, below them, each metric's mean, interval, counts and method."""
+    """Render the counts of a run and, below them, each metric's method, mean, interval and counts."""
     counts = f"{summary.finished:,} of {summary.total:,} samples"
     if summary.failed:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in summary.failures.items())
         counts += f", {summary.failed:,} of them without an answer ({kinds})"
-    headers = (
-        "metric",
-        "mean",
-        f"{summary.intervals.confidence:.0%} interval",
-        "scored",
-        "skipped",
-        "failed",
-        "method",
-    )
+    interval = f"{summary.intervals.confidence:.0%} interval"
+    headers = ("metric", "method", "mean", interval, "scored", "skipped", "failed")
     rows = [_row(metric) for metric in summary.metrics]
-    return f"{title}: {counts}\n\n{text_table(headers, rows, align='<>>>>><')}"
+    return f"{title}: {counts}\n\n{text_table(headers, rows, align='<<>>>>>')}"
 
 
 def _row(metric: MetricSummary) -> tuple[str, ...]:
     interval = metric.interval
     return (
         metric.metric,
+        metric.method,
         "–" if metric.value is None else f"{metric.value:.4f}",
-        "–" if interval is None else f"{interval.low:.4f} to {interval.high:.4f}",
+        "–" if interval is None else f"[{interval.low:.4f}, {interval.high:.4f}]",
         f"{metric.n_scored:,}",
         f"{metric.n_skipped:,}",
         f"{metric.n_failed:,}",
-        metric.method,
     )

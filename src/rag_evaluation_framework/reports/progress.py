@@ -37,13 +37,16 @@ class ProgressLine:
         self._written_at = clock() if not live else -LIVE_SECONDS
         self._begun_with: dict[str, int] = {}
         self._shown = False
+        self._ended: set[str] = set()
 
     def __call__(self, dataset: str, progress: Progress) -> None:
         """Take note, and write if it is time to, or if this is the end."""
         begun_with = self._begun_with.setdefault(dataset, progress.done if not progress.elapsed else 0)
         now = self._clock()
-        if progress.done < progress.total and now - self._written_at < self._seconds:
+        ended = progress.done == progress.total
+        if dataset in self._ended or (not ended and now - self._written_at < self._seconds):
             return
+        self._ended |= {dataset} if ended else set()
         self._written_at = now
         text = self._mask(progress_text(dataset, progress, begun_with=begun_with))
         if self._live:

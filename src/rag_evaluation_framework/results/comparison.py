@@ -105,11 +105,11 @@ def compare_systems(
         for contender in scores
         if contender != baseline
     ]
-    return _corrected(compared)
+    return corrected_together(compared)
 
 
-def _corrected(comparisons: list[MetricComparison]) -> list[MetricComparison]:
-    """Apply Holm's correction over all the tests that were made."""
+def corrected_together(comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
+    """Correct the p-values of several comparisons as one family, by Holm's method."""
     adjusted = iter(holm([each.p_value for each in comparisons if each.p_value is not None]))
     return [
         each if each.p_value is None else replace(each, p_adjusted=next(adjusted)) for each in comparisons

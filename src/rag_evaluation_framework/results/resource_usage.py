@@ -64,7 +64,7 @@ class ResourceMeter:
 
     @property
     def usage(self) -> ResourceUsage:
-        """What was measured so far."""
+        """What was measured; there once the block has ended."""
         return ResourceUsage(_spread(self._memory) if self._memory else None, _spread(self._cpu))
 
     def _measure(self) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from rag_evaluation_framework.datasets.checked_documents import plain_name
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, invalid, shown
-from rag_evaluation_framework.files.compression import read_bytes
+from rag_evaluation_framework.files.compression import named_compression, read_bytes
 from rag_evaluation_framework.files.refusals import refused
 
 SUFFIX = ".results.json"
@@ -71,9 +71,9 @@ def results_paths(folder: Path) -> list[Path]:
 
 def named_id(path: Path) -> str:
     """Return the id that a file's name tells."""
-    name = plain_name(path)
-    ending = next(suffix for suffix in SUFFIXES if name.endswith(suffix))
-    return path.name[: len(name) - len(ending)]
+    name = path.name.rpartition(".")[0] if named_compression(path) else path.name
+    ending = next(suffix for suffix in SUFFIXES if name.lower().endswith(suffix))
+    return name[: -len(ending)]
 
 
 def results_entries(folder: Path) -> Iterator[ResultsEntry]:

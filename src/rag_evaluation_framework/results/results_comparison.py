@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.comparison import MetricComparison, corrected_together
 from rag_evaluation_framework.results.metric_sections import PERFORMANCE
 from rag_evaluation_framework.results.performance import QUERY_LATENCIES
 from rag_evaluation_framework.results.run_comparison import (
     compare_scored,
-    corrected_together,
     data_differences,
     method_differences,
     shared_metrics,

@@ -13,7 +13,6 @@ from typing import Any
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.results.comparison import MetricComparison, PairedTest, compare_systems
 from rag_evaluation_framework.results.scored_runs import RunSource, ScoredRun, scored_run
-from rag_evaluation_framework.statistics.corrections import holm
 
 _MOVED = 10
 
@@ -116,14 +115,6 @@ def compare_scored(
         resamples=resamples,
         seed=seed,
     )
-
-
-def corrected_together(comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
-    """Correct the p-values of several comparisons as one family (Holm)."""
-    adjusted = iter(holm([each.p_value for each in comparisons if each.p_value is not None]))
-    return [
-        each if each.p_value is None else replace(each, p_adjusted=next(adjusted)) for each in comparisons
-    ]
 
 
 def shared_metrics(baseline: ScoredRun, contender: ScoredRun) -> list[str]:

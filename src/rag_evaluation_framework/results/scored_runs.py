@@ -130,7 +130,7 @@ def _individual_scores(document: Mapping[str, Any]) -> Iterator[tuple[str, str, 
         scores = _mapping(_mapping(query).get("individual_metrics"))
         for metric, score in scores.items():
             value = score.get("value") if isinstance(score, Mapping) else score
-            if isinstance(value, int | float) and "query_id" in query:
+            if isinstance(value, int | float) and not isinstance(value, bool) and "query_id" in query:
                 yield str(query["query_id"]), metric, float(value)
 
 

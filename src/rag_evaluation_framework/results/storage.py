@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.results_files import read_results
-from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, UsageError, invalid, shown
+from rag_evaluation_framework.errors import InputError, Issue, MissingResultsError, UsageError, invalid, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.refusals import refused
@@ -22,10 +22,6 @@ from rag_evaluation_framework.results.result_files import (
     results_paths,
 )
 from rag_evaluation_framework.results.results_comparison import compare_documents
-
-
-class MissingResultsError(RagEvalError, FileNotFoundError):
-    """No results of this id in the folder."""
 
 
 class EvaluationResultsStorage:
@@ -117,6 +113,8 @@ class EvaluationResultsStorage:
         for number in count(self._last(prefix) + 1):
             evaluation_id = f"{prefix}{number:03}"
             path = self._path(evaluation_id)
+            if path.is_symlink():
+                continue
             content = self._content(
                 {"evaluation_id": evaluation_id, **_without_id(results)}, path, evaluation_type
             )

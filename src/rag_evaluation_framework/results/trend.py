@@ -139,13 +139,13 @@ def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
             value = facts.get("value")
             if not isinstance(value, int | float) or isinstance(value, bool):
                 continue
-            method = facts.get("method")
+            method, n_scored = facts.get("method"), facts.get("n_scored")
             yield MetricPoint(
                 evaluation_id=str(document.get("evaluation_id")),
                 timestamp=str(document.get("timestamp")),
                 metric=metric,
                 value=float(value),
-                n_scored=facts.get("n_scored", _answered(document)),
+                n_scored=n_scored if isinstance(n_scored, int) else _answered(document),
                 method=method,
                 higher_is_better=is_higher_better(metric, str(method), facts.get("higher_is_better")),
                 data=(document.get("dataset_id"), digest),

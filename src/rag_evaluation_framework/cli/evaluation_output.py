@@ -1,0 +1,92 @@
+"""What ``rag-eval evaluate`` prints and writes. Everything passes the secrets' mask on its way out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.manifest import Manifest
+from rag_evaluation_framework.evaluation.preflight import Plan, Prices, check_writable
+from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.reports.evaluation_json import evaluation_document, plan_document
+from rag_evaluation_framework.reports.evaluation_text import evaluation_text, plan_text
+from rag_evaluation_framework.reports.github_annotations import github_annotations
+from rag_evaluation_framework.reports.junit import evaluation_junit
+from rag_evaluation_framework.reports.markdown import evaluation_markdown
+from rag_evaluation_framework.reports.progress import ProgressLine
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import GateVerdict
+
+
+class Output:
+    """Where an evaluation is told, as the options ask."""
+
+    def __init__(self, options: EvaluateOptions, secrets: Secrets, *, target: str) -> None:
+        self.options, self.secrets, self.target = options, secrets, target
+
+    def check(self, plan: Plan) -> None:
+        """Make sure, before the first request, that everything can be written."""
+        options = self.options
+        if options.out is not None and len(plan.datasets) > 1 and not options.out.is_dir():
+            names = ", ".join(dataset.name for dataset in plan.datasets)
+            raise UsageError(f"--out: expected a folder that exists, for {names}; got {options.out}")
+        files = [path for path in (options.out, options.junit, options.markdown) if path is not None]
+        check_writable([options.runs_dir, *(path if path.is_dir() else path.parent for path in files)])
+
+    def progress(self) -> ProgressLine | None:
+        """Return what shows how far a run is: nothing where only JSON is wanted."""
+        if self.options.as_json:
+            return None
+        return ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=self.secrets.mask)
+
+    def plan(self, plan: Plan) -> None:
+        """Print what a run would do."""
+        prices = Prices(self.options.price_input, self.options.price_output)
+        if self.options.as_json:
+            document = plan_document(plan, target=self.target, prices=prices)
+            click.echo(strict_json.encode(self.secrets.mask_value(document), indent=2))
+        else:
+            click.echo(self.secrets.mask(plan_text(plan, target=self.target, prices=prices)))
+
+    def evaluation(
+        self,
+        manifest: Manifest,
+        evaluations: Sequence[DatasetEvaluation],
+        verdict: GateVerdict,
+        *,
+        warnings: Sequence[str],
+    ) -> None:
+        """Print the evaluation and write the files that were asked for."""
+        options, mask = self.options, self.secrets.mask
+        if options.out is not None:
+            for each in evaluations:
+                name = f"{each.folder.head.run_id}.results.json"
+                each.write_results(options.out / name if options.out.is_dir() else options.out)
+        if options.junit is not None:
+            _write(options.junit, mask(evaluation_junit(evaluations, verdict)))
+        if options.markdown is not None:
+            text = evaluation_markdown(evaluations, verdict, target=self.target, warnings=warnings)
+            _write(options.markdown, mask(text))
+        if options.as_json:
+            document = evaluation_document(evaluations, verdict, target=self.target, warnings=warnings)
+            click.echo(strict_json.encode(self.secrets.mask_value(document), indent=2))
+        else:
+            click.echo(mask(evaluation_text(evaluations, verdict, warnings=warnings)))
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            # On standard error, which GitHub reads as well, so that --json stays JSON.
+            for line in github_annotations(evaluations, verdict, manifest=manifest.file, warnings=warnings):
+                click.echo(mask(line), err=True)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # What an agent sends may hold half a surrogate pair, which no file can.
+    write_text_atomically(path, text.encode("utf-8", "replace").decode("utf-8"))

@@ -1,0 +1,73 @@
+"""The system under test, from the options and the manifest of ``rag-eval evaluate``."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from urllib.parse import parse_qsl, urlsplit
+
+from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.evaluation.manifest import Manifest
+from rag_evaluation_framework.evaluation.masked_target import MaskedTarget
+from rag_evaluation_framework.evaluation.secrets import Secrets, names_a_secret
+from rag_evaluation_framework.extensions import Target
+
+
+def target_of(options: EvaluateOptions, manifest: Manifest, secrets: Secrets) -> Target:
+    """Build the target; the references of the manifest's headers are resolved here and hidden from now on."""
+    text = (options.url or options.target or "").strip()
+    if text.startswith(("http://", "https://")) or options.url is not None:
+        target = _agent(text, manifest, secrets)
+    else:
+        from rag_evaluation_framework.adapters.targets import target_from
+
+        _hide_what_is_there(manifest, secrets)
+        target = target_from(text)
+    return MaskedTarget(target, secrets)
+
+
+def shown_target(options: EvaluateOptions, target: Target) -> str:
+    """Return what is told of the target: the URL as it was given, less what is secret in it, or its name."""
+    if options.url is None:
+        return target.name
+    from rag_evaluation_framework.adapters.http_agent import shown_address
+
+    return shown_address(options.url.strip())
+
+
+def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
+    from rag_evaluation_framework.adapters.http_agent import HttpAgent
+
+    api = manifest.api
+    _hide_secrets_of(url, secrets)
+    headers = api.resolved_headers(os.environ, secrets=secrets)
+    return HttpAgent(
+        url,
+        path=api.path,
+        protocol=api.protocol,
+        model=api.model,
+        headers=headers.plain,
+        secret_headers=headers.secret,
+        response_paths=api.response_paths,
+        mask=secrets.mask,
+    )
+
+
+def _hide_what_is_there(manifest: Manifest, secrets: Secrets) -> None:
+    """Hide the secrets of headers that this target does not send, where they are set: it may know them."""
+    with suppress(InputError):
+        manifest.api.resolved_headers(os.environ, secrets=secrets)
+
+
+def _hide_secrets_of(url: str, secrets: Secrets) -> None:
+    """Hide a password in a URL, and the parameters that by their names are secrets."""
+    try:
+        parts = urlsplit(url)
+        # Basic authentication sends the two together, in base 64.
+        found = [parts.password or "", f"{parts.username}:{parts.password}" if parts.password else ""]
+    except ValueError:  # no URL; the agent says so without showing it
+        return
+    found += [value for name, value in parse_qsl(parts.query) if names_a_secret(name)]
+    for value in found:
+        secrets.add(value)

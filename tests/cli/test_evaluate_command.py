@@ -1,0 +1,434 @@
+"""``rag-eval evaluate`` and ``agentspec evaluate`` from the outside, on a real agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
+
+from fault_agent import RunningServer, running_server
+
+from rag_evaluation_framework.cli import agentspec
+from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+
+MANIFEST = """\
+spec:
+  evaluation:
+    framework: ragas
+    datasets:
+      - name: rag-quality
+        path: $file:evals/rag.jsonl
+        metrics: [string_match, answer_similarity]
+      - name: safety
+        path: $file:evals/safety.jsonl
+        metrics: [token_f1, latency]
+    thresholds:
+      string_match: 0.75
+      token_f1: {min: 0.3}
+      faithfulness: 0.8
+    ciGate: true
+"""
+SEED_MANIFEST = MANIFEST.replace(
+    "[string_match, answer_similarity]", "[faithfulness, context_recall]"
+).replace("[token_f1, latency]", "[toxicity, bias]")
+# The four lines of the documentation of the manifest's format, as they stand there.
+SEED_LINES = [
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality",
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --sample-size 20",
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --tag advanced",
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset safety --json",
+]
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a manifest and two datasets, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    write_samples(tmp_path / "evals" / "rag.jsonl", 24)
+    write_samples(tmp_path / "evals" / "safety.jsonl", 6)
+    (tmp_path / "agent.yaml").write_text(MANIFEST)
+    return tmp_path
+
+
+@pytest.fixture
+def evaluate(project: Path, capfd: pytest.CaptureFixture[str]) -> Command:
+    def run(*arguments: str | Path) -> Ended:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            agentspec.main(["evaluate", "agent.yaml", *map(str, arguments)])
+        return Ended(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+def write_samples(path: Path, number: int) -> None:
+    """Write samples that the agent answers right, except every sixth."""
+    path.parent.mkdir(exist_ok=True)
+    records = [
+        {
+            "input": f"q{n}",
+            "expected": f"The answer to q{n}" if n % 6 else "Paris",
+            "tags": ["advanced" if n % 2 else "basics"],
+            "metadata": {"difficulty": "hard"},
+        }
+        for n in range(number)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def write_function(folder: Path, name: str, body: str) -> str:
+    """Write a module with a function that answers, and return the target's text."""
+    (folder / f"{name}.py").write_text(
+        f"import time\nfrom pathlib import Path\ndef answer(question):\n{body}"
+    )
+    return f"{name}:answer"
+
+
+@pytest.mark.parametrize("line", SEED_LINES)
+def test_the_four_command_lines_run_verbatim(
+    line: str, server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program, *arguments = shlex.split(line.replace("http://localhost:4000", server.url))
+    assert program == "agentspec"
+    with pytest.raises(SystemExit) as ended:
+        agentspec.main(arguments)
+    # 20 of 24 and 2 of 3 tagged ones are right; every answer to safety shares words.
+    assert ended.value.code == 0, capfd.readouterr()
+    out = capfd.readouterr().out
+    assert json.loads(out)["ciGateResult"] == "PASS" if "--json" in line else "gate: PASSED" in out
+
+
+def test_metrics_that_are_not_available_are_a_clear_error_before_any_request(
+    evaluate: Command, project: Path, server: RunningServer
+) -> None:
+    (project / "agent.yaml").write_text(SEED_MANIFEST)
+    before = server.log()["received"]
+    ended = evaluate("--url", server.url)
+    assert (ended.code, ended.out) == (2, "")
+    lines = ended.err.splitlines()
+    assert [line.split(" got ")[1].split(" is ")[0] for line in lines] == [
+        "metric faithfulness",
+        "metric context_recall",
+        "metric toxicity",
+        "metric bias",
+    ]
+    assert all(line.startswith(("agentspec: agent.yaml:5:", "agentspec: agent.yaml:8:")) for line in lines)
+    assert server.log()["received"] == before
+    assert not (project / "runs").exists()
+
+
+def test_an_agent_that_makes_things_up_fails_the_gate_with_exit_code_1(
+    evaluate: Command, project: Path
+) -> None:
+    target = write_function(project, "inventor", "    return 'Napoleon said so in 1815.'\n")
+    ended = evaluate("--target", target, "--dataset", "rag-quality")
+    assert ended.code == 1
+    assert "gate: FAILED" in ended.out
+    assert "rag-quality: string_match mean 0, not >= 0.75" in ended.out
+    manifest = (project / "agent.yaml").read_text().replace("ciGate: true", "ciGate: false")
+    (project / "agent.yaml").write_text(manifest)
+    ended = evaluate("--target", target, "--dataset", "rag-quality")
+    assert (ended.code, "gate: off" in ended.out) == (0, True)
+
+
+def test_json_is_all_that_is_on_standard_output_and_has_the_origins_keys(
+    evaluate: Command, server: RunningServer
+) -> None:
+    ended = evaluate("--url", server.url, "--dataset", "rag-quality", "--json")
+    document = ended.json
+    assert (ended.code, ended.err) == (0, "")
+    assert list(document)[:6] == ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
+    assert (document["dataset"], document["agentUrl"], document["totalSamples"]) == (
+        "rag-quality",
+        server.url,
+        24,
+    )
+    assert document["metrics"]["string_match"] == document["metrics"]["pass_rate"] == 20 / 24
+    assert document["ciGateResult"] == "PASS"
+    first, second = document["samples"][:2]
+    keys = ["index", "input", "expected", "actual", "pass", "latencyMs", "error"]
+    assert list(first)[:7] == keys
+    assert [first[key] for key in keys[:5]] == [0, "q0", "Paris", "The answer to q0 is café 42.", False]
+    assert (second["pass"], second["error"], second["metadata"]) == (True, None, {"difficulty": "hard"})
+    assert second["latencyMs"] > 0
+    row = document["gate"]["rows"][0]
+    assert (row["operator"], row["bound"], row["status"], row["line"]) == (">=", 0.75, "passed", 12)
+
+
+def test_without_a_dataset_all_run_and_the_gate_is_their_conjunction(
+    evaluate: Command, server: RunningServer, project: Path
+) -> None:
+    ended = evaluate("--url", server.url, "--json")
+    assert (ended.code, ended.json["dataset"], ended.json["totalSamples"]) == (
+        0,
+        ["rag-quality", "safety"],
+        30,
+    )
+    assert set(ended.json["metrics"]) == {"rag-quality", "safety"}
+    manifest = (project / "agent.yaml").read_text().replace("{min: 0.3}", "0.99")
+    (project / "agent.yaml").write_text(manifest)
+    ended = evaluate("--url", server.url)
+    assert ended.code == 1
+    assert "safety: token_f1" in ended.out
+    assert "faithfulness" in ended.out
+    assert "not evaluated: the metric did not run" in ended.out
+
+
+def test_sampling_is_seeded_and_recorded(evaluate: Command, server: RunningServer) -> None:
+    def asked(*more: str) -> list[str]:
+        ended = evaluate(
+            "--url", server.url, "--dataset", "rag-quality", "--sample-size", "5", "--json", *more
+        )
+        return [sample["input"] for sample in ended.json["samples"]]
+
+    assert asked() == asked() == asked("--seed", "0")
+    assert asked("--seed", "1") != asked()
+    assert len(asked("--tag", "advanced")) == 5
+
+
+def test_filtering_to_nothing_is_an_error_and_never_passes(evaluate: Command, server: RunningServer) -> None:
+    ended = evaluate("--url", server.url, "--dataset", "rag-quality", "--tag", "nobody")
+    assert ended.code == 2
+    assert "got none of 24; tags there: basics, advanced" in ended.err
+
+
+def test_a_dry_run_plans_and_asks_nothing(evaluate: Command, server: RunningServer, project: Path) -> None:
+    before = server.log()["received"]
+    ended = evaluate("--url", server.url, "--dry-run", "--json", "--price-input", "1", "--price-output", "2")
+    plan = ended.json
+    assert (ended.code, plan["calls"], plan["totalSamples"]) == (0, 30, 30)
+    assert (
+        plan["estimatedCostUsd"] == (plan["estimatedInputTokens"] + 2 * plan["estimatedOutputTokens"]) / 1e6
+    )
+    assert "calls: 30" in evaluate("--url", server.url, "--dry-run").out
+    assert server.log()["received"] == before
+    assert not (project / "runs").exists()
+
+
+def test_errors_fail_the_gate_unless_they_are_allowed(evaluate: Command, project: Path) -> None:
+    answers = [
+        {"input": f"q{n}", "answer": f"The answer to q{n}"} if n % 23 else {"input": f"q{n}", "error": "gone"}
+        for n in range(24)
+    ]
+    (project / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    options = ("--target", "answers.jsonl", "--dataset", "rag-quality")
+    ended = evaluate(*options)
+    assert ended.code == 1
+    assert "2 samples with errors, at most 0 allowed" in ended.out
+    assert "error     recorded-failure: gone" in ended.out
+    ended = evaluate(*options, "--max-errors", "2", "--json")
+    assert ended.code == 0
+    # 19 of 22 answers match; of the 24 samples 19 pass, since failed requests count against the rate.
+    assert ended.json["metrics"] | {"answer_similarity": 0} == {
+        "string_match": 19 / 22,
+        "answer_similarity": 0,
+        "pass_rate": 19 / 24,
+    }
+
+
+def test_by_the_lower_bound_a_mean_that_is_not_certain_enough_fails(
+    evaluate: Command, server: RunningServer
+) -> None:
+    # 20 of 24 is 0.83; Wilson's interval begins at 0.64.
+    ended = evaluate("--url", server.url, "--dataset", "rag-quality", "--confidence", "lower-bound")
+    assert ended.code == 1
+    assert "string_match lower bound 0.641" in ended.out
+
+
+def test_a_run_that_reaches_its_deadline_exits_3_and_resumes_asking_nothing_twice(
+    evaluate: Command, project: Path
+) -> None:
+    body = (
+        "    with open('asked.txt', 'a') as file:\n        file.write(question + '\\n')\n"
+        "    time.sleep(0.1)\n    return f'The answer to {question}'\n"
+    )
+    target = write_function(project, "slow", body)
+    options = ("--target", target, "--concurrency", "2")
+    ended = evaluate(*options, "--run-timeout", "0.6", "--json")
+    assert (ended.code, ended.json["ciGateResult"]) == (3, "FAIL")
+    run = ended.json["runs"][0]
+    assert (run["completed"], "deadline" in run["reason"]) == (False, True)
+    assert 0 < run["finished"] < 24
+    indices = [sample["index"] for sample in ended.json["samples"]]
+    assert indices == sorted(set(indices))
+    asked_before = (project / "asked.txt").read_text().split()
+    ended = evaluate(*options, "--resume", run["runId"], "--json")
+    assert (ended.code, ended.json["totalSamples"], len(ended.json["samples"])) == (0, 30, 30)
+    asked = (project / "asked.txt").read_text().split()
+    # Only what was in flight at the deadline may be asked again.
+    assert len(asked) - 30 <= 2
+    assert len(asked_before) < 30
+    assert [run["dataset"] for run in ended.json["runs"]] == ["rag-quality", "safety"]
+    # Any run of the evaluation leads to all of it; nothing is left to ask.
+    again = evaluate(*options, "--resume", ended.json["runs"][1]["runId"], "--json")
+    assert again.json["metrics"] == ended.json["metrics"]
+    assert (project / "asked.txt").read_text().split() == asked
+
+
+def test_resuming_keeps_to_what_the_run_began_with(
+    evaluate: Command, server: RunningServer, project: Path
+) -> None:
+    first = evaluate("--url", server.url, "--tag", "advanced", "--sample-size", "4", "--seed", "3", "--json")
+    run = first.json["runs"][0]["runId"]
+    resumed = evaluate("--url", server.url, "--resume", run, "--json")
+    assert [sample["id"] for sample in resumed.json["samples"]] == [it["id"] for it in first.json["samples"]]
+    for given in (["--tag", "basics"], ["--seed", "4"], ["--sample-size", "9"], ["-m", "bleu"]):
+        assert "leave out" in evaluate("--url", server.url, "--resume", run, *given).err
+    other = evaluate("--url", server.url + "/elsewhere", "--resume", run)
+    assert (other.code, "cannot resume with another target" in other.err) == (2, True)
+    write_samples(project / "evals" / "rag.jsonl", 8)
+    assert evaluate("--url", server.url, "--resume", run).code == 2
+
+
+def test_a_significant_drop_from_the_baseline_fails(evaluate: Command, project: Path) -> None:
+    good = write_function(project, "good", "    return f'The answer to {question}'\n")
+    worse = write_function(
+        project, "worse", "    return 'no' if int(question[1:]) % 2 else f'The answer to {question}'\n"
+    )
+    manifest = (project / "agent.yaml").read_text().replace("string_match: 0.75", "string_match: {min: 0}")
+    (project / "agent.yaml").write_text(manifest.replace("ciGate: true", "ciGate: false"))
+    options = ("--dataset", "rag-quality")
+    run = evaluate("--target", good, *options, "--json").json["runs"][0]["runId"]
+    assert evaluate("--target", good, *options, "--baseline", run).code == 0
+    ended = evaluate("--target", worse, *options, "--baseline", run)
+    assert ended.code == 1
+    assert "mean against the baseline" in ended.out
+    assert evaluate("--target", worse, *options, "--baseline", run, "--max-drop", "0.9").code == 0
+    assert evaluate("--target", worse, *options).code == 0
+    missing = evaluate("--target", worse, "--dataset", "safety", "--baseline", run)
+    assert (missing.code, "expected a run of dataset safety" in missing.err) == (2, True)
+    other = evaluate("--target", worse, *options, "-m", "bleu", "--baseline", run)
+    assert (other.code, "was not scored with bleu" in other.err) == (2, True)
+
+
+def test_reports_are_written_and_hold_the_gate_and_the_samples(
+    evaluate: Command, server: RunningServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    outputs = ("--junit", "reports/junit.xml", "--markdown", "summary.md", "--out", "rag.results.json")
+    ended = evaluate("--url", server.url, "--dataset", "rag-quality", *outputs, "--confidence", "lower-bound")
+    assert ended.code == 1
+    suites = ElementTree.parse(project / "reports" / "junit.xml").getroot()
+    counts = {suite.get("name"): (suite.get("tests"), suite.get("failures")) for suite in suites}
+    assert counts == {"gate": ("4", "2"), "rag-quality": ("24", "4")}
+    markdown = (project / "summary.md").read_text()
+    assert markdown.startswith("## Evaluation failed")
+    assert "| rag\\-quality | string\\_match | lexical |" in markdown
+    results = read_results(project / "rag.results.json")
+    assert results["summary"]["total_queries"] == 24
+    assert results["answer_quality_metrics"]["string_match"]["value"] == 20 / 24
+    annotations = [line for line in ended.err.splitlines() if line.startswith("::")]
+    assert annotations[0].startswith(
+        "::error file=agent.yaml,line=12,title=Gate failed::rag-quality: string_match"
+    )
+    assert annotations[1].startswith("::warning file=evals/rag.jsonl,line=1,title=")
+
+
+def test_an_agent_that_cannot_be_reached_exits_3_and_says_how_to_go_on(evaluate: Command) -> None:
+    ended = evaluate("--url", "http://127.0.0.1:9", "--dataset", "safety")
+    assert ended.code == 3
+    assert "cannot be reached" in ended.out
+    assert "--resume eval_run_" in ended.out
+
+
+def test_what_the_agent_sends_cannot_write_to_the_terminal_or_command_a_workflow(
+    evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    target = write_function(
+        project, "rude", "    return '\\x1b[2J\\n::set-env name=A::b\\n</failure>|`x`<script>'\n"
+    )
+    ended = evaluate(
+        "--target", target, "--dataset", "safety", "--junit", "j.xml", "--markdown", "m.md", "-m", "bleu"
+    )
+    assert "\x1b" not in ended.out + ended.err
+    assert not any(line.strip().startswith("::set-env") for line in (ended.out + ended.err).splitlines())
+    ElementTree.parse(project / "j.xml")
+    assert "<script>" not in (project / "m.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "expected --url or --target, got neither"),
+        (["--url", "http://h", "--target", "a:b"], "got both"),
+        (["--url", "ftp://h"], "url: expected http"),
+        (["--url", "http://h", "--max-drop", "0.1"], "--max-drop: expected with --baseline"),
+        (["--url", "http://h", "--dataset", "rag-qualty"], "did you mean rag-quality"),
+        (["--url", "http://h", "--resume", "nothing"], "no run 'nothing'"),
+        (["--url", "http://h", "-m", "hallucination"], "metric hallucination is not available"),
+        (["--url", "http://h", "--out", "x.json"], "--out: expected a folder"),
+        (["--url", "http://h", "--timeout", "10000"], "--timeout"),
+    ],
+)
+def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list[str], message: str) -> None:
+    ended = evaluate(*options)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_ctrl_c_stops_cleanly_with_exit_code_130_and_the_run_can_be_resumed(project: Path) -> None:
+    target = write_function(project, "slower", "    time.sleep(0.2)\n    return 'The answer'\n")
+    arguments = [
+        "evaluate",
+        "agent.yaml",
+        "--target",
+        target,
+        "--dataset",
+        "rag-quality",
+        "--concurrency",
+        "1",
+    ]
+    code = f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project
+    )
+    journal = project / "runs"
+    deadline = time.monotonic() + 30
+    while not any(path.stat().st_size for path in journal.glob("*/journal.jsonl")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    interrupted = time.monotonic()
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - interrupted < 5
+    assert b"not completed: interrupted; go on with --resume" in out
+    (folder,) = journal.iterdir()
+    assert 0 < RunFolder.open(folder).counts.done < 24

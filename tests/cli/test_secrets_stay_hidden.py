@@ -1,0 +1,172 @@
+"""Forty ways out for a secret, none of which it takes: four secrets, ten places, and an agent that tells."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
+
+from fault_agent import RunningServer, running_server
+
+from rag_evaluation_framework.cli import agentspec
+
+CANARIES = {
+    "token from $secret": "canary-token-1f9c",
+    "header from $env": 'canary"header\\2e8d',
+    "password in the URL": "canary-password-3d7e",
+    "key in the URL": "canary-query-4c6f",
+}
+PLACES = (
+    "standard output",
+    "standard error",
+    "json",
+    "junit",
+    "markdown",
+    "results file",
+    "head",
+    "journal",
+    "sample list",
+    "results of the run",
+)
+MANIFEST = """\
+spec:
+  evaluation:
+    datasets: [{name: d, path: d.jsonl, metrics: [string_match]}]
+    thresholds: {string_match: 0.5}
+    ciGate: true
+  api:
+    auth: {header: X-Auth, value: "Token $secret:agent-token"}
+    headers: {X-Api-Key: $env:HEADER_KEY}
+"""
+
+
+def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+    capfd.readouterr()
+    with pytest.raises(SystemExit):
+        agentspec.main(["evaluate", "agent.yaml", *arguments])
+    out, err = capfd.readouterr()
+    return out, err
+
+
+def forms_of(canary: str) -> list[str]:
+    """What would give a canary away: its distinctive end, as it is or in base 64."""
+    encoded = [base64.b64encode(text.encode()).decode() for text in (canary, f"user:{canary}")]
+    return [canary[-4:], *(text[4:16] for text in encoded)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("AGENT_TOKEN", CANARIES["token from $secret"])
+    monkeypatch.setenv("HEADER_KEY", CANARIES["header from $env"])
+    (tmp_path / "agent.yaml").write_text(MANIFEST)
+    (tmp_path / "d.jsonl").write_text('{"input": "q", "expected": "a"}\n{"input": "q2", "expected": "a"}\n')
+    return tmp_path
+
+
+def address(url: str) -> str:
+    host = url.removeprefix("http://")
+    return f"http://user:{CANARIES['password in the URL']}@{host}?api_key={CANARIES['key in the URL']}"
+
+
+@pytest.mark.parametrize("fault", ["echo-headers", "echo-headers-in-an-error", "echo-body"])
+def test_no_secret_leaves_by_any_of_the_forty_ways(
+    fault: str, server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    url = address(server.fault(fault))
+    files = ("--junit", "junit.xml", "--markdown", "summary.md", "--out", "out.results.json")
+    out, err = run(capfd, "--url", url, *files)
+    document, _ = run(capfd, "--url", url, "--json")
+    folder = sorted((project / "runs").iterdir())[0]
+    found = {
+        "standard output": out,
+        "standard error": err,
+        "json": document,
+        "junit": (project / "junit.xml").read_text(),
+        "markdown": (project / "summary.md").read_text(),
+        "results file": (project / "out.results.json").read_text(),
+        "head": (folder / "head.json").read_text(),
+        "journal": (folder / "journal.jsonl").read_text(),
+        "sample list": (folder / "samples.jsonl").read_text(),
+        "results of the run": (folder / "results.json").read_text(),
+    }
+    assert set(found) == set(PLACES)
+    assert all(found.values())
+    for name, canary in CANARIES.items():
+        for place, text in found.items():
+            assert not any(form in text for form in forms_of(canary)), f"{name} is in {place}"
+    # They were sent, so that there was something to leak.
+    sent = json.dumps(server.log()["requests"][-1])
+    assert CANARIES["token from $secret"] in sent
+    if fault == "echo-headers":
+        assert "***" in found["journal"]
+        assert "***" in document
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--dry-run"],
+        ["--dry-run", "--json"],
+        ["--dataset", "none"],
+        ["--resume", "none"],
+        ["--tag", "none"],
+        ["--out", "/nowhere/at/all/x.json"],
+    ],
+)
+def test_plans_and_errors_hold_no_secret(
+    arguments: list[str], server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out, err = run(capfd, "--url", address(server.url), *arguments)
+    for canary in CANARIES.values():
+        assert not any(form in out + err for form in forms_of(canary))
+    assert out + err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:canary-password-3d7e@[bad",
+        "ftp://user:canary-password-3d7e@host/?token=canary-query-4c6f",
+        "http://user:canary-password-3d7e@127.0.0.1:9/?token=canary-query-4c6f",
+        "http://user:canary-password-3d7e@host:port",
+    ],
+)
+def test_an_address_that_does_not_work_is_told_without_its_secrets(
+    url: str, project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out, err = run(capfd, "--url", url)
+    assert out + err
+    assert not any(form in out + err for canary in CANARIES.values() for form in forms_of(canary))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    raise ValueError('the key is canary-token-1f9c')",
+        "    return 'the key is canary-token-1f9c'",
+        "    return {'response': 'a', 'contexts': ['canary-token-1f9c'], 'citations': ['canary-token-1f9c']}",
+    ],
+)
+def test_a_function_that_tells_a_secret_the_manifest_knows_is_hidden_too(
+    body: str, server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project / "telling.py").write_text(f"def answer(question):\n{body}\n")
+    sys.modules.pop("telling", None)
+    out, err = run(capfd, "--target", "telling:answer", "--json")
+    journal = next((project / "runs").glob("*/journal.jsonl")).read_text()
+    assert json.loads(out)["totalSamples"] == 2
+    assert "1f9c" not in out + err + journal

@@ -1,0 +1,169 @@
+"""Whatever can be wrong is found before the first request, with its line; what a run takes is counted."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
+from rag_evaluation_framework.evaluation.needs import MissingFields, lacks
+from rag_evaluation_framework.evaluation.preflight import (
+    Prices,
+    SampleChoice,
+    check_writable,
+    plan_evaluation,
+    refuse_secrets,
+)
+from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Origin, Recorded, Refusal, Sample, Turn
+from rag_evaluation_framework.records.scores import Score
+
+
+def manifest_of(folder: Path, records: list[dict[str, Any]], *, metrics: str = "[string_match]") -> Manifest:
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / "data.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "agent.yaml").write_text(
+        "spec:\n  evaluation:\n    datasets:\n"
+        f"      - {{name: d, path: data.jsonl, metrics: {metrics}}}\n"
+        "    thresholds: {rouge: 0.5, string_match: 0.5}\n"
+    )
+    return read_manifest(folder / "agent.yaml")
+
+
+class NeedsEverything:
+    """A scorer with needs, as the metrics of contexts have."""
+
+    name, method, version, higher_is_better = "context_recall", "test", 1, True
+    needs = ("context", "reference_contexts")
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        return Score.scored(self.name, 1.0, method=self.method)
+
+
+def sample(line: int, **fields: Any) -> Sample:
+    given = {"turns": (Turn(role="user", content="q"),)} | fields
+    return Sample(id=f"s{line}", origin=Origin("agent-samples", "evals/rag.jsonl", line), **given)
+
+
+def test_missing_fields_are_named_by_field_metric_and_line() -> None:
+    missing = MissingFields([NeedsEverything()], file="evals/rag.jsonl")
+    whole = {"recorded": Recorded(contexts=("c",)), "reference_contexts": ("r",)}
+    for line in range(1, 12):
+        without = {3: "reference_contexts", 5: "recorded", 6: "recorded", 7: "recorded", 11: "recorded"}.get(
+            line
+        )
+        missing.look_at(sample(line, **{name: value for name, value in whole.items() if name != without}))
+    assert [str(issue) for issue in missing.issues()] == [
+        "evals/rag.jsonl:5: context: expected context in every sample, which context_recall needs, "
+        "got none in 4 of 11: lines 5–7, 11",
+        "evals/rag.jsonl:3: reference_contexts: expected reference_contexts in every sample, which "
+        "context_recall needs, got none in 1 of 11: line 3",
+    ]
+
+
+def test_a_sample_that_expects_a_refusal_does_not_lack_an_expected_answer() -> None:
+    assert lacks(sample(1), "expected")
+    assert lacks(sample(1, reference="  "), "expected")
+    assert not lacks(sample(1, reference="a"), "expected")
+    assert not lacks(sample(1, expectation=Refusal()), "expected")
+    assert lacks(sample(1, recorded=Recorded(contexts=(" ",))), "context")
+
+
+def test_a_declared_metric_whose_field_is_missing_is_found_before_the_first_request(tmp_path: Path) -> None:
+    records = [
+        {"input": "a", "expected": "b"},
+        {"input": "a2", "expected": " "},
+        {"input": "a3", "expected": ""},
+    ]
+    manifest = manifest_of(tmp_path, records)
+    with pytest.raises(InputError) as caught:
+        plan_evaluation(manifest)
+    assert f"{tmp_path / 'data.jsonl'}:2: expected: " in str(caught.value)
+    assert "which string_match needs, got none in 2 of 3: lines 2–3" in str(caught.value)
+    plan = plan_evaluation(manifest, choice=SampleChoice(allow_missing=True))
+    assert plan.samples == 3
+    assert "--allow-missing" in plan.warnings[0]
+
+
+def test_metrics_that_are_not_available_are_named_with_the_line_of_their_dataset(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}], metrics="[faithfulness, bleuu, chrf]")
+    with pytest.raises(InputError) as caught:
+        plan_evaluation(manifest)
+    found = [str(issue).partition("agent.yaml:")[2] for issue in caught.value.issues]
+    assert found[0].startswith(
+        "4: d: expected a metric that is available, got metric faithfulness is not available"
+    )
+    assert "answer_similarity" in found[0]
+    assert found[1].startswith("4: d: expected a metric that is available, got unknown metric")
+    assert len(found) == 2
+
+
+def test_metrics_given_replace_those_of_the_manifest(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}], metrics="[faithfulness]")
+    plan = plan_evaluation(manifest, metrics=["token_f1", "token_f1"])
+    assert [scorer.name for scorer in plan.datasets[0].scorers] == ["token_f1"]
+
+
+def test_a_threshold_follows_its_metric_to_the_name_it_is_scored_under(tmp_path: Path) -> None:
+    records = [{"input": "a", "expected": "b"}]
+    manifest = manifest_of(tmp_path, records, metrics='["rouge(variant=rougeL)", string_match]')
+    (dataset,) = plan_evaluation(manifest).datasets
+    assert [scorer.name for scorer in dataset.scorers] == ["rouge", "string_match"]
+    assert [threshold.metric for threshold in dataset.thresholds] == ["rouge", "string_match"]
+
+
+def test_calls_tokens_and_cost_are_counted(tmp_path: Path) -> None:
+    # 8 + 4 bytes of questions are 3 tokens, 4 + 5 bytes of expected answers (é has two) 3 tokens.
+    records = [{"input": "12345678", "expected": "1234"}, {"input": "1234", "expected": "123é"}]
+    plan = plan_evaluation(manifest_of(tmp_path, records))
+    assert (plan.samples, plan.calls, plan.input_tokens, plan.output_tokens) == (2, 2, 3, 3)
+    assert Prices(1.0, 2.0).cost(3_000_000, 500_000) == 4.0
+    assert Prices(1.0, None).cost(3, 3) is None
+
+
+def test_a_malformed_line_stops_the_plan_with_every_problem_of_the_file(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}])
+    with (tmp_path / "data.jsonl").open("a") as file:
+        file.write('{"input": 3, "expected": "x"}\nnot json\n')
+    with pytest.raises(InputError) as caught:
+        plan_evaluation(manifest)
+    assert {issue.line for issue in caught.value.issues} == {2, 3}
+
+
+def test_filtering_to_nothing_is_an_error_that_names_the_dataset(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b", "tags": ["x"]}])
+    with pytest.raises(UsageError, match="dataset d: expected samples with the tag y, got none of 1"):
+        plan_evaluation(manifest, choice=SampleChoice(tags=("y",)))
+
+
+def test_a_sample_that_holds_a_secret_is_refused_by_its_line_without_showing_it(tmp_path: Path) -> None:
+    records = [{"input": "a", "expected": "b"}, {"input": "my key is s3cret-value", "expected": "b"}]
+    secrets = Secrets()
+    plan = plan_evaluation(manifest_of(tmp_path, records))
+    refuse_secrets(plan, secrets)
+    secrets.add("s3cret-value")
+    with pytest.raises(InputError) as caught:
+        refuse_secrets(plan, secrets)
+    assert "data.jsonl:2: expected no secret" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_write_access_is_checked_on_the_nearest_folder_that_exists(tmp_path: Path) -> None:
+    check_writable([tmp_path / "a" / "b"])
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot write"):
+        check_writable([tmp_path / "file" / "runs"])
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="cannot write"):
+        check_writable([tmp_path / "runs"])

@@ -1,0 +1,110 @@
+"""From metric names to scores: what is available, what is not, and what has no score."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.known_metrics import KNOWN_METRICS
+from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.scorers import available_metrics, scorer_for, scorers_for
+from rag_evaluation_framework.extensions import Scorer
+from rag_evaluation_framework.metrics.similarity import answer_similarity
+from rag_evaluation_framework.metrics.texts import chrf
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+
+
+def sample(reference: str | None, expectation: Refusal | None = None) -> Sample:
+    return Sample(
+        id="s", turns=(Turn(role="user", content="q"),), reference=reference, expectation=expectation
+    )
+
+
+def test_the_names_of_this_stage_are_available_and_each_is_a_scorer() -> None:
+    names = ["string_match", "exact_match", "token_f1", "answer_similarity", "latency"]
+    assert set(names) <= set(available_metrics())
+    for scorer in scorers_for(names):
+        assert isinstance(scorer, Scorer)
+        assert scorer.higher_is_better == (scorer.name != "latency")
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "value"),
+    [
+        ("string_match", "It is PARIS.", 1.0),
+        ("string_match", "It is Rome.", 0.0),
+        ("exact_match", "the Paris!", 1.0),
+        # "it is paris" and "paris" share 1 of 3 + 1 tokens: 2 × 1 / 4
+        ("token_f1", "It is Paris", 0.5),
+        ("answer_similarity", "PARIS", 1.0),
+    ],
+)
+def test_text_metrics_score_the_answer_against_the_expected_one(name: str, answer: str, value: float) -> None:
+    score = scorer_for(name).score(sample("Paris"), Response(text=answer))
+    assert (score.metric, score.status, score.value) == (name, "scored", value)
+
+
+def test_answer_similarity_is_chrf_of_the_folded_texts_and_says_so() -> None:
+    assert answer_similarity("The Café", "the cafe") == chrf("the café", "the cafe")
+    assert answer_similarity("ＰＡＲＩＳ", "paris") == 1.0
+    assert answer_similarity("北京是首都", "北京是首都") == 1.0
+    assert answer_similarity("", "paris") == 0.0
+    assert scorer_for("answer_similarity").method == "lexical (chrF)"
+
+
+def test_a_parameter_in_the_name_is_kept_and_equal_names_are_scored_once() -> None:
+    scorers = scorers_for(["rouge", "rouge(variant=rougeL)", "rouge(variant=rouge1)"])
+    assert [scorer.name for scorer in scorers] == ["rouge", "rouge(variant=rouge1)"]
+
+
+@pytest.mark.parametrize("text", [None, "", "  \n"])
+def test_an_empty_answer_is_a_failed_score_never_a_zero(text: str | None) -> None:
+    score = scorer_for("token_f1").score(sample("Paris"), Response(text=text))
+    assert (score.status, score.value, score.reason) == ("failed", None, "the answer is empty")
+
+
+def test_a_sample_that_expects_no_text_is_skipped_with_the_reason() -> None:
+    scorer = scorer_for("string_match")
+    assert scorer.score(sample(None), Response(text="a")).reason == "the sample expects no text"
+    refusing = sample(None, Refusal())
+    assert scorer.score(refusing, Response(text="a")).reason == "the sample expects a refusal"
+
+
+def test_latency_is_that_of_the_response_in_milliseconds_and_a_timing() -> None:
+    scorer = scorer_for("latency")
+    score = scorer.score(sample("a"), Response(text="a", latency_ms=12.5))
+    assert (score.value, score.method) == (12.5, TIMING_METHOD)
+    assert scorer.score(sample("a"), Response(text="a")).status == "skipped"
+
+
+@pytest.mark.parametrize("name", ["faithfulness", "hallucination", "toxicity", "bias", "context_recall"])
+def test_a_metric_of_the_plan_that_is_not_available_says_what_is(name: str) -> None:
+    with pytest.raises(UsageError, match=f"metric {name} is not available; available: .*string_match"):
+        scorer_for(name)
+
+
+def test_all_the_names_that_cannot_be_used_are_in_one_error() -> None:
+    with pytest.raises(UsageError) as caught:
+        scorers_for(["string_mtach", "bias", "token_f1", "ndcg@10", "pass_rate"])
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 4
+    assert "did you mean string_match" in lines[0]
+    with pytest.raises(UnknownNameError):
+        scorer_for("pass_rate")
+
+
+def test_the_needs_of_the_metrics_are_those_of_the_published_table() -> None:
+    needs = {name: set(known.needs) - {"expected"} for name, known in KNOWN_METRICS.items()}
+    for name in ("answer_similarity", "answer_relevancy", "toxicity", "bias", "string_match"):
+        assert needs[name] == set()
+    for name in ("hallucination", "faithfulness", "context_precision"):
+        assert needs[name] == {"context"}
+    assert needs["context_recall"] == {"context", "reference_contexts"}
+
+
+def test_what_is_known_by_name_agrees_with_what_scores() -> None:
+    for name in available_metrics():
+        scorer = scorer_for(name)
+        known = KNOWN_METRICS[name]
+        assert (scorer.higher_is_better, scorer.needs) == (known.higher_is_better, known.needs), name

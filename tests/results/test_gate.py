@@ -1,0 +1,235 @@
+"""The gate's truth table: nothing that was not measured ever passes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Literal
+
+import pytest
+
+from rag_evaluation_framework.evaluation.thresholds import Operator, Threshold, read_thresholds
+from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.gate import GateInput, decide_gate
+from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.statistics.intervals import Interval
+
+# How the measured value lies to the bound; "unscored" ran and scored nothing, "not run" did not run.
+Measured = Literal["better", "equal", "worse", "unscored", "not run"]
+MEASURED: tuple[Measured, ...] = ("better", "equal", "worse", "unscored", "not run")
+
+
+def summary(
+    value: float | None,
+    *,
+    metric: str = "m",
+    interval: tuple[float, float] | None = None,
+    higher: bool = True,
+) -> MetricSummary:
+    return MetricSummary(
+        metric=metric,
+        value=value,
+        interval=Interval(*interval, 0.95, "test") if interval else None,
+        n_scored=0 if value is None else 4,
+        n_skipped=4 if value is None else 0,
+        n_failed=0,
+        higher_is_better=higher,
+        method="test",
+    )
+
+
+def gate_input(**fields: Any) -> GateInput:
+    given = {"dataset": "d", "metrics": (), "thresholds": (), "total": 4, "finished": 4, "errors": 0} | fields
+    return GateInput(**given)
+
+
+def value_for(measured: Measured, operator: Operator, bound: float) -> float | None:
+    step = 1e-12 if operator == ">=" else -1e-12
+    return {"better": bound + step, "equal": bound, "worse": bound - step}.get(measured)
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "measured", "samples", "errors", "allowed", "unfinished", "enabled"),
+    list(
+        product(
+            [">=", "<="],
+            [0.8, 0.05],  # one of the two looks inverted for either direction
+            MEASURED,
+            [0, 4],  # an empty or filtered-to-nothing dataset, and one with samples
+            [0, 1],
+            [0, 1],
+            [0, 1],
+            [True, False],
+        )
+    ),
+)
+def test_the_gate_passes_exactly_what_was_measured_wholly_and_meets_its_threshold(
+    operator: Operator,
+    bound: float,
+    measured: Measured,
+    samples: int,
+    errors: int,
+    allowed: int,
+    unfinished: int,
+    enabled: bool,
+) -> None:
+    value = value_for(measured, operator, bound) if samples else None
+    metrics = () if measured == "not run" else (summary(value),)
+    given = gate_input(
+        metrics=metrics,
+        thresholds=(Threshold("m", operator, bound),),
+        total=samples,
+        finished=max(0, samples - unfinished),
+        errors=errors,
+    )
+    verdict = decide_gate([given], enabled=enabled, max_errors=allowed)
+    meets = measured in ("better", "equal") and value is not None
+    whole = samples > 0 and not unfinished
+    assert verdict.passed == (meets and whole and errors <= allowed)
+    assert verdict.result == ("N/A" if not enabled else "PASS" if verdict.passed else "FAIL")
+    (row,) = verdict.rows
+    expected_status = "not evaluated" if measured == "not run" else "passed" if meets else "failed"
+    assert (row.status, row.operator, row.bound, row.value) == (expected_status, operator, bound, value)
+    assert verdict.passed == (not verdict.reasons)
+
+
+def test_the_table_is_whole_for_both_directions_and_inverted_looking_numbers_only_warn() -> None:
+    for metric, written, measured, passes in [
+        ("hallucination", 0.95, 0.9, True),
+        ("hallucination", 0.95, 0.96, False),
+        ("faithfulness", 0.05, 0.06, True),
+        ("faithfulness", 0.05, 0.04, False),
+    ]:
+        (threshold,) = read_thresholds(metric, written)
+        assert threshold.warning is not None
+        given = gate_input(metrics=(summary(measured, metric=metric),), thresholds=(threshold,))
+        assert decide_gate([given]).passed is passes
+
+
+def test_values_are_compared_unrounded() -> None:
+    given = gate_input(metrics=(summary(0.7999999),), thresholds=(Threshold("m", ">=", 0.8),))
+    assert not decide_gate([given]).passed
+
+
+def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
+    thresholds = tuple(read_thresholds("chrf", {"min": 0.2, "max": 0.6}))
+    for value, statuses in [
+        (0.4, ["passed", "passed"]),
+        (0.7, ["passed", "failed"]),
+        (0.1, ["failed", "passed"]),
+    ]:
+        verdict = decide_gate([gate_input(metrics=(summary(value, metric="chrf"),), thresholds=thresholds)])
+        assert [row.status for row in verdict.rows] == statuses
+        assert verdict.passed == ("failed" not in statuses)
+
+
+@pytest.mark.parametrize(
+    ("operator", "interval", "held", "value", "passes"),
+    [
+        (">=", (0.79, 0.95), "lower bound", 0.79, False),
+        (">=", (0.80, 0.95), "lower bound", 0.80, True),
+        ("<=", (0.01, 0.81), "upper bound", 0.81, False),
+        ("<=", (0.01, 0.80), "upper bound", 0.80, True),
+        (">=", None, "lower bound", None, False),
+    ],
+)
+def test_by_its_bound_the_near_end_of_the_interval_counts(
+    operator: Operator, interval: tuple[float, float] | None, held: str, value: float | None, passes: bool
+) -> None:
+    given = gate_input(
+        metrics=(summary(0.8, interval=interval),), thresholds=(Threshold("m", operator, 0.8),)
+    )
+    verdict = decide_gate([given], by="bound")
+    (row,) = verdict.rows
+    assert (row.held, row.value, verdict.passed) == (held, value, passes)
+
+
+def test_a_threshold_is_not_evaluated_only_where_its_metric_ran_on_no_dataset() -> None:
+    thresholds = (Threshold("a", ">=", 0.5), Threshold("b", ">=", 0.5), Threshold("c", ">=", 0.5))
+    first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=thresholds)
+    second = gate_input(dataset="two", metrics=(summary(0.6, metric="b"),), thresholds=thresholds)
+    verdict = decide_gate([first, second])
+    assert [(row.dataset, row.metric, row.status) for row in verdict.rows] == [
+        ("one", "a", "passed"),
+        ("two", "b", "passed"),
+        (None, "c", "not evaluated"),
+    ]
+    assert verdict.passed
+
+
+def test_the_gate_of_several_datasets_is_their_conjunction_and_errors_add_up() -> None:
+    good = gate_input(metrics=(summary(0.9),), thresholds=(Threshold("m", ">=", 0.5),))
+    bad = gate_input(dataset="e", metrics=(summary(0.1),), thresholds=(Threshold("m", ">=", 0.5),))
+    assert decide_gate([good, good]).passed
+    assert not decide_gate([good, bad]).passed
+    one_error = gate_input(metrics=(summary(0.9),), thresholds=(Threshold("m", ">=", 0.5),), errors=1)
+    assert decide_gate([one_error], max_errors=1).passed
+    assert not decide_gate([one_error, one_error], max_errors=1).passed
+
+
+def test_a_gate_that_had_nothing_to_check_does_not_pass() -> None:
+    assert not decide_gate([]).passed
+    assert not decide_gate([gate_input(metrics=(summary(1.0),))]).passed
+    unmeasured = gate_input(metrics=(summary(1.0),), thresholds=(Threshold("other", ">=", 0.5),))
+    assert not decide_gate([unmeasured]).passed
+
+
+def comparison(difference: float, p: float | None, *, higher: bool = True) -> MetricComparison:
+    return MetricComparison(
+        metric="m",
+        baseline="baseline",
+        contender="this run",
+        n=20,
+        n_unpaired=0,
+        baseline_mean=0.8,
+        contender_mean=0.8 + difference,
+        difference=difference,
+        interval=None,
+        p_value=p,
+        p_adjusted=p,
+        test="test",
+        effect_size=None,
+        wins=0,
+        ties=0,
+        losses=0,
+        smallest_detectable=None,
+        higher_is_better=higher,
+        alpha=0.05,
+    )
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "higher", "max_drop", "passes"),
+    [
+        (-0.1, 0.01, True, 0.0, False),
+        (-0.1, 0.20, True, 0.0, True),  # not shown
+        (-0.1, None, True, 0.0, True),  # too few to test
+        (-0.1, 0.01, True, 0.125, True),  # within what is allowed
+        (-0.125, 0.01, True, 0.125, True),  # equal to it
+        (-0.25, 0.01, True, 0.125, False),
+        (+0.1, 0.01, True, 0.0, True),
+        (+0.1, 0.01, False, 0.0, False),  # lower is better
+        (-0.1, 0.01, False, 0.0, True),
+    ],
+)
+def test_a_significant_drop_from_the_baseline_fails(
+    difference: float, p: float | None, higher: bool, max_drop: float, passes: bool
+) -> None:
+    given = gate_input(comparisons=(comparison(difference, p, higher=higher),))
+    assert decide_gate([given], max_drop=max_drop).passed is passes
+
+
+def test_a_comparison_that_could_not_be_made_fails() -> None:
+    verdict = decide_gate([gate_input(uncompared=("m",))])
+    assert not verdict.passed
+    assert verdict.rows[0].reason == "no sample was scored in both runs"
+
+
+def test_the_reasons_name_dataset_metric_value_and_threshold() -> None:
+    given = gate_input(
+        metrics=(summary(0.7512345678),), thresholds=(Threshold("m", ">=", 0.8),), errors=2, finished=3
+    )
+    assert decide_gate([given]).reasons == (
+        "d: 1 of 4 samples are not finished",
+        "2 samples with errors, at most 0 allowed",
+        "d: m mean 0.751235, not >= 0.8",
+    )

@@ -1,0 +1,92 @@
+"""When one sample passes, and the share of those that do."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.evaluation.thresholds import Threshold
+from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
+
+BOUNDS = (Threshold("similarity", ">=", 0.8), Threshold("hallucination", "<=", 0.1))
+
+
+def result(**values: float | str | None) -> SampleResult:
+    """A result with these scores: a number is scored, ``None`` skipped, a text failed."""
+    scores = tuple(
+        Score.skipped(name, "does not apply", method="t")
+        if value is None
+        else Score.failed(name, value, method="t")
+        if isinstance(value, str)
+        else Score.scored(name, value, method="t")
+        for name, value in values.items()
+    )
+    return SampleResult("s", Response(text="a"), scores)
+
+
+FAILED_REQUEST = SampleResult(
+    "s",
+    Response(failure=Failure(kind="timeout", message="m")),
+    (Score.failed("similarity", "no answer: timeout", method="t"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "passes"),
+    [
+        (result(similarity=0.8, hallucination=0.1), True),
+        (result(similarity=0.79, hallucination=0.0), False),
+        (result(similarity=0.9, hallucination=0.2), False),
+        (result(similarity=0.9, hallucination=None), True),
+        (result(similarity=None, hallucination=None), None),
+        (result(similarity=0.9, hallucination="broke"), False),
+        (result(other=1.0), None),
+        (result(other="broke"), None),
+        (FAILED_REQUEST, False),
+    ],
+)
+def test_a_sample_passes_when_each_score_with_a_threshold_meets_it(
+    given: SampleResult, passes: bool | None
+) -> None:
+    assert sample_passes(given, BOUNDS) is passes
+
+
+def test_without_thresholds_for_its_metrics_a_match_decides() -> None:
+    thresholds = (Threshold("faithfulness", ">=", 0.8), Threshold("pass_rate", ">=", 0.9))
+    bounds = sample_bounds(thresholds, ["string_match", "token_f1"])
+    assert bounds == (Threshold("string_match", ">=", 1.0),)
+    assert sample_passes(result(string_match=1.0, token_f1=0.1), bounds) is True
+    assert sample_passes(result(string_match=0.0, token_f1=0.9), bounds) is False
+    assert sample_bounds(thresholds, ["token_f1"]) == ()
+    assert sample_passes(result(token_f1=0.9), ()) is None
+
+
+def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_left_out() -> None:
+    counter = PassCounter(BOUNDS)
+    for given in (
+        result(similarity=0.9),
+        result(similarity=0.9),
+        result(similarity=0.1),
+        FAILED_REQUEST,
+        result(other=1.0),
+    ):
+        counter.add(given)
+    summary = counter.summary()
+    # 2 of 4: the low one and the failed request count against it; the last has nothing that counts.
+    assert (summary.value, summary.n_scored, summary.n_skipped) == (0.5, 4, 1)
+    assert counter.errors == 1
+    assert summary.interval is not None
+    assert summary.interval.method == "Wilson score"
+
+
+def test_the_pass_rate_of_nothing_is_missing() -> None:
+    summary = PassCounter(BOUNDS).summary()
+    assert (summary.value, summary.interval) == (None, None)
+
+
+def test_a_failed_score_is_an_error_whether_or_not_it_has_a_threshold() -> None:
+    counter = PassCounter(BOUNDS)
+    counter.add(result(similarity=0.9, other="broke"))
+    assert (counter.errors, counter.passed) == (1, 1)

@@ -1,0 +1,121 @@
+"""A metric has left its range when it is more than two deviations from the last seven runs' mean."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.results.trend import TrendSettings, metric_trends
+
+
+def document(
+    day: int,
+    value: float | None,
+    *,
+    metric: str = "token_f1",
+    n_scored: int = 50,
+    method: str = "lexical",
+    data: str = "d",
+    content: str | None = None,
+) -> dict[str, Any]:
+    return {
+        "evaluation_id": f"run_{day}",
+        "timestamp": f"2026-11-{day:02}T12:00:00+00:00",
+        "dataset_id": data,
+        "answer_quality_metrics": {metric: {"value": value, "n_scored": n_scored, "method": method}},
+        "metadata": {"dataset_hash": content} if content else {},
+    }
+
+
+def history(*values: float, **changes: Any) -> list[dict[str, Any]]:
+    return [document(day, value, **changes) for day, value in enumerate(values, start=1)]
+
+
+# Mean 0.6, squared deviations 0.01 + 0 + 0.01, sd sqrt(0.02 / 2) = 0.1: the range is 0.4 to 0.8.
+EARLIER = (0.5, 0.6, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("now", "verdict"),
+    [(0.6, "steady"), (0.41, "steady"), (0.79, "steady"), (0.39, "regression"), (0.81, "improvement")],
+)
+def test_beyond_two_deviations_is_a_change(now: float, verdict: str) -> None:
+    (trend,) = metric_trends(history(*EARLIER, now))
+    assert trend.baseline_mean == pytest.approx(0.6)
+    assert (trend.low, trend.high) == (pytest.approx(0.4), pytest.approx(0.8))
+    assert trend.verdict == verdict
+    assert trend.current.evaluation_id == "run_4"
+
+
+def test_where_lower_is_better_a_rise_is_the_regression() -> None:
+    (trend,) = metric_trends(history(*EARLIER, 0.9, metric="hallucination"))
+    assert trend.verdict == "regression"
+
+
+def test_only_the_last_seven_runs_make_the_range() -> None:
+    (trend,) = metric_trends(history(9.0, 9.0, *[0.5, 0.6] * 3, 0.55, 0.2))
+    assert [point.value for point in trend.history] == [0.5, 0.6, 0.5, 0.6, 0.5, 0.6, 0.55]
+    assert trend.verdict == "regression"
+    (wide,) = metric_trends(history(9.0, 9.0, *[0.5, 0.6] * 3, 0.55, 0.2), TrendSettings(window=9))
+    assert wide.verdict == "steady"
+
+
+def test_runs_over_other_data_by_other_methods_or_on_few_samples_do_not_count() -> None:
+    others = [
+        document(1, 9.0, data="another"),
+        document(2, 9.0, method="judge:m"),
+        document(3, 9.0, n_scored=9),
+        document(4, 9.0, content="sha256:1"),
+    ]
+    runs = [
+        document(day, value, content="sha256:0") for day, value in ((5, 0.5), (6, 0.6), (7, 0.7), (8, 0.39))
+    ]
+    (trend,) = metric_trends([*others, *runs])
+    assert (trend.n_excluded, len(trend.history), trend.verdict) == (4, 3, "regression")
+
+
+def test_too_few_samples_or_runs_give_no_verdict_but_a_reason() -> None:
+    (few_samples,) = metric_trends([*history(*EARLIER), document(9, 0.0, n_scored=9)])
+    assert (few_samples.verdict, few_samples.reason) == ("not enough", "9 samples, at least 10 are needed")
+    (few_runs,) = metric_trends(history(0.5, 0.0))
+    assert (few_runs.verdict, few_runs.low) == ("not enough", None)
+    assert few_runs.reason == "1 comparable runs before it, at least 2 are needed"
+
+
+def test_equal_runs_leave_no_room_but_rounding_is_no_change() -> None:
+    assert metric_trends(history(0.1 + 0.2, 0.1 + 0.2, 0.3))[0].verdict == "steady"
+    assert metric_trends(history(0.3, 0.3, 0.3001))[0].verdict == "improvement"
+
+
+def test_the_order_of_the_documents_does_not_matter() -> None:
+    runs = history(0.5, 0.6, 0.7, 0.2, 0.6, 0.1)
+    shuffled = random.Random(1).sample(runs, len(runs))
+    assert metric_trends(shuffled) == metric_trends(runs)
+
+
+def test_a_metric_without_counts_goes_by_the_queries_that_were_answered() -> None:
+    runs = [
+        {**document(day, None), "summary": {"successful_queries": 40}, "retrieval_metrics": {"mrr": value}}
+        for day, value in ((1, 0.5), (2, 0.6), (3, 0.7), (4, 0.1))
+    ]
+    (trend,) = metric_trends(runs)  # token_f1 has no value, so no trend
+    assert (trend.metric, trend.current.n_scored, trend.verdict) == ("mrr", 40, "regression")
+
+
+def test_a_trend_can_be_written_as_json() -> None:
+    trends = metric_trends(history(*EARLIER, 0.1))
+    assert (
+        strict_json.decode(strict_json.encode([trend.to_dict() for trend in trends]))[0]["verdict"]
+        == "regression"
+    )
+
+
+def test_no_runs_and_runs_without_a_time_are_errors() -> None:
+    with pytest.raises(UsageError, match="at least one run"):
+        metric_trends([])
+    with pytest.raises(InputError, match="timestamp: expected a date-time"):
+        metric_trends([{"evaluation_id": "x"}, *history(0.1)])
