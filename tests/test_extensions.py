@@ -17,7 +17,24 @@ def test_a_component_is_imported_when_asked_for_and_not_before() -> None:
     registry.register("broken", "no_such_module_anywhere:Thing")
     registry.register("json", "json:JSONDecoder")
     assert registry.get("json").__name__ == "JSONDecoder"  # type: ignore[attr-defined]
-    with pytest.raises(ModuleNotFoundError):
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("no_such_module_anywhere:Thing", "No module named 'no_such_module_anywhere'"),
+        ("json:Thing", "module 'json' has no attribute 'Thing'"),
+        ("acme_raises:Thing", "it is Monday"),
+    ],
+)
+def test_a_component_that_cannot_be_loaded_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
+) -> None:
+    (tmp_path / "acme_raises.py").write_text("raise RuntimeError('it is Monday')")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry: Registry[object] = Registry("codec")
+    registry.register("broken", place)
+    with pytest.raises(UsageError, match=f"codec 'broken' cannot be loaded: {reason}"):
         registry.get("broken")
 
 

@@ -1,9 +1,9 @@
 """What can be plugged in: the Protocols a component fulfils, and the registry that finds it by name.
 
 A component is a class that has the Protocol's methods; inheriting from the Protocol is welcome (it then
-insists on the abstract methods) and never required. An installed package offers components through entry
-points of the group ``rag_evaluation_framework.<kind>``; ours come in the same way. Nothing is imported
-before it is asked for.
+insists on the abstract methods) and never required. Ours are registered by name; an installed package offers
+more through entry points of the group ``rag_evaluation_framework.<kind>s``, such as
+``rag_evaluation_framework.dialects``. Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
@@ -186,7 +186,10 @@ class Registry(Generic[T]):
             self._entries[name] = _Entry(lambda: component, extra)
 
     def get(self, name: str) -> T:
-        """Return the component; unknown names offer the nearest, missing packages say what to install."""
+        """Return the component; unknown names offer the nearest, missing packages say what to install.
+
+        What fails to load otherwise is a :class:`UsageError` with the reason.
+        """
         entry = self._entries.get(name)
         if entry is None:
             self._read_installed()
@@ -195,10 +198,10 @@ class Registry(Generic[T]):
             raise UnknownNameError(self.kind, name, list(self._entries))
         try:
             return cast("T", entry.load())
-        except ImportError as error:
-            if entry.extra is None:
-                raise
-            raise MissingExtraError(f"{self.kind} {name!r}", entry.extra) from error
+        except Exception as error:  # noqa: BLE001 - somebody else's module may raise anything
+            if entry.extra is not None and isinstance(error, ImportError):
+                raise MissingExtraError(f"{self.kind} {name!r}", entry.extra) from error
+            raise UsageError(f"{self.kind} {name!r} cannot be loaded: {error}") from error
 
     def names(self) -> list[str]:
         """Return every name, installed packages' included, sorted; nothing is imported."""
@@ -213,9 +216,7 @@ class Registry(Generic[T]):
         from importlib.metadata import entry_points  # costs 30 ms, so only when a name is not ours
 
         for point in entry_points(group=f"{ENTRY_POINT_PREFIX}{self.kind}s"):
-            if point.name not in self._entries:
-                extra = point.extras[0] if point.extras else None
-                self._entries[point.name] = _Entry(point.load, extra)
+            self._entries.setdefault(point.name, _Entry(point.load, None))
 
 
 def _imported(place: str) -> object:

@@ -28,6 +28,13 @@ def rag_eval(*arguments: str, folder: Path | None = None) -> subprocess.Complete
     )
 
 
+def in_shell(command: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which ``rag-eval`` is the program."""
+    program = "from rag_evaluation_framework.cli.main import main; main()"
+    setup = f"rag-eval() {{ '{sys.executable}' -c '{program}' \"$@\"; }}; "
+    return subprocess.run(["bash", "-c", setup + command], capture_output=True, text=True, cwd=folder)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     for name, content in (("qrels", QRELS), ("a.run", RUN_A), ("b.run", RUN_B)):
@@ -77,8 +84,54 @@ def test_the_rules_of_trec_eval_drop_missing_queries(files: Path) -> None:
 def test_another_run_can_be_the_baseline(files: Path) -> None:
     done = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "b", folder=files)
     assert "compared with b, query by query" in done.stdout
-    wrong = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "c", folder=files)
-    assert (wrong.returncode, wrong.stderr) == (2, "rag-eval: baseline 'c' is not among a, b\n")
+    by_file = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "b.run", folder=files)
+    assert by_file.stdout == done.stdout
+
+
+@pytest.mark.parametrize("runs", [("a.run",), ("a.run", "b.run")])
+def test_a_baseline_that_is_no_run_is_refused_even_beside_a_single_run(
+    files: Path, runs: tuple[str, ...]
+) -> None:
+    wrong = rag_eval("rank", "qrels", *runs, "--baseline", "c", folder=files)
+    known = ", ".join(run.removesuffix(".run") for run in runs)
+    assert (wrong.returncode, wrong.stderr) == (2, f"rag-eval: unknown baseline 'c'; known: {known}\n")
+
+
+def test_queries_that_one_run_lacks_are_left_out_of_the_comparison_and_counted(files: Path) -> None:
+    done = rag_eval("rank", "qrels", "a.run", "b.run", "-m", "mrr", "--rules", "trec_eval", folder=files)
+    # a has q1 and q2 of the judgements, b has q1, q2 and q4.
+    assert "b: compared over the 2 queries scored in both runs; 1 scored in one of them only left out" in (
+        done.stdout
+    )
+
+
+def test_every_test_that_was_made_is_named(tmp_path: Path) -> None:
+    queries = range(30)
+    (tmp_path / "qrels").write_text("".join(f"q{n} 0 d 1\n" for n in queries))
+    (tmp_path / "old.run").write_text("".join(f"q{n} Q0 d 1 1 t\n" for n in queries))
+    # The document moves down one rank for every query, which hit@5 does not see.
+    (tmp_path / "new.run").write_text("".join(f"q{n} Q0 x 1 2 t\nq{n} Q0 d 2 1 t\n" for n in queries))
+    done = rag_eval("rank", "qrels", "old.run", "new.run", "-m", "mrr", "-m", "hit@5", folder=tmp_path)
+    assert "tests: paired randomisation, 10,000 resamples; paired randomisation, exact; Holm's" in done.stdout
+    assert "correction over 2;" in done.stdout
+
+
+@pytest.mark.parametrize(("confidence", "header"), [("0.999", "99.9% interval"), ("0.9", "90% interval")])
+def test_the_confidence_is_written_out_and_never_rounded_to_certainty(
+    files: Path, confidence: str, header: str
+) -> None:
+    arguments = ("rank", "qrels", "a.run", "b.run", "-m", "mrr", "--confidence", confidence)
+    assert rag_eval(*arguments, folder=files).stdout.count(header) == 2
+    document = json.loads(rag_eval(*arguments, "--json", folder=files).stdout)
+    assert document["confidence"] == float(confidence)
+    assert document["comparisons"][0]["alpha"] == pytest.approx(1 - float(confidence), abs=1e-15)
+    assert len(str(document["comparisons"][0]["alpha"])) <= len(confidence)
+
+
+def test_files_may_come_through_pipes(files: Path) -> None:
+    done = in_shell("rag-eval rank <(cat qrels) <(cat a.run) -m mrr", folder=files)
+    assert done.stderr == ""
+    assert "0.5000" in done.stdout
 
 
 def test_runs_of_the_same_name_in_two_folders_are_told_apart(files: Path) -> None:
@@ -130,7 +183,13 @@ def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) 
         ),
         (("rank", "nowhere", "a.run"), "Usage: rag-eval rank"),
         (("rank", "qrels"), "Usage: rag-eval rank"),
-        (("rnak",), "rag-eval: unknown command 'rnak'; did you mean rank?\n"),
+        (("rnak",), "rag-eval: unknown command 'rnak'; did you mean rank"),
+        (("rank", "qrels", "a.run", "--seed", "-1"), "Usage: rag-eval rank"),
+        (("rank", "qrels", "a.run", "-m", "ndcg(k=5)@10"), "rag-eval: metric 'ndcg(k=5)@10': expected one"),
+        (
+            ("rank", "wide", "a.run"),
+            "rag-eval: qrels['q1']['d1']: expected a whole-number grade, got 10000000000\n",
+        ),
     ],
 )
 def test_wrong_input_is_a_clear_line_each_and_exit_code_two(
@@ -139,6 +198,7 @@ def test_wrong_input_is_a_clear_line_each_and_exit_code_two(
     (files / "bad.run").write_text("q1 Q0 d1 1 3 a\nq1 Q0 d2 2 x a\n")
     (files / "short").write_text("q1 0 d1\n")
     (files / "empty.run").write_text("")
+    (files / "wide").write_text("q1 0 d1 10000000000\n")
     done = rag_eval(*arguments, folder=files)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -157,11 +217,19 @@ def test_a_run_without_a_single_judged_query_is_not_scored_as_zero(tmp_path: Pat
 
 
 def test_the_reader_of_a_pipe_may_leave_early(files: Path) -> None:
-    program = "from rag_evaluation_framework.cli.main import main; main()"
-    command = f"'{sys.executable}' -c '{program}' list metrics | head -n 1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=files)
-    assert done.stdout == "ranking\n"
-    assert done.stderr == ""
+    done = in_shell("rag-eval list metrics | true; echo ${PIPESTATUS[0]}", folder=files)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_an_error_is_told_by_the_exit_code_even_if_nobody_reads_the_message(files: Path) -> None:
+    done = in_shell("rag-eval rank qrels qrels 2>&1 | true; echo ${PIPESTATUS[0]}", folder=files)
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_output_that_cannot_be_written_is_an_error_without_a_traceback(files: Path) -> None:
+    done = in_shell("rag-eval rank qrels a.run > /dev/full; echo $?", folder=files)
+    assert done.stdout == "2\n"
+    assert done.stderr == "rag-eval: input or output failed: No space left on device\n"
 
 
 def test_the_example_runs_are_scored() -> None:

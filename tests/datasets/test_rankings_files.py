@@ -115,6 +115,7 @@ def test_every_problem_of_judgements_is_told_with_its_place(
         ("q1 Q0 d1 1 nan tag\n", ["{file}:1: score: expected a finite number, got 'nan'"]),
         ("q1 Q0 d1 1 1e999 tag\n", ["{file}:1: score: expected a finite number, got '1e999'"]),
         ("q1 Q0 d1 1 0.5\n", ["{file}:1: expected 6 columns (query Q0 document rank score tag), got 5"]),
+        ("q1\td1\t0.5\n", ["{file}:1: expected 6 columns (query Q0 document rank score tag), got 3"]),
         ('{"q1": {"d1": "high"}}', ["{file}: q1.d1: expected a number, got 'high'"]),
         ('{"q1": {"d1": 1}, "q2": ["d1"]}', ["{file}: q2: expected a number per document, got ['d1']"]),
     ],

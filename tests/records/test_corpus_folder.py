@@ -40,3 +40,14 @@ def test_a_folder_that_is_missing_or_has_no_match_is_an_error(tmp_path: Path) ->
         Corpus.from_folder(tmp_path / "nowhere")
     with pytest.raises(InputError, match="a pattern that matches a file"):
         Corpus.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize("pattern", ["../*.md", "a/../../*.md", "/etc/*", "", "**.md"])
+def test_a_pattern_that_leads_out_of_the_folder_or_means_nothing_is_an_error(
+    tmp_path: Path, pattern: str
+) -> None:
+    (tmp_path / "secret.md").write_text("outside")
+    (tmp_path / "corpus" / "a").mkdir(parents=True)
+    # Python 3.13 reads "**.md" as "*.md", which is a pattern that matches nothing here.
+    with pytest.raises(InputError, match="glob_pattern: expected a pattern"):
+        Corpus.from_folder(tmp_path / "corpus", pattern)

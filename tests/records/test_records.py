@@ -32,14 +32,18 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("start", lambda: CharacterSpan(DOC, -1, 4)),
     ("start", lambda: CharacterSpan(DOC, 0.0, 4)),  # type: ignore[arg-type]
     ("end", lambda: CharacterSpan(DOC, 0, True)),
+    ("doc_id", lambda: CharacterSpan("", 0, 1)),  # type: ignore[arg-type]
+    ("doc_id", lambda: CharacterSpan(None, 0, 1)),  # type: ignore[arg-type]
     ("end", lambda: PositionAwareChunk(PositionAwareChunkId("pa_chunk_x"), "", DOC, 3, 3)),
     ("id", lambda: Document(DocumentId(""), "text")),
     ("content", lambda: Document(DOC, b"text")),  # type: ignore[arg-type]
-    ("documents", lambda: Corpus([Document(DOC, "a"), Document(DOC, "b")])),
+    ("documents[1]", lambda: Corpus([Document(DOC, "a"), Document(DOC, "b")])),
     ("id", lambda: Query("", "text")),  # type: ignore[arg-type]
     ("start", lambda: SpanCitation("a.pdf", -3, 4)),
     ("file", lambda: SpanCitation("", 3, 4)),
+    ("page", lambda: SpanCitation("a.pdf", 3, 4, page="2")),  # type: ignore[arg-type]
     ("confidence", lambda: SpanCitation("a.pdf", 3, 4, confidence=1.5)),
+    ("confidence", lambda: SpanCitation("a.pdf", 3, 4, confidence="high")),  # type: ignore[arg-type]
     ("end", lambda: TokenSpanCitation("a.pdf", 3, 3, tokenizer="cl100k")),
     ("number", lambda: ContextCitation(0)),
     ("role", lambda: Turn(role="bot", content="x")),  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.results.comparison import PAIRED_TESTS, PairedTest, compare_systems
 from rag_evaluation_framework.results.summaries import summarise
@@ -77,8 +77,16 @@ def test_one_shared_query_is_too_little_for_a_test_and_says_so() -> None:
 
 
 def test_systems_without_a_query_in_common_cannot_be_compared() -> None:
-    with pytest.raises(UsageError, match="no query in common"):
+    with pytest.raises(UsageError, match="no scored query in common"):
         compare_systems({"a": {"mrr": {"q": 0.0}}, "b": {"mrr": {"p": 1.0}}}, [MRR], baseline="a")
+
+
+def test_a_baseline_or_a_test_that_there_is_not_is_refused() -> None:
+    scores = {"old": {"mrr": {"p": 0.0, "q": 1.0}}, "new": {"mrr": {"p": 1.0, "q": 1.0}}}
+    with pytest.raises(UnknownNameError, match="unknown baseline 'odl'; did you mean old"):
+        compare_systems(scores, [MRR], baseline="odl")
+    with pytest.raises(UnknownNameError, match="unknown paired test 'student'"):
+        compare_systems(scores, [MRR], baseline="old", test="student")  # type: ignore[arg-type]
 
 
 def test_a_summary_of_nothing_has_no_value() -> None:

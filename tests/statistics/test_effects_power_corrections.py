@@ -64,6 +64,8 @@ def test_wins_ties_losses_follow_the_direction_and_the_tolerance() -> None:
     assert wins_ties_losses(a, b, tolerance=0.2, higher_is_better=False) == Outcomes(wins=0, ties=3, losses=1)
     with pytest.raises(UsageError, match="tolerance: expected a number of at least 0, got -1"):
         wins_ties_losses(a, b, tolerance=-1)
+    with pytest.raises(UsageError, match="tolerance: expected a number of at least 0, got 'x'"):
+        wins_ties_losses(a, b, tolerance="x")  # type: ignore[arg-type]
 
 
 def test_holm_of_a_worked_case() -> None:
@@ -125,7 +127,12 @@ def test_plans_that_make_no_sense_are_refused() -> None:
         smallest_detectable_difference(float("nan"), 10)
     with pytest.raises(UsageError, match="power: expected a number between 0 and 1, got 80"):
         sample_size(0.1, 1.0, power=80)
-    with pytest.raises(UsageError, match="no number of pairs can show it"):
-        sample_size(0.0, 1.0)
+    for nothing in (0.0, 1e-9, 1e-200):
+        with pytest.raises(UsageError, match="difference: expected one that a number of pairs can show"):
+            sample_size(nothing, 1.0)
+    with pytest.raises(UsageError, match="difference: expected a number, got 'small'"):
+        sample_size("small", 1.0)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="sd: expected a finite number of at least 0, got 'x'"):
+        smallest_detectable_difference("x", 10)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at least 2 values, got 1"):
         standard_deviation([1.0])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 from rag_evaluation_framework.cli.evaluate import command
-from rag_evaluation_framework.errors import RagEvalError
+from rag_evaluation_framework.cli.exit_codes import run_program
 from rag_evaluation_framework.version import __version__
 
 
@@ -21,18 +21,6 @@ def program() -> None:
 program.add_command(command)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; exit codes and messages are those of ``rag-eval``."""
-    try:
-        code = program.main(args=arguments, prog_name="agentspec", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except RagEvalError as error:
-        for line in str(error).splitlines():
-            click.echo(f"agentspec: {line}", err=True)
-        sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("agentspec: interrupted", err=True)
-        sys.exit(130)
-    sys.exit(code if isinstance(code, int) else 0)
+    run_program(program, arguments, name="agentspec")

@@ -1,28 +1,24 @@
-"""The command ``rag-eval``: the table of commands, and the one place where errors become exit codes.
-
-Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the run is incomplete, 130 interrupted.
-"""
+"""The command ``rag-eval``: the table of commands."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
-from rag_evaluation_framework.errors import RagEvalError, UnknownNameError
+from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.version import __version__
 
 EXAMPLES = """\b
 Examples:
-  rag-eval rank qrels.trec bm25.run                    how good is a retrieval run?
-  rag-eval rank qrels.trec old.run new.run -m ndcg@10  did the change help?
-  rag-eval list metrics                                what can be measured?
-  rag-eval COMMAND --help                              more on a command"""
+  rag-eval rank qrels.trec bm25.run old.run -m ndcg@10      which retrieval run is better?
+  rag-eval evaluate agent.yaml --url http://localhost:4000  how good is an agent, and may it ship?
+  rag-eval validate evals/                                  is the data sound?
+  rag-eval list metrics                                     what can be measured?
+  rag-eval COMMAND --help                                   more on a command"""
 
 
 class _Command(NamedTuple):
@@ -43,6 +39,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "schema": _Command("schema", "Print the JSON Schema of a kind of file."),
     },
     "Evaluate": {
+        "evaluate": _Command("evaluate", "Put a manifest's datasets to an agent and decide the gate."),
         "probe": _Command("probe", "Send one question to an agent and show what would be read."),
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
         "score": _Command("score", "Score a saved run by other metrics, without asking anyone again."),
@@ -96,43 +93,5 @@ def program() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; every foreseeable error is a clear line on standard error, not a traceback."""
-    try:
-        code = _exit_code(arguments)
-    except BrokenPipeError:
-        code = 0  # the reader went away, as with `| head`; nothing is left to say
-        _drop_output()
-    except OSError as error:
-        # Files that refuse are errors of ours; what is left is a standard output that does, on a full disk.
-        code = 2
-        _say([f"cannot write the output: {error.strerror or error}"])
-        _drop_output()
-    sys.exit(code)
-
-
-def _exit_code(arguments: Sequence[str] | None) -> int:
-    try:
-        code: Any = program.main(args=arguments, prog_name="rag-eval", standalone_mode=False)
-    except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
-        return error.exit_code
-    except RagEvalError as error:
-        _say(str(error).splitlines())
-        return 2
-    except (click.Abort, KeyboardInterrupt):
-        _say(["interrupted"])
-        return 130
-    return code if isinstance(code, int) else 0
-
-
-def _say(lines: Sequence[str]) -> None:
-    """Write to standard error; if that refuses too, the exit code still tells how the command ended."""
-    with suppress(OSError):
-        for line in lines:
-            click.echo(f"rag-eval: {line}", err=True)
-
-
-def _drop_output() -> None:
-    """Send what is still buffered nowhere, or Python would fail on it once more when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Run the command line."""
+    run_program(program, arguments, name="rag-eval")

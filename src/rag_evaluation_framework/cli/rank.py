@@ -36,7 +36,11 @@ Examples:
     metavar="NAME",
     help=f"A metric, such as ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]",
 )
-@click.option("--baseline", metavar="RUN", help="The run to compare the others with.  [default: the first]")
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="The run to compare the others with, by its file or by its name in the table.  [default: the first]",
+)
 @click.option(
     "--rules",
     type=click.Choice(["ours", "trec_eval"]),
@@ -74,7 +78,7 @@ Examples:
     show_default=True,
     help="For the bootstrap and the randomisation test.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same figures.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same figures.")
 @click.option("--per-query", is_flag=True, help="Show every query's scores too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def command(
@@ -112,7 +116,8 @@ def command(
     with problems.collected():
         judgements = read_qrels(qrels, format=format_)
     systems: dict[str, RetrievalRun] = {}
-    for name, path in _named(runs).items():
+    names = _named(runs)
+    for name, path in names.items():
         with problems.collected():
             systems[name] = read_run(path, format=format_)
     problems.raise_all()
@@ -121,7 +126,7 @@ def command(
         systems,
         bound,
         rules=RankingRules.trec_eval() if rules == "trec_eval" else RankingRules(),
-        baseline=baseline,
+        baseline=next((name for name, path in names.items() if str(path) == baseline), baseline),
         test=test,
         interval_method=interval,
         confidence=confidence,

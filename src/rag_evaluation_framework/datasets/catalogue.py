@@ -62,18 +62,7 @@ class EvaluationDatasetLoader:
 
         What cannot be loaded is in the list too, with the reason as ``error``, which is otherwise ``None``.
         """
-        return [
-            {
-                "dataset_id": entry.dataset_id,
-                "name": entry.name,
-                "version": entry.version,
-                "description": entry.description,
-                "size": entry.size,
-                "file_path": str(entry.path),
-                "error": entry.error,
-            }
-            for entry in checked_entries(self.data_directory / "datasets")
-        ]
+        return [entry.to_dict() for entry in checked_entries(self.data_directory / "datasets")]
 
 
 def checked_entries(folder: Path) -> list[CatalogueEntry]:

@@ -13,13 +13,11 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.datasets.checked_documents import plain_name, read_document
-from rag_evaluation_framework.datasets.evaluation_rows import dataset_of_rows
-from rag_evaluation_framework.datasets.problems import FileProblems
-from rag_evaluation_framework.datasets.validation import value_issues
+from rag_evaluation_framework.datasets.checked_documents import read_document
+from rag_evaluation_framework.datasets.evaluation_rows import read_dataset_document
 from rag_evaluation_framework.datasets.versions import precedence, split_version
 from rag_evaluation_framework.errors import RagEvalError
-from rag_evaluation_framework.files.compression import read_bytes
+from rag_evaluation_framework.files.compression import plain_name, read_bytes
 from rag_evaluation_framework.files.refusals import refused
 
 DATASET_SUFFIXES = (".eval.json", ".eval.yaml", ".eval.yml", ".eval.csv")
@@ -49,6 +47,18 @@ class CatalogueEntry:
         """What to sort by: id, version by precedence, file."""
         return (self.dataset_id or "", precedence(self.known_version), str(self.path))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a dataset says of itself as a plain value."""
+        return {
+            "dataset_id": self.dataset_id,
+            "name": self.name,
+            "version": self.version,
+            "description": self.description,
+            "size": self.size,
+            "file_path": str(self.path),
+            "error": self.error,
+        }
+
 
 class _Head(msgspec.Struct):
     """The fields of a file that the catalogue needs; the rest is passed over without being built."""
@@ -75,16 +85,7 @@ def ground_truth_entries(folder: Path) -> list[CatalogueEntry]:
 
 def read_evaluation_dataset(path: Path) -> dict[str, Any]:
     """Read an evaluation dataset as the plain value it is; every error of the file is raised at once."""
-    if not plain_name(path).endswith(".csv"):
-        value: dict[str, Any] = read_document(path).checked("evaluation-dataset")
-        return value
-    problems = FileProblems(str(path))
-    value, lines = dataset_of_rows(path, problems)
-    problems.raise_if_any()
-    for issue in value_issues("evaluation-dataset", value):
-        if issue.severity == "error":
-            problems.add(issue.located(line=lines.get(issue.path.partition("]")[0] + "]")))
-    problems.raise_if_any()
+    value: dict[str, Any] = read_dataset_document(path).checked("evaluation-dataset")
     return value
 
 
@@ -138,7 +139,9 @@ def _entry(path: Path) -> CatalogueEntry:
         if head is not None:
             size = None if head.queries is None else len(head.queries)
             return CatalogueEntry(path, head.dataset_id, head.version, head.name, head.description, size)
-        return _entry_of(path, _value(path))
+        is_dataset = plain_name(path).endswith(DATASET_SUFFIXES)
+        document = read_dataset_document(path) if is_dataset else read_document(path, lines=True)
+        return _entry_of(path, document.value)
     except RagEvalError as error:
         return CatalogueEntry(path, error=reason(error))
 
@@ -149,16 +152,6 @@ def _json_head(path: Path) -> _Head | None:
         return msgspec.json.decode(read_bytes(path).removeprefix(b"\xef\xbb\xbf"), type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def _value(path: Path) -> Any:
-    """Read a whole file, of whichever kind, without validating it."""
-    if not plain_name(path).endswith(".csv"):
-        return read_document(path, lines=True).value
-    problems = FileProblems(str(path))
-    value, _ = dataset_of_rows(path, problems)
-    problems.raise_if_any()
-    return value
 
 
 def _entry_of(path: Path, value: Any) -> CatalogueEntry:

@@ -7,25 +7,30 @@ Some kinds may also be written a record a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rag_evaluation_framework.datasets.locating import lines_of
 from rag_evaluation_framework.datasets.problems import FileProblems
-from rag_evaluation_framework.datasets.validation import value_issues
+from rag_evaluation_framework.datasets.validation import decoded_issues
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files import strict_json, yaml_documents
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.compression import compressing, named_compression
+from rag_evaluation_framework.files.compression import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.json_lines import read_lines
 from rag_evaluation_framework.files.text import read_text
 from rag_evaluation_framework.files.values import written_path
 
 _YAML_SUFFIXES = (".yaml", ".yml")
-_ITEM = re.compile(r"\[(\d+)\]\.?")
+_ITEM = re.compile(r"\A\[(\d+)\]\.?")
 _INNERMOST = re.compile(r"(?:\.[^.\[\]]+|\[[^\]]*\]|^[^.\[\]]+)\Z")
+
+
+LinesOf: TypeAlias = Callable[[Iterable[str]], Mapping[str, int | None]]
+"""Finds the line of each path in a file: of the value there, or of the nearest one around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +39,29 @@ class DocumentFile:
 
     file: str
     value: Any
-    place: Callable[[Iterable[Issue]], list[Issue]]
+    lines_of: LinesOf
+    record_a_line: bool = False
+    """The value is a list and stands as its items, one a line, which need no index to be found."""
+
+    def place(self, issues: Iterable[Issue]) -> list[Issue]:
+        """Return the issues with their lines."""
+        found = list(issues)
+        lines = self.lines_of([issue.path for issue in found]) if found else {}
+        return [
+            replace(
+                issue,
+                line=lines[issue.path],
+                path=_ITEM.sub("", issue.path, count=1) if self.record_a_line else issue.path,
+            )
+            for issue in found
+        ]
 
     def checked(
         self, kind: str, *, lenient: bool = False, on_warning: Callable[[Issue], None] | None = None
     ) -> Any:
         """Return the value if it is one of the kind; else raise every error there is, with its line."""
-        issues = value_issues(kind, self.value, lenient=lenient)
         problems = FileProblems(self.file)
-        for issue in self.place(issues) if issues else ():
+        for issue in self.place(decoded_issues(kind, self.value, lenient=lenient)):
             if issue.severity == "error":
                 problems.add(issue)
             elif on_warning is not None:
@@ -67,7 +86,7 @@ def read_document(path: str | Path, *, lines: bool = False) -> DocumentFile:
         if named_yaml:
             return _yaml(text, file)
         raise
-    return DocumentFile(file, value, lambda issues: _in_json(list(issues), text))
+    return DocumentFile(file, value, partial(lines_of, text))
 
 
 def write_document(value: Any, path: str | Path) -> None:
@@ -78,12 +97,6 @@ def write_document(value: Any, path: str | Path) -> None:
         data = strict_json.encode(value, indent=2) + b"\n"
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         stream.write(data)
-
-
-def plain_name(path: str | Path) -> str:
-    """Return a file's name in lower case, without the suffix of a compression."""
-    name = Path(path).name.lower()
-    return name.rpartition(".")[0] if named_compression(path) else name
 
 
 def is_named_yaml(path: str | Path) -> bool:
@@ -106,9 +119,7 @@ def _first_line_is_whole(text: str) -> bool:
 def _yaml(text: str, file: str) -> DocumentFile:
     value, lines = yaml_documents.decode_with_lines(text, file=file)
     written = {written_path(path): line for path, line in lines.items()}
-    return DocumentFile(
-        file, value, lambda issues: [replace(issue, line=_nearest(issue.path, written)) for issue in issues]
-    )
+    return DocumentFile(file, value, lambda paths: {path: _nearest(path, written) for path in paths})
 
 
 def _json_lines(text: str, file: str) -> DocumentFile:
@@ -116,22 +127,15 @@ def _json_lines(text: str, file: str) -> DocumentFile:
     numbered = list(read_lines(text.encode(), file=file, on_error=problems.take))
     problems.raise_if_any()
     numbers = [number for number, _ in numbered]
+    values = [value for _, value in numbered]
     return DocumentFile(
-        file, [value for _, value in numbered], lambda issues: [_in_line(issue, numbers) for issue in issues]
+        file, values, lambda paths: {path: _line_of_item(path, numbers) for path in paths}, record_a_line=True
     )
 
 
-def _in_json(issues: list[Issue], text: str) -> list[Issue]:
-    lines = lines_of(text, (issue.path for issue in issues))
-    return [replace(issue, line=lines[issue.path]) for issue in issues]
-
-
-def _in_line(issue: Issue, numbers: list[int]) -> Issue:
-    """Turn ``[3].query_id`` into ``query_id`` in the line of the fourth record."""
-    item = _ITEM.match(issue.path)
-    if item is None:
-        return issue
-    return replace(issue, path=issue.path[item.end() :], line=numbers[int(item[1])])
+def _line_of_item(path: str, numbers: list[int]) -> int | None:
+    item = _ITEM.match(path)
+    return None if item is None else numbers[int(item[1])]
 
 
 def _nearest(path: str, written: dict[str, int]) -> int | None:

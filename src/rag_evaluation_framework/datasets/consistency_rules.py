@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeGuard
 
 from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.records.annotations import QUALITY_SCORES
 
 Rule: TypeAlias = Callable[[Any], Iterator[Issue]]
 
-QUALITY_SCORES = ("completeness", "accuracy", "relevance", "clarity", "conciseness")
 # Scores are written with two digits, so their mean may be off by half a hundredth.
 _ROUNDING = 0.005 + 1e-9
 

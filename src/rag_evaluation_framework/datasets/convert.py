@@ -12,11 +12,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rag_evaluation_framework.datasets.document_names import DocumentNames
 from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
 from rag_evaluation_framework.datasets.record_dialect import RecordDialect
 from rag_evaluation_framework.datasets.sample_fields import dataset_fields, is_held, sample_fields
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Dialect
+from rag_evaluation_framework.files.compression import plain_name
+from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.samples import Sample
 
@@ -79,7 +82,7 @@ class _Losses:
                 self.lost.update(self._unheld(sample_fields(sample)))
             yield sample
         if self.lost and not lossy:
-            expected = f"only what {self.writer.name} can hold (--lossy drops the rest)"
+            expected = f"nothing that {self.writer.name} cannot hold (--lossy drops it)"
             raise InputError(
                 Issue("would-be-lost", expected, _counted(name, count), name, file=str(file))
                 for name, count in self.lost.items()
@@ -101,14 +104,40 @@ def _counted(name: str, count: int) -> str:
 
 def _held(dataset: Dataset, reader: Dialect, writer: Dialect) -> Dataset:
     """Return the dataset for another dialect: without the documents' own fields, which only theirs holds."""
-    if reader.name == writer.name or "dataset.documents.extra" in writer.holds:
+    if reader.name == writer.name:
+        return dataset
+    dataset = _cited_by_id(dataset)
+    if "dataset.documents.extra" in writer.holds:
         return dataset
     return replace(dataset, documents=tuple(replace(document, extra={}) for document in dataset.documents))
 
 
+def _cited_by_id(dataset: Dataset) -> Dataset:
+    """Return the dataset with its spans in documents by their ids: other dialects know no file names.
+
+    A name that means no document, or several, is left as it is.
+    """
+    documents = dataset.documents
+    names = DocumentNames(
+        [{**each.extra, "document_id": each.id, "metadata": each.metadata} for each in documents]
+    )
+
+    def by_id(span: SpanCitation) -> SpanCitation:
+        position = names.position(span.file)
+        return span if position is None else replace(span, file=documents[position].id)
+
+    return replace(
+        dataset,
+        samples=tuple(
+            replace(sample, relevant_spans=tuple(map(by_id, sample.relevant_spans)))
+            for sample in dataset.samples
+        ),
+    )
+
+
 def _named_dialect(target: Path, reader: Dialect) -> Dialect:
     """Tell from the name which dialect to write: the longest ending decides, then what is read already."""
-    name = target.name.lower().removesuffix(".gz").removesuffix(".zst")
+    name = plain_name(target)
     fitting: dict[str, int] = {}
     for known in DIALECTS.names():
         lengths = [len(suffix) for suffix in DIALECTS.get(known).suffixes if name.endswith(suffix)]

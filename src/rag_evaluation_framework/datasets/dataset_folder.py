@@ -12,9 +12,9 @@ from rag_evaluation_framework.datasets.catalogue_files import (
     files_inside,
     reason,
 )
-from rag_evaluation_framework.datasets.checked_documents import plain_name
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, RagEvalError
+from rag_evaluation_framework.files.compression import plain_name
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 _OTHER_KINDS = (

@@ -27,9 +27,9 @@ _DOCUMENT_FIELDS = frozenset({"document_id", "content", "metadata", "title"})
 
 def decode_query(query: Mapping[str, Any], origin: Origin | None = None) -> Sample:
     """Read a query that the schema allows; errors name the path within it."""
-    sample = _known(query)
+    sample = _known(query, origin)
     rest = residue(query, _encode_known(sample))
-    return replace(sample, extra=rest, origin=origin)
+    return replace(sample, extra=rest) if rest else sample
 
 
 def encode_query(sample: Sample) -> dict[str, Any]:
@@ -38,10 +38,8 @@ def encode_query(sample: Sample) -> dict[str, Any]:
     if sample.origin is not None and sample.origin.dialect != "evaluation-dataset":
         return encoded
     whole = overlaid(encoded, sample.extra, replace=True)
-    if (
-        replaces(encoded, sample.extra)
-        and replace(_known(whole), extra=sample.extra, origin=sample.origin) != sample
-    ):
+    if replaces(encoded, sample.extra) and replace(_known(whole, sample.origin), extra=sample.extra) != sample:
+        # The sample was changed since it was read: the change wins over what the file said.
         return overlaid(encoded, sample.extra, replace=False)
     return whole
 
@@ -68,7 +66,7 @@ def encode_document(document: Document) -> dict[str, Any]:
     return overlaid(written, document.extra, replace=False)
 
 
-def _known(query: Mapping[str, Any]) -> Sample:
+def _known(query: Mapping[str, Any], origin: Origin | None) -> Sample:
     return Sample(
         id=query["query_id"],
         turns=(Turn(role="user", content=query["query_text"]),),
@@ -80,6 +78,7 @@ def _known(query: Mapping[str, Any]) -> Sample:
         difficulty=query.get("difficulty"),
         query_type=query.get("query_type"),
         metadata=query.get("metadata", {}),
+        origin=origin,
     )
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables
+from rag_evaluation_framework.datasets.checked_documents import DocumentFile, read_document
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
 from rag_evaluation_framework.datasets.problems import FileProblems
+from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.datasets.schemas import schema
 from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.files.compression import open_reading, plain_name
 
 _EXTRA_HEAD = "dataset_extra_fields"
 # Fields of a query that are named like a column of the head.
@@ -43,7 +46,28 @@ def rows_of_dataset(value: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Col
     return [{**head, **rows[0]}, *rows[1:]], _columns()
 
 
-def dataset_of_rows(path: str | Path, problems: FileProblems) -> tuple[dict[str, Any], dict[str, int]]:
+def read_dataset_document(path: str | Path) -> DocumentFile:
+    """Read an evaluation dataset as the plain value it is, from JSON, YAML or rows; it is not validated."""
+    if not _is_table(path):
+        return read_document(path)
+    problems = FileProblems(str(path))
+    value, lines = _dataset_of_rows(path, problems)
+    problems.raise_if_any()
+    return DocumentFile(
+        str(path), value, lambda paths: {each: lines.get(each.partition("]")[0] + "]") for each in paths}
+    )
+
+
+def _is_table(path: str | Path) -> bool:
+    if plain_name(path).endswith(".csv"):
+        return True
+    if layout_of(path) != "csv":
+        return False
+    with open_reading(path) as stream:
+        return "query_id" in (csv_tables.header_of(stream) or ())
+
+
+def _dataset_of_rows(path: str | Path, problems: FileProblems) -> tuple[dict[str, Any], dict[str, int]]:
     """Read rows back into a dataset; also return the line of each query by its path ``queries[3]``."""
     head: dict[str, Any] = {}
     queries: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ from rag_evaluation_framework.datasets.nearest_format import nearest_format
 from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, recognise
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.compression import named_compression, open_reading
+from rag_evaluation_framework.files.compression import open_reading, plain_name
 from rag_evaluation_framework.files.json_comments import without_comments
 from rag_evaluation_framework.files.text import decode_text
 from rag_evaluation_framework.records.datasets import Preview
@@ -125,12 +125,9 @@ def _check_syntax(path: Path) -> None:
 
 
 def _named_format(path: Path) -> str | None:
-    name = path.name.lower()
-    if named_compression(path):
-        name = name.rpartition(".")[0]
+    name = plain_name(path)
     return next((format_ for ending, format_ in _NAMED.items() if name.endswith(ending)), None)
 
 
 def _is_text_document(path: Path) -> bool:
-    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return name.endswith((".json", ".yaml", ".yml", ".jsonl"))
+    return plain_name(path).endswith((".json", ".yaml", ".yml", ".jsonl"))

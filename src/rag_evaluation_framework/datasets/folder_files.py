@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.files.compression import named_compression
+from rag_evaluation_framework.files.compression import plain_name
 from rag_evaluation_framework.files.refusals import refused
 
 _DATA_SUFFIXES = frozenset(
@@ -42,7 +42,7 @@ def data_files(folder: Path) -> Iterator[Path]:
             path = Path(directory, name)
             if (
                 not name.startswith(".")
-                and _data_suffix(path) in _DATA_SUFFIXES
+                and Path(plain_name(path)).suffix in _DATA_SUFFIXES
                 and not _repeats(path, inside)
             ):
                 yield path
@@ -60,11 +60,6 @@ def check_regular(path: Path, *, within: Path | None = None) -> None:
         raise InputError([Issue("link-out-of-folder", "a file of the folder", found, file=str(path))])
     if not stat.S_ISREG(mode):
         raise InputError([Issue("not-a-file", "a regular file", _named(mode), file=str(path))])
-
-
-def _data_suffix(path: Path) -> str:
-    name = path.with_suffix("") if named_compression(path) else path
-    return name.suffix.lower()
 
 
 def _repeats(path: Path, inside: Path) -> bool:

@@ -230,6 +230,7 @@ def _question_dialect(name: str, expected: type[Expectation], *, holds: frozense
         encode=partial(_encode_question, expected=expected),
         signature=lambda record: golden_kind(record) == name,
         layouts=("array", "lines"),
+        needs_ids=True,
         prepare=without_comments,
     )
 
@@ -247,6 +248,7 @@ MULTITURN = RecordDialect(
     encode=_encode_conversation,
     signature=lambda record: golden_kind(record) == "golden-multiturn",
     layouts=("array", "lines"),
+    needs_ids=True,
     prepare=without_comments,
 )
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|//[^\n]*|[\[\]{},:]|[^\s\[\]{},:"/]++', re.DOTALL)
+_NEXT_BRACKET = re.compile(r'(?:[^"\[\]{}/]++|"(?:[^"\\]++|\\.)*+"|//[^\n]*+|/)*+[\[\]{}]', re.DOTALL)
 _PATH_PART = re.compile(r'\[(?P<index>\d+)\]|\[(?P<quoted>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[\]"]+)')
 
 
@@ -53,11 +54,11 @@ class _Container:
 
 
 def _walk(text: str, root: _Place) -> None:
-    """Write down the line of every wanted place."""
-    line, counted = 1, 0
+    """Write down the line of every wanted place; lists and objects with no such place inside are skipped."""
+    line, counted, position = 1, 0, 0
     open_: list[_Container] = []
-    for token in _TOKEN.finditer(text):
-        mark = token[0]
+    while token := _TOKEN.search(text, position):
+        mark, position = token[0], token.end()
         if mark[0] == "/" or mark == ":":
             continue
         container = open_[-1] if open_ else None
@@ -75,7 +76,20 @@ def _walk(text: str, root: _Place) -> None:
                 counted = token.start()
                 place.line = line
             if mark in "[{":
-                open_.append(_Container(place, 0 if mark == "[" else None))
+                if place is not None and place.inside:
+                    open_.append(_Container(place, 0 if mark == "[" else None))
+                else:
+                    position = _container_end(text, position)
+
+
+def _container_end(text: str, position: int) -> int:
+    """Return where the list or object ends that is open at a position."""
+    depth = 1
+    for bracket in _NEXT_BRACKET.finditer(text, position):
+        depth += 1 if text[bracket.end() - 1] in "[{" else -1
+        if not depth:
+            return bracket.end()
+    return len(text)
 
 
 def _key(mark: str, place: _Place | None) -> str:

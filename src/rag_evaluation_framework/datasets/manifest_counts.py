@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.locating import line_of
-from rag_evaluation_framework.datasets.schema_validation import schema_issues
-from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.datasets.checked_documents import read_document
+from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.files.atomic_group import recover
-from rag_evaluation_framework.files.text import read_text
 
-# Seed 004, "Counts & coverage": trigger alerts if counts drop by more than this.
 LARGEST_LOSS = 0.10
+"""The share of its records that a split may lose from one version to the next without an alert."""
 
 
 def read_manifest(path: str | Path) -> dict[str, Any]:
@@ -24,11 +21,7 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     A build that was killed while it replaced the files is finished first, so that they belong together.
     """
     recover(Path(os.path.realpath(path)).parent)
-    text = read_text(path)
-    manifest: dict[str, Any] = strict_json.decode(text, file=str(path))
-    issues = schema_issues("manifest", manifest)
-    if issues:
-        raise InputError(issue.located(str(path), line_of(text, issue.path)) for issue in issues)
+    manifest: dict[str, Any] = read_document(path).checked("manifest")
     return manifest
 
 

@@ -17,7 +17,6 @@ from rag_evaluation_framework.records.samples import Recorded, Role, Sample, Tur
 
 _ROLES: Mapping[str, Role] = {"human": "user", "ai": "assistant", "system": "system"}
 _TYPES: Mapping[str, str] = {role: type_ for type_, role in _ROLES.items()}
-_SIGNS = frozenset({"retrieved_contexts", "response", "reference", "reference_contexts", "rubrics"})
 
 
 def _decode(record: Mapping[str, Any]) -> Sample:
@@ -93,6 +92,6 @@ RAGAS = RecordDialect(
     ),
     decode=_decode,
     encode=_encode,
-    signature=lambda record: "user_input" in record and not _SIGNS.isdisjoint(record),
+    signature=lambda record: "user_input" in record,
     layouts=("lines", "csv", "parquet", "array"),
 )

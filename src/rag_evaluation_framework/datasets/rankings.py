@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
@@ -42,11 +43,13 @@ def read_qrels(
     may_be_empty: bool = False,
 ) -> Qrels:
     """Read relevance judgements: grade by document by query. The format is told from the content."""
-    chosen = format or _told_format(path)
-    if chosen == "json":
-        return _graded(_read_json(path), str(path))
-    table = _Table(str(path), _BEIR_QRELS if chosen == "beir" else _TREC_QRELS, _whole_number)
-    return table.read(may_be_empty=may_be_empty)
+    file = str(path)
+    with open_reading(path) as stream:
+        told, lines = _told_format(stream, file) if format is None else (format, stream)
+        if told == "json":
+            return _graded(_read_json(lines, file), file)
+        table = _Table(file, _BEIR_QRELS if told == "beir" else _TREC_QRELS, _whole_number)
+        return table.read(lines, may_be_empty=may_be_empty)
 
 
 def read_iterations(path: str | Path) -> dict[str, dict[str, str]]:
@@ -61,10 +64,16 @@ def read_iterations(path: str | Path) -> dict[str, dict[str, str]]:
 
 
 def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:  # noqa: A002
-    """Read a retrieval run: score by document by query, or ranked lists where the file has no scores."""
-    if (format or _told_format(path)) == "trec":
-        return _Table(str(path), _TREC_RUN, _finite_number).read()
-    return _scored(_read_json(path), str(path))
+    """Read a retrieval run: score by document by query, or ranked lists where the file has no scores.
+
+    BEIR keeps runs as JSON. A run of three columns is nobody's, and refused for its columns.
+    """
+    file = str(path)
+    with open_reading(path) as stream:
+        told, lines = _told_format(stream, file) if format is None else (format, stream)
+        if told == "json" or format == "beir":
+            return _scored(_read_json(lines, file), file)
+        return _Table(file, _TREC_RUN, _finite_number).read(lines)
 
 
 def write_qrels(qrels: Qrels, path: str | Path, *, format: Format = "trec") -> None:  # noqa: A002
@@ -148,16 +157,20 @@ def _write(path: str | Path, lines: Iterable[bytes]) -> None:
             stream.write(line)
 
 
-def _told_format(path: str | Path) -> Format:
-    """Tell the format from the first line that is not blank."""
-    with open_reading(path) as stream:
-        for line in stream:
-            text = line.removeprefix(b"\xef\xbb\xbf").strip()
-            if text:
-                if text.startswith(b"{"):
-                    return "json"
-                return "beir" if len(text.split(b"\t")) == 3 else "trec"
-    raise InputError([Issue("empty-file", "at least one line", "an empty file", file=str(path))])
+def _told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
+    """Tell the format from the first line that is not blank; return every line, that one included.
+
+    The file is not opened again: a pipe, such as ``<(zcat a.run)``, can be read once only.
+    """
+    start: list[bytes] = []
+    for line in stream:
+        start.append(line)
+        text = line.removeprefix(b"\xef\xbb\xbf").strip()
+        if text.startswith(b"{"):
+            return "json", chain(start, stream)
+        if text:
+            return "beir" if len(text.split(b"\t")) == 3 else "trec", chain(start, stream)
+    raise InputError([Issue("empty-file", "at least one line", "an empty file", file=file)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,38 +208,37 @@ class _Table:
         self.file, self.layout, self.number = file, layout, number
         self.problems = _Problems(file)
 
-    def read(self, *, may_be_empty: bool = False) -> dict[str, dict[str, Any]]:
+    def read(self, lines: Iterable[bytes], *, may_be_empty: bool = False) -> dict[str, dict[str, Any]]:
         table: dict[str, dict[str, Any]] = {}
         layout, number = self.layout, self.number
         previous: bytes | None = None
         row: dict[str, Any] = {}
-        with open_reading(self.file) as stream:
-            for line_number, fields in self.rows(stream):
-                try:
-                    if fields[layout.query] != previous:  # lines of one query stand together
-                        row = table.setdefault(fields[layout.query].decode(), {})
-                        previous = fields[layout.query]
-                    document = fields[layout.document].decode()
-                    value = number(fields[layout.number])
-                except ValueError as error:
-                    self._wrong_value(line_number, fields, error)
-                    continue
-                if document in row:
-                    found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
-                    self.problems.report(
-                        "duplicate-document", "each document once per query", found, line=line_number
-                    )
-                row[document] = value
+        for line_number, fields in self.rows(lines):
+            try:
+                if fields[layout.query] != previous:  # lines of one query stand together
+                    row = table.setdefault(fields[layout.query].decode(), {})
+                    previous = fields[layout.query]
+                document = fields[layout.document].decode()
+                value = number(fields[layout.number])
+            except ValueError as error:
+                self._wrong_value(line_number, fields, error)
+                continue
+            if document in row:
+                found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
+                self.problems.report(
+                    "duplicate-document", "each document once per query", found, line=line_number
+                )
+            row[document] = value
         if not table and not may_be_empty and not self.problems.has_issues:
             self.problems.report("empty-file", "at least one line of " + " ".join(layout.columns), "none")
         self.problems.raise_if_any()
         return table
 
-    def rows(self, stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+    def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, list[bytes]]]:
         """Yield the lines that have the right number of columns, without blank lines and the header."""
         width, separator = len(self.layout.columns), self.layout.separator
         header = [name.encode() for name in self.layout.columns] if self.layout.header else None
-        for line_number, line in enumerate(stream, 1):
+        for line_number, line in enumerate(lines, 1):
             if line_number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             fields = line.rstrip(b"\r\n").split(separator) if separator else line.split()
@@ -266,12 +278,11 @@ def _finite_number(text: bytes) -> float:
     raise ValueError("a finite number")
 
 
-def _read_json(path: str | Path) -> dict[str, Any]:
-    with open_reading(path) as stream:
-        value = strict_json.decode(stream.read(), file=str(path))
+def _read_json(lines: Iterable[bytes], file: str) -> dict[str, Any]:
+    value = strict_json.decode(b"".join(lines), file=file)
     if not isinstance(value, dict) or not value:
         found = "an empty object" if value == {} else shown(value)
-        raise InputError([Issue("wrong-type", "an object with a key per query", found, file=str(path))])
+        raise InputError([Issue("wrong-type", "an object with a key per query", found, file=file)])
     return value
 
 

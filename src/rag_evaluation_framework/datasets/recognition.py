@@ -18,7 +18,7 @@ from rag_evaluation_framework.datasets import csv_tables, parquet_tables, trec
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.errors import InputError, Issue, StorageError
 from rag_evaluation_framework.extensions import Dialect, Registry
-from rag_evaluation_framework.files.compression import open_reading
+from rag_evaluation_framework.files.compression import open_reading, plain_name
 from rag_evaluation_framework.files.json_comments import without_comments
 from rag_evaluation_framework.records.datasets import Dataset, Preview
 
@@ -168,8 +168,7 @@ def _after_space(text: str, position: int) -> int:
 
 
 def _is_named_for(path: Path, dialect: Dialect) -> bool:
-    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return any(name.endswith(suffix) for suffix in dialect.suffixes)
+    return plain_name(path).endswith(dialect.suffixes)
 
 
 def _described(path: Path) -> str:

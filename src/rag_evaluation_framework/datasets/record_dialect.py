@@ -60,6 +60,8 @@ class RecordDialect:
     """Tells whether a record is of this dialect; of a table it sees the columns, with ``None`` for values."""
     layouts: tuple[RecordLayout, ...] = ("lines", "array")
     """How its files may be laid out; the first is written where the file's name does not say."""
+    needs_ids: bool = False
+    """Whether every record must have an id; one that was made from the content is then written down too."""
     prepare: Callable[[str], str] | None = None
     """Applied to the text of an array before it is read, keeping its lines: removes comments, say."""
 
@@ -102,7 +104,7 @@ class RecordDialect:
 
     def record(self, sample: Sample) -> Record:
         """Return the record of a sample, with what its own file said beyond the sample's fields."""
-        if has_content_id(sample):
+        if not self.needs_ids and has_content_id(sample):
             sample = replace(sample, id=UNNAMED)
         encoded = self.encode(sample)
         if not sample.extra or (sample.origin is not None and sample.origin.dialect != self.name):
@@ -138,13 +140,16 @@ class RecordDialect:
         return replace(read, extra=sample.extra, origin=sample.origin) == sample
 
     def _checked_records(self, samples: Iterable[Sample], problems: FileProblems) -> Iterator[Record]:
-        """Yield records that the schema allows; those it does not allow are all named at the end."""
+        """Yield records that the schema allows; samples that cannot be written are all named at the end."""
         for sample in samples:
-            record = self.record(sample)
-            issues = schema_issues(self.kind, record)
-            problems.extend(issue.located(within=f"sample {sample.id!r}") for issue in issues)
+            try:
+                record = self.record(sample)
+                issues = schema_issues(self.kind, record)
+            except InputError as error:
+                issues = list(error.issues)
             if not issues:
                 yield record
+            problems.extend(issue.located(within=f"sample {sample.id!r}") for issue in issues)
         problems.raise_if_any()
 
     @cached_property

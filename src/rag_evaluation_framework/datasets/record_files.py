@@ -23,6 +23,7 @@ from rag_evaluation_framework.files.compression import (
     compressing,
     named_compression,
     open_reading,
+    plain_name,
     read_bytes,
 )
 from rag_evaluation_framework.files.json_lines import read_lines, write_lines
@@ -103,10 +104,7 @@ def write_records(
 
 def named_layout(path: str | Path) -> RecordLayout | None:
     """Tell from a name how a file to be *written* is laid out; ``None`` where the name does not say."""
-    name = Path(path).name.lower()
-    if named_compression(path):
-        name = name.rpartition(".")[0]
-    return _LAYOUTS.get(Path(name).suffix)
+    return _LAYOUTS.get(Path(plain_name(path)).suffix)
 
 
 def layout_of(path: str | Path) -> RecordLayout:

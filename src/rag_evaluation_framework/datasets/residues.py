@@ -59,8 +59,10 @@ def replaces(encoded: Mapping[str, Any], rest: Mapping[str, Any]) -> bool:
 
 def _same(value: Any, other: Any) -> bool:
     """Compare as JSON does: ``1``, ``1.0`` and ``true`` are written differently, so they differ."""
-    if isinstance(value, dict) and isinstance(other, dict):
+    if type(value) is not type(other):
+        return False
+    if isinstance(value, dict):
         return value.keys() == other.keys() and all(_same(value[key], other[key]) for key in value)
-    if isinstance(value, list) and isinstance(other, list):
+    if isinstance(value, list):
         return len(value) == len(other) and all(map(_same, value, other))
-    return type(value) is type(other) and bool(value == other)
+    return bool(value == other)

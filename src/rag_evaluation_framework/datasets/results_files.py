@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
-from rag_evaluation_framework.datasets.checked_documents import plain_name, read_document, write_document
+from rag_evaluation_framework.datasets.checked_documents import read_document, write_document
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.problems import FileProblems
 from rag_evaluation_framework.datasets.schemas import schema
 from rag_evaluation_framework.errors import InputError, Issue, shown
-from rag_evaluation_framework.files.compression import open_reading
+from rag_evaluation_framework.files.compression import open_reading, plain_name
 
 HEAD = "results_head"
 """The column that holds, in the first row, everything but the rows."""

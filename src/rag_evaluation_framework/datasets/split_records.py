@@ -34,14 +34,7 @@ _HOLDS = frozenset(
 )
 
 
-class _TaskDialect(RecordDialect):
-    """A dialect in which every record has a ``task_id``, if need be one made from its content."""
-
-    def record(self, sample: Sample) -> Record:
-        return super().record(sample) | {"task_id": sample.id}
-
-
-class _OfflineDialect(_TaskDialect):
+class _OfflineDialect(RecordDialect):
     """Raw records, brought under the names that they are written with before they are read."""
 
     def sample(self, record: Mapping[str, Any]) -> Sample:
@@ -191,6 +184,7 @@ OFFLINE_RECORDS = _OfflineDialect(
     kind="offline-record",
     suffixes=("offline_dataset.jsonl",),
     holds=_HOLDS,
+    needs_ids=True,
     decode=_decode_offline,
     encode=_encode_offline,
     signature=lambda record: (
@@ -198,20 +192,22 @@ OFFLINE_RECORDS = _OfflineDialect(
         and not {"reference_answer", "reference_summary"} & record.keys()
     ),
 )
-QA_PAIRS = _TaskDialect(
+QA_PAIRS = RecordDialect(
     name="qa-pairs",
     kind="qa-pair",
     suffixes=("qa_pairs.jsonl",),
     holds=_HOLDS,
+    needs_ids=True,
     decode=_decode_qa,
     encode=_encode_qa,
     signature=lambda record: {"task_id", "question", "reference_answer"} <= record.keys(),
 )
-SUMMARIES = _TaskDialect(
+SUMMARIES = RecordDialect(
     name="summaries",
     kind="summary",
     suffixes=("summaries.jsonl",),
     holds=_HOLDS,
+    needs_ids=True,
     decode=_decode_summary,
     encode=_encode_summary,
     signature=lambda record: {"task_id", "instruction", "reference_summary"} <= record.keys(),

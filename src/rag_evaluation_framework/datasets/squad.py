@@ -13,15 +13,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.locating import lines_of
+from rag_evaluation_framework.datasets.checked_documents import read_document
 from rag_evaluation_framework.datasets.problems import FileProblems
 from rag_evaluation_framework.datasets.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.squad_articles import NAME, decode_articles, encode_articles
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.compression import compressing, named_compression, read_bytes
-from rag_evaluation_framework.files.text import decode_text
+from rag_evaluation_framework.files.compression import compressing, named_compression
 from rag_evaluation_framework.records.datasets import Dataset, Preview
 from rag_evaluation_framework.records.samples import Sample
 
@@ -54,13 +53,11 @@ class Squad:
         return not data or (isinstance(data[0], Mapping) and "paragraphs" in data[0])
 
     def read(self, path: Path) -> Dataset:
-        text = decode_text(read_bytes(path), file=str(path))
-        value = strict_json.decode(text, file=str(path))
+        document = read_document(path)
         try:
-            return _decoded(value, str(path))
+            return _decoded(document.value, str(path))
         except InputError as error:
-            lines = lines_of(text, [issue.path for issue in error.issues])
-            raise InputError(issue.located(str(path), lines[issue.path]) for issue in error.issues) from None
+            raise InputError(document.place(error.issues)).located(str(path)) from None
 
     def stream(self, path: Path) -> Iterator[Sample]:
         yield from self.read(path).samples

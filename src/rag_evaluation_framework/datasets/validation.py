@@ -17,6 +17,11 @@ def value_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]
         check_value(value)
     except InputError as error:
         return list(error.issues)
+    return decoded_issues(kind, value, lenient=lenient)
+
+
+def decoded_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
+    """Return the same of a value that was decoded from a file: that JSON can hold it need not be checked."""
     return [*schema_issues(kind, value, lenient=lenient), *rule_issues(kind, value)]
 
 

@@ -71,6 +71,12 @@ def named_compression(path: str | Path) -> Compression | None:
     return _SUFFIXES.get(Path(path).suffix.lower())
 
 
+def plain_name(path: str | Path) -> str:
+    """Return a file's name in lower case, without the suffix of a compression."""
+    name = Path(path).name.lower()
+    return name.rpartition(".")[0] if named_compression(path) else name
+
+
 def open_reading(
     source: str | Path | bytes, *, limits: Limits = DEFAULT_LIMITS, file: str | None = None
 ) -> BinaryIO:

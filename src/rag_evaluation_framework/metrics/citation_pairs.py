@@ -55,9 +55,6 @@ def _span_citation(citation: CitationLike) -> SpanCitation:
     if not isinstance(citation, Mapping):
         raise invalid("", "a span citation", citation)
     fields: dict[str, Any] = {name: citation.get(key) for name, key in _FILE_KEYS.items()}
-    page = fields["page"]
-    if page is not None and (not isinstance(page, int) or isinstance(page, bool)):
-        raise invalid("page_number", "a whole number", page)
     try:
         return SpanCitation(**fields, text=citation.get("text"))
     except InputError as error:

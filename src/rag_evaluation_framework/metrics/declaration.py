@@ -23,13 +23,13 @@ from rag_evaluation_framework.specifications import Specification, parse_specifi
 
 Family = Literal["ranking", "chunks", "spans", "citations", "texts"]
 
-# The modules that declare metrics; each is imported when a name is first looked up.
-FAMILY_MODULES: dict[Family, str] = {
-    "ranking": "rag_evaluation_framework.metrics.ranking",
-    "chunks": "rag_evaluation_framework.metrics.chunks",
-    "spans": "rag_evaluation_framework.metrics.spans",
-    "citations": "rag_evaluation_framework.metrics.citations",
-    "texts": "rag_evaluation_framework.metrics.texts",
+# The modules of this room that declare metrics; they are imported when a name is first looked up.
+FAMILY_MODULES: dict[Family, tuple[str, ...]] = {
+    "ranking": ("ranking",),
+    "chunks": ("chunks",),
+    "spans": ("spans",),
+    "citations": ("citations",),
+    "texts": ("texts", "similarity"),
 }
 
 _CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@]*)\Z")
@@ -141,8 +141,9 @@ def metric(
 
 def all_metrics() -> list[Metric]:
     """Return every metric, family by family, in the order in which each module declares them."""
-    for module in FAMILY_MODULES.values():
-        import_module(module)
+    for modules in FAMILY_MODULES.values():
+        for module in modules:
+            import_module(f"rag_evaluation_framework.metrics.{module}")
     order = list(FAMILY_MODULES)
     return sorted(_declared.values(), key=lambda declared: order.index(declared.family))
 

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, filterfalse
-from operator import eq
+from itertools import compress
 
 import numpy as np
 
 from rag_evaluation_framework.errors import UsageError, invalid
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metrics
 from rag_evaluation_framework.metrics.exact_sum import exact_sum
-from rag_evaluation_framework.metrics.judge_arrays import (
-    PADDING,
-    IdArray,
-    QrelArrays,
-    check_arrays,
-    judge_arrays,
-)
+from rag_evaluation_framework.metrics.judge_arrays import IdArray, QrelArrays, check_arrays, judge_arrays
 from rag_evaluation_framework.metrics.judge_mappings import judge_mappings
-from rag_evaluation_framework.metrics.judged_rankings import Floats, JudgedBlock
+from rag_evaluation_framework.metrics.judged_rankings import (
+    NOT_JUDGED,
+    NOT_RETRIEVED,
+    NOTHING_RELEVANT,
+    Floats,
+    JudgedBlock,
+)
 from rag_evaluation_framework.metrics.judgements import Qrels
 from rag_evaluation_framework.metrics.ranking import reading_for
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.metrics.rankings import Run
-
-NOT_JUDGED = "no judgements for this query"
-NOT_RETRIEVED = "not in the run"
-NOTHING_RELEVANT = "no relevant document among its judgements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +69,16 @@ def evaluate_ranking(
     """
     bound = _ranking_metrics(metrics)
     reading = reading_for(bound)
-    skipped: dict[Hashable, str] = {}
     if isinstance(run, Mapping) and isinstance(qrels, Mapping):
         _check_queries(qrels, run)
-        aligned = len(qrels) == len(run) and all(map(eq, qrels, run))
-        judged = judge_mappings(qrels, run, rules=rules, reading=reading, aligned=aligned)
-        if not aligned:
-            skipped.update(dict.fromkeys(filterfalse(qrels.__contains__, run), NOT_JUDGED))
-        missing: Iterable[Hashable] = filterfalse(run.__contains__, qrels)
-    elif isinstance(run, np.ndarray) and isinstance(qrels, np.ndarray | tuple):
+        return _report(bound, judge_mappings(qrels, run, rules=rules, reading=reading), rules=rules)
+    if isinstance(run, np.ndarray) and isinstance(qrels, np.ndarray | tuple):
         check_arrays(qrels, run)
-        judged = judge_arrays(qrels, run, rules=rules, reading=reading)
-        missing = np.flatnonzero(run[:, 0] == PADDING).tolist()
-    else:
-        raise UsageError(
-            "evaluate_ranking: expected two mappings or two integer arrays, "
-            f"got {type(qrels).__name__} and {type(run).__name__}"
-        )
-    if rules.missing_queries == "skip":
-        skipped.update(dict.fromkeys(missing, NOT_RETRIEVED))
-    return _report(bound, judged, skipped, rules=rules)
+        return _report(bound, judge_arrays(qrels, run, rules=rules, reading=reading), rules=rules)
+    raise UsageError(
+        "evaluate_ranking: expected two mappings or two integer arrays, "
+        f"got {type(qrels).__name__} and {type(run).__name__}"
+    )
 
 
 def _ranking_metrics(metrics: Iterable[str | BoundMetric]) -> list[BoundMetric]:
@@ -118,15 +103,15 @@ def _check_queries(qrels: Qrels, run: Run) -> None:
 
 
 def _report(
-    metrics: Sequence[BoundMetric],
-    judged_blocks: Iterable[JudgedBlock],
-    skipped: dict[Hashable, str],
-    *,
-    rules: RankingRules,
+    metrics: Sequence[BoundMetric], judged_blocks: Iterable[JudgedBlock], *, rules: RankingRules
 ) -> RankingReport:
     scored: list[Hashable] = []
+    skipped: dict[str, list[Hashable]] = {NOT_JUDGED: [], NOT_RETRIEVED: [], NOTHING_RELEVANT: []}
     values: list[list[Floats]] = [[np.zeros(0)] for _ in metrics]
     for queries, judged in judged_blocks:
+        if isinstance(judged, str):
+            skipped[judged].extend(queries)
+            continue
         kept = judged.relevant > 0
         all_kept = rules.no_relevant == "zero" or bool(kept.all())
         for bound, parts in zip(metrics, values, strict=True):
@@ -137,7 +122,8 @@ def _report(
             scored.extend(queries)
             continue
         scored.extend(compress(queries, kept.tolist()))
-        skipped.update(dict.fromkeys(compress(queries, (~kept).tolist()), NOTHING_RELEVANT))
+        skipped[NOTHING_RELEVANT].extend(compress(queries, (~kept).tolist()))
     per_query = {str(bound): np.concatenate(parts) for bound, parts in zip(metrics, values, strict=True)}
     mean = {name: exact_sum(each) / len(each) for name, each in per_query.items() if len(each)}
-    return RankingReport(tuple(scored), per_query, mean, skipped, rules)
+    reasons = {query: reason for reason, queries in skipped.items() for query in queries}
+    return RankingReport(tuple(scored), per_query, mean, reasons, rules)

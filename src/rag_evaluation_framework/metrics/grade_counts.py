@@ -36,7 +36,7 @@ def counted(chosen: Booleans, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.
 
 
 def _counted(chosen: Booleans) -> npt.NDArray[np.int64]:
-    return chosen.sum(axis=0, dtype=np.int64)
+    return np.asarray(chosen.sum(axis=0, dtype=np.int64))
 
 
 def _ideal_grades(judged: Integers, *, depth: int | None) -> Integers:

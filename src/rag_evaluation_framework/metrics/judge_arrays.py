@@ -14,6 +14,7 @@ import numpy.typing as npt
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.metrics.grade_counts import count_grades
 from rag_evaluation_framework.metrics.judged_rankings import (
+    NOT_RETRIEVED,
     UNJUDGED,
     Booleans,
     Integers,
@@ -44,10 +45,13 @@ def judge_arrays(
     Qrels may be a pair of ids and grades of the same shape; ids alone mean grade 1. A row of the run that is
     all padding is a query that the run lacks.
     """
-    ids, grades = _ids_and_grades(qrels)
+    ids, wide_grades = _ids_and_grades(qrels)
+    grades = _narrowed(wide_grades)
     queries = np.arange(len(run))
-    if rules.missing_queries == "skip" and (run[:, 0] == PADDING).any():
-        queries = np.flatnonzero(run[:, 0] != PADDING)
+    is_missing = run[:, 0] == PADDING
+    if rules.missing_queries == "skip" and is_missing.any():
+        yield np.flatnonzero(is_missing).tolist(), NOT_RETRIEVED
+        queries = np.flatnonzero(~is_missing)
         ids, grades, run = ids[queries], grades[queries], run[queries]
     depth = run.shape[1] if reading.depth is None else min(reading.depth, run.shape[1])
     issues: list[Issue] = []
@@ -55,7 +59,7 @@ def judge_arrays(
         rows = queries[block]
         judged_ids, top = _columns(ids[block]), _columns(run[block, :depth])
         issues += _row_issues(judged_ids, "qrels", rows) + _row_issues(top, "run", rows)
-        own_grades = np.where(judged_ids == PADDING, UNJUDGED, grades[block].T)
+        own_grades = np.where(judged_ids == PADDING, grades.dtype.type(UNJUDGED), grades[block].T)
         judged = _judged(judged_ids, own_grades, top, run[block], rules=rules, reading=reading)
         if judged.first_hit is not None:
             issues += _issues_above(judged.first_hit, run[block], rows, depth=depth)
@@ -66,6 +70,13 @@ def judge_arrays(
 
 def _ids_and_grades(qrels: QrelArrays) -> tuple[IdArray, IdArray]:
     return qrels if isinstance(qrels, tuple) else (qrels, np.ones(qrels.shape, dtype=np.int8))
+
+
+def _narrowed(grades: IdArray) -> Integers:
+    """Return the grades in a narrow type, which is read and compared faster."""
+    narrow = np.iinfo(np.int8)
+    fits = narrow.min <= grades.min() and grades.max() <= narrow.max
+    return grades.astype(np.int8 if fits else np.int32, copy=False)
 
 
 def _columns(rows: IdArray) -> IdArray:

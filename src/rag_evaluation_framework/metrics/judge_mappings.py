@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import compress, islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy.typing as npt
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.metrics.grade_counts import count_grades
 from rag_evaluation_framework.metrics.judged_rankings import (
+    NOT_JUDGED,
+    NOT_RETRIEVED,
     JudgedBlock,
     JudgedRankings,
     Reading,
@@ -19,22 +21,16 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     capped,
     rank_of_first,
 )
-from rag_evaluation_framework.metrics.judgements import (
-    Qrels,
-    as_lookups,
-    flat_grades,
-    grade_issues,
-)
+from rag_evaluation_framework.metrics.judgements import Qrels, as_lookups, flat_grades, grade_issues
 from rag_evaluation_framework.metrics.ranked_lists import RankedLists
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.metrics.rankings import (
     Lookups,
-    Ranking,
     Rankings,
     Run,
+    check_kinds,
     counted_lengths,
     grade_table,
-    holds_scores,
 )
 from rag_evaluation_framework.metrics.scored_documents import ScoredDocuments
 
@@ -42,27 +38,33 @@ __all__ = ["Qrels", "Run", "judge_mappings"]
 
 # Few enough that what one pass brings into the processor's cache is there for the next.
 _QUERIES_AT_A_TIME = 2048
+# A judged grade takes one byte, a value of a metric eight.
+_GRADES_PER_CELL = 8
 
 
-def judge_mappings(
-    qrels: Qrels, run: Run, *, rules: RankingRules, reading: Reading, aligned: bool = False
-) -> Iterator[JudgedBlock]:
+def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Reading) -> Iterator[JudgedBlock]:
     """Yield the queries of the qrels, in their order, in blocks of judged rankings.
-
-    ``aligned`` says that the run holds the same queries in the same order, so that none is looked up.
 
     A query that the run lacks is yielded as one that retrieved nothing, or left out, as the rules say. Wrong
     values are collected over all the blocks and raised together at the end.
     """
-    kind = ScoredDocuments if holds_scores(run) else RankedLists
-    paired = _paired(as_lookups(qrels), run, nothing=kind.nothing, rules=rules, aligned=aligned)
+    scores = isinstance(next(iter(run.values())), Mapping)
+    kind = ScoredDocuments if scores else RankedLists
     issues: list[Issue] = []
-    for queries, judgements, retrieved in paired:
+    for queries, judged, retrieved_queries, retrieved in _in_step(qrels, run):
+        check_kinds(retrieved, scores=scores, run=run)
+        judgements = as_lookups(queries, judged, qrels=qrels)
+        # Most runs hold the queries of the qrels in their order; in others they are looked up.
+        if queries != retrieved_queries:
+            yield [query for query in retrieved_queries if query not in qrels], NOT_JUDGED
+            if rules.missing_queries == "skip":
+                yield [query for query in queries if query not in run], NOT_RETRIEVED
+                known = [query in run for query in queries]
+                queries, judgements = list(compress(queries, known)), list(compress(judgements, known))
+            retrieved = [run.get(query, kind.nothing) for query in queries]
         lengths, judged_counts = counted_lengths(retrieved), counted_lengths(judgements)
-        widths = np.maximum(lengths, judged_counts)
-        if kind is RankedLists and reading.depth is not None:
-            widths = np.minimum(widths, reading.depth)
-        for block in blocks(widths):
+        read = lengths if scores or reading.depth is None else np.minimum(lengths, reading.depth)
+        for block in blocks(np.maximum(read, judged_counts // _GRADES_PER_CELL)):
             rankings = kind(retrieved[block], lengths[block], ties=rules.ties)
             judged = _judged(judgements[block], judged_counts[block], rankings, rules=rules, reading=reading)
             if judged is not None:
@@ -75,26 +77,12 @@ def judge_mappings(
         raise InputError(capped(issues))
 
 
-def _paired(
-    judgements: Mapping[Any, Mapping[Any, int]],
-    run: Run,
-    *,
-    nothing: Ranking,
-    rules: RankingRules,
-    aligned: bool,
-) -> Iterator[tuple[list[Any], list[Mapping[Any, int]], list[Any]]]:
-    """Yield some queries at a time with their judgements and what they retrieved."""
-    if aligned:
-        in_step = zip(*map(_pieces, (judgements, judgements.values(), run.values())), strict=True)
-        yield from in_step
-        return
-    kept = filter(run.__contains__, judgements) if rules.missing_queries == "skip" else judgements
-    for queries in _pieces(kept):
-        yield queries, [judgements[query] for query in queries], [run.get(query, nothing) for query in queries]
+def _in_step(qrels: Qrels, run: Run) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Yield some queries of the qrels and their judgements, some of the run and what they retrieved."""
+    return zip_longest(*map(_pieces, (qrels, qrels.values(), run, run.values())), fillvalue=())
 
 
 def _pieces(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """Cut what is iterated over into lists, so that only what is in work is touched."""
     rest = iter(values)
     while piece := list(islice(rest, _QUERIES_AT_A_TIME)):
         yield piece

@@ -22,6 +22,11 @@ Integers = npt.NDArray[np.signedinteger[Any]]
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 
+# Why a query is left out, in the order in which reports list them.
+NOT_JUDGED = "no judgements for this query"
+NOT_RETRIEVED = "not in the run"
+NOTHING_RELEVANT = "no relevant document among its judgements"
+
 # Stands in ``grades`` for a retrieved document without a judgement, and for ranks beyond a list's end.
 UNJUDGED = -1
 
@@ -106,7 +111,8 @@ class JudgedRankings:
         return self.retrieved if k is None else np.minimum(self.retrieved, k)
 
 
-JudgedBlock = tuple[Sequence[Hashable], JudgedRankings]
+JudgedBlock = tuple[Sequence[Hashable], JudgedRankings | str]
+"""Some queries with their judged rankings, or with the reason why they are left out."""
 
 
 def rank_of_first(found: Booleans) -> Integers:

@@ -19,21 +19,26 @@ Qrels = Mapping[Any, Judgements]
 GRADE_RANGE = np.iinfo(np.int32)
 
 
-def as_lookups(qrels: Qrels) -> Mapping[Any, Mapping[Any, int]]:
-    """Return qrels with grades by document; a bare collection of documents means grade 1 for each."""
-    kinds = set(map(type, qrels.values()))
+def as_lookups(
+    queries: Sequence[Any], judgements: Sequence[Judgements], *, qrels: Qrels
+) -> Sequence[Mapping[Any, int]]:
+    """Return some judgements of the qrels as grades by document; a bare collection means grade 1 for each."""
+    kinds = set(map(type, judgements))
     if all(issubclass(kind, Mapping) for kind in kinds):
-        return cast("Mapping[Any, Mapping[Any, int]]", qrels)
-    wrong = {kind for kind in kinds if not issubclass(kind, Collection) or issubclass(kind, str | bytes)}
-    if wrong:
+        return cast("Sequence[Mapping[Any, int]]", judgements)
+    if any(map(_is_wrong, kinds)):
         raise InputError(
             capped(
                 Issue("judgements", "grades by document, or documents", shown(judged), f"qrels[{query!r}]")
                 for query, judged in qrels.items()
-                if type(judged) in wrong
+                if _is_wrong(type(judged))
             )
         )
-    return {query: _as_lookup(query, judged) for query, judged in qrels.items()}
+    return list(map(_as_lookup, queries, judgements))
+
+
+def _is_wrong(kind: type) -> bool:
+    return not issubclass(kind, Collection) or issubclass(kind, str | bytes)
 
 
 def _as_lookup(query: Hashable, judged: Judgements) -> Mapping[Any, int]:

@@ -14,7 +14,7 @@ from rag_evaluation_framework.metrics.judged_rankings import Integers
 from rag_evaluation_framework.metrics.ranking_rules import Ties
 from rag_evaluation_framework.metrics.rankings import GradeType, Lookups, grade_table, grades_of
 
-_LISTS_AT_A_TIME = 64
+_LISTS_AT_A_TIME = 128
 
 
 class RankedLists:

@@ -261,7 +261,5 @@ def _share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
 def _discounted_exponentially(grades: Integers) -> Floats:
     highest = int(grades.max(initial=0))
     if highest > _HIGHEST_EXPONENT:
-        raise UsageError(
-            f"ndcg(gain=exponential): expected grades up to {_HIGHEST_EXPONENT}, got {highest}"
-        )
+        raise UsageError(f"ndcg(gain=exponential): expected grades up to {_HIGHEST_EXPONENT}, got {highest}")
     return discounted_sum(np.exp2(np.maximum(grades, 0).astype(np.float64)) - 1.0)

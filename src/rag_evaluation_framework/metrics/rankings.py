@@ -39,21 +39,22 @@ class Rankings(Protocol):
         """Return everything wrong with one query's ranking."""
 
 
-def holds_scores(run: Run) -> bool:
-    """Tell whether a run gives scores by document rather than ranked lists; anything else is an error."""
-    kinds = set(map(type, run.values()))
-    if all(issubclass(kind, Mapping) for kind in kinds):
-        return True
-    wrong = {kind for kind in kinds if not issubclass(kind, Sequence) or issubclass(kind, str | bytes)}
-    if wrong:
-        raise InputError(
-            capped(
-                Issue("ranking", "a ranked list of document ids", shown(ranking), f"run[{query!r}]")
-                for query, ranking in run.items()
-                if type(ranking) in wrong
-            )
+def check_kinds(rankings: Iterable[Ranking], *, scores: bool, run: Run) -> None:
+    """Refuse some rankings of a run unless all are scores by document, or else all are ranked lists."""
+    kinds = set(map(type, rankings))
+    if all(issubclass(kind, Mapping) if scores else _is_list(kind) for kind in kinds):
+        return
+    raise InputError(
+        capped(
+            Issue("ranking", "a ranked list of document ids", shown(ranking), f"run[{query!r}]")
+            for query, ranking in run.items()
+            if not _is_list(type(ranking))
         )
-    return False
+    )
+
+
+def _is_list(kind: type) -> bool:
+    return issubclass(kind, Sequence) and not issubclass(kind, str | bytes)
 
 
 def counted_lengths(sized: Sequence[Any]) -> npt.NDArray[np.int64]:

@@ -28,8 +28,11 @@ class SpanCitation:
     def __post_init__(self) -> None:
         _check_file(self.file)
         check_range(self.start, self.end)
-        if self.confidence is not None and not 0 <= self.confidence <= 1:
-            raise invalid("confidence", "a number from 0 to 1", self.confidence)
+        if self.page is not None and (not isinstance(self.page, int) or isinstance(self.page, bool)):
+            raise invalid("page", "a whole number", self.page)
+        confidence = self.confidence
+        if confidence is not None and not (isinstance(confidence, int | float) and 0 <= confidence <= 1):
+            raise invalid("confidence", "a number from 0 to 1", confidence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.unique_ids import require_unique
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +32,7 @@ class Dataset:
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        seen: dict[str, int] = {}
-        issues = [
-            Issue("duplicate-id", "each sample id once", f"{sample.id!r} again", f"samples[{index}]")
-            for index, sample in enumerate(self.samples)
-            if seen.setdefault(sample.id, index) != index
-        ]
-        if issues:
-            raise InputError(issues)
+        require_unique((sample.id for sample in self.samples), what="sample id", path="samples")
 
     def __len__(self) -> int:
         return len(self.samples)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from rag_evaluation_framework.errors import InputError, Issue, invalid
 from rag_evaluation_framework.files.text import read_text
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.unique_ids import require_unique
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +57,22 @@ class Corpus:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        counts = Counter(document.id for document in self.documents)
-        twice = [doc_id for doc_id, count in counts.items() if count > 1]
-        if twice:
-            raise InputError(
-                Issue("duplicate-id", "each document id once", f"{doc_id!r} again", "documents")
-                for doc_id in twice
-            )
+        require_unique((document.id for document in self.documents), what="document id", path="documents")
 
     @classmethod
     def from_folder(cls, folder_path: str | Path, glob_pattern: str = "**/*.md") -> Corpus:
         """Read every matching file of a folder, sorted by path.
 
         A document's id is its path relative to the folder, with ``/``. Files that are not UTF-8 are all
-        named in one error; a folder without a matching file is an error too.
+        named in one error; a folder without a matching file is an error too, and so is a pattern that leads
+        out of the folder.
         """
         folder = Path(folder_path)
         if not folder.is_dir():
             raise invalid("folder_path", "an existing folder", str(folder_path), code="missing-folder")
         documents: list[Document] = []
         issues: list[Issue] = []
-        paths = {
-            path.relative_to(folder).as_posix(): path for path in folder.glob(glob_pattern) if path.is_file()
-        }
+        paths = _matching(folder, glob_pattern)
         for name in sorted(paths):
             try:
                 documents.append(Document(DocumentId(name), read_text(paths[name])))
@@ -114,3 +107,15 @@ class Corpus:
     def fingerprints(self) -> dict[str, str]:
         """The SHA-256 of each document's text, by id."""
         return {document.id: document.fingerprint for document in self.documents}
+
+
+def _matching(folder: Path, glob_pattern: str) -> dict[str, Path]:
+    """Return the files of a folder that match, by their relative path."""
+    try:
+        if ".." in Path(glob_pattern).parts:
+            raise ValueError(glob_pattern)
+        matching = [path for path in folder.glob(glob_pattern) if path.is_file()]
+    except (NotImplementedError, ValueError):  # what glob raises for an absolute, empty or wrong pattern
+        expected = "a pattern below the folder, such as '**/*.md'"
+        raise invalid("glob_pattern", expected, glob_pattern) from None
+    return {path.relative_to(folder).as_posix(): path for path in matching}

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_evaluation_framework.errors import InputError, Issue, invalid
+from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.unique_ids import require_unique
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +56,7 @@ class Run:
     results: tuple[SampleResult, ...]
 
     def __post_init__(self) -> None:
-        seen: dict[str, int] = {}
-        issues = [
-            Issue("duplicate-id", "each sample once", f"{result.sample_id!r} again", f"results[{index}]")
-            for index, result in enumerate(self.results)
-            if seen.setdefault(result.sample_id, index) != index
-        ]
-        if issues:
-            raise InputError(issues)
+        require_unique((result.sample_id for result in self.results), what="sample", path="results")
 
     def scores(self, metric: str) -> dict[str, Score]:
         """Return one metric's scores by sample id; samples that do not have it are left out."""

@@ -21,7 +21,7 @@ class CharacterSpan:
     """The characters ``[start, end)`` of a document.
 
     Positions count code points from 0 in the text as it is stored. ``CharacterSpan("doc1", 0, 5)`` of
-    "Hello, World!" is "Hello". An empty or inverted span is refused.
+    "Hello, World!" is "Hello". A span without a document, empty or inverted is refused.
     """
 
     doc_id: DocumentId
@@ -29,6 +29,8 @@ class CharacterSpan:
     end: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.doc_id, str) or not self.doc_id:
+            raise invalid("doc_id", "a document id", self.doc_id)
         check_range(self.start, self.end)
 
     def overlaps(self, other: CharacterSpan) -> bool:

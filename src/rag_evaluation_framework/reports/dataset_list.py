@@ -12,19 +12,7 @@ from rag_evaluation_framework.reports.tables import text_table
 
 def dataset_rows(entries: Sequence[CatalogueEntry]) -> list[dict[str, Any]]:
     """Return one object a dataset."""
-    return [
-        {
-            "dataset_id": entry.dataset_id,
-            "name": entry.name,
-            "version": entry.version,
-            "description": entry.description,
-            "size": entry.size,
-            "dialect": entry.dialect or None,
-            "file_path": str(entry.path),
-            "error": entry.error,
-        }
-        for entry in entries
-    ]
+    return [{**entry.to_dict(), "dialect": entry.dialect or None} for entry in entries]
 
 
 def dataset_list_text(folder: Path, entries: Sequence[CatalogueEntry]) -> str:

@@ -92,6 +92,7 @@ def _run(evaluation: DatasetEvaluation) -> dict[str, Any]:
         "folder": str(evaluation.folder.path),
         "completed": outcome.completed,
         "reason": outcome.reason,
+        "notes": list(outcome.notes),
         "finished": summary.finished,
         "errors": evaluation.errors,
         "failures": dict(summary.failures),

@@ -72,6 +72,7 @@ def _dataset(evaluation: DatasetEvaluation) -> Iterator[str]:
     if summary.context_origins:
         origins = ", ".join(f"{count:,} the {origin}'s" for origin, count in summary.context_origins.items())
         lines.append(f"contexts: {origins}")
+    lines += [f"note: {note}" for note in outcome.notes]
     if not outcome.completed:
         lines.append(f"not completed: {outcome.reason}; go on with --resume {evaluation.folder.head.run_id}")
     yield "\n".join(lines)

@@ -15,7 +15,7 @@ _LISTED_QUERIES = 5
 
 def ranking_text(results: RankingResults, *, per_query: bool = False) -> str:
     """Render means with intervals, then the comparisons, then (if asked for) every query."""
-    parts = [_means(results.systems), *_notes(results)]
+    parts = [_means(results), _notes(results)]
     if results.comparisons:
         parts.append(_comparisons(results.comparisons))
     if per_query:
@@ -23,16 +23,8 @@ def ranking_text(results: RankingResults, *, per_query: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def _means(systems: Sequence[RankedSystem]) -> str:
-    confidence = next(
-        (
-            f"{summary.interval.confidence:.0%} interval"
-            for system in systems
-            for summary in system.summaries
-            if summary.interval
-        ),
-        "interval",
-    )
+def _means(results: RankingResults) -> str:
+    systems = results.systems
     rows = [
         [
             summaries[0].metric if position == 0 else "",
@@ -45,11 +37,11 @@ def _means(systems: Sequence[RankedSystem]) -> str:
         for summaries in zip(*(system.summaries for system in systems), strict=True)
         for position, (system, summary) in enumerate(zip(systems, summaries, strict=True))
     ]
-    headers = ["metric", "run", "mean", confidence, "scored", "skipped"]
+    headers = ["metric", "run", "mean", _interval_header(results.confidence), "scored", "skipped"]
     return text_table(headers, rows, align="<<>>>>")
 
 
-def _notes(results: RankingResults) -> Iterator[str]:
+def _notes(results: RankingResults) -> str:
     """Say what the figures rest on: rules, interval methods, and queries that were treated apart."""
     methods = dict.fromkeys(
         summary.interval.method
@@ -69,7 +61,7 @@ def _notes(results: RankingResults) -> Iterator[str]:
         ]
         if system.missing and results.rules.missing_queries == "zero":
             lines.append(f"{system.name}: counted as 0, not in the run: {_listed(system.missing)}")
-    yield "\n".join(lines)
+    return "\n".join(lines)
 
 
 def _rules(rules: RankingRules) -> str:
@@ -105,7 +97,7 @@ def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
         "metric",
         "run",
         "difference",
-        f"{1 - first.alpha:.0%} interval",
+        _interval_header(1 - first.alpha),
         "p",
         "p (Holm)",
         "effect d",
@@ -114,11 +106,24 @@ def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
         "verdict",
     ]
     table = text_table(headers, rows, align="<<>>>>>>><")
-    return (
-        f"compared with {first.baseline}, query by query\n\n{table}\n\n"
-        f"test: {first.test}; Holm's correction over {len(comparisons)} tests; detectable: the smallest "
-        "difference that this many queries would show four times in five"
-    )
+    tests = "; ".join(dict.fromkeys(each.test for each in comparisons))
+    corrected = sum(each.p_value is not None for each in comparisons)
+    lines = [
+        f"tests: {tests}; Holm's correction over {corrected}; detectable: the smallest difference that this "
+        "many queries would show four times in five",
+        *_pairs(comparisons),
+    ]
+    return f"compared with {first.baseline}, query by query\n\n{table}\n\n" + "\n".join(lines)
+
+
+def _pairs(comparisons: Sequence[MetricComparison]) -> Iterator[str]:
+    """Say of each run over how many queries it is compared, where that is not all of them."""
+    for each in {each.contender: each for each in comparisons}.values():
+        if each.n_unpaired:
+            yield (
+                f"{each.contender}: compared over the {each.n} queries scored in both runs; "
+                f"{each.n_unpaired} scored in one of them only left out"
+            )
 
 
 def _per_query(system: RankedSystem) -> str:
@@ -131,6 +136,10 @@ def _per_query(system: RankedSystem) -> str:
     return f"{system.name}, per query\n\n" + text_table(
         ["query", *metrics], rows, align="<" + ">" * len(metrics)
     )
+
+
+def _interval_header(confidence: float) -> str:
+    return f"{100 * confidence:g}% interval"
 
 
 def _interval(interval: Interval | None) -> str:

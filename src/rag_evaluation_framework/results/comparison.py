@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.statistics.corrections import holm
 from rag_evaluation_framework.statistics.effects import cohens_d, wins_ties_losses
@@ -89,11 +89,14 @@ def compare_systems(
     leaves its p-value empty rather than guessing one.
     """
     if baseline not in scores:
-        raise UsageError(f"baseline {baseline!r} is not among {', '.join(scores)}")
+        raise UnknownNameError("baseline", baseline, list(scores))
+    if test not in PAIRED_TESTS:
+        raise UnknownNameError("paired test", str(test), PAIRED_TESTS)
     compared = [
         _compare(
             metric,
-            {name: values[str(metric)] for name, values in scores.items() if name in (baseline, contender)},
+            scores[baseline][str(metric)],
+            scores[contender][str(metric)],
             baseline=baseline,
             contender=contender,
             test=test,
@@ -118,7 +121,8 @@ def corrected_together(comparisons: Sequence[MetricComparison]) -> list[MetricCo
 
 def _compare(
     metric: BoundMetric,
-    scores: Mapping[str, Scores],
+    before: Scores,
+    after: Scores,
     *,
     baseline: str,
     contender: str,
@@ -127,10 +131,9 @@ def _compare(
     resamples: int,
     seed: int,
 ) -> MetricComparison:
-    before, after = scores[baseline], scores[contender]
     shared = [query for query in before if query in after]
     if not shared:
-        raise UsageError(f"{metric}: {baseline!r} and {contender!r} have no query in common")
+        raise UsageError(f"{metric}: {baseline!r} and {contender!r} have no scored query in common")
     old = np.array([before[query] for query in shared])
     new = np.array([after[query] for query in shared])
     differences = new - old
@@ -152,7 +155,7 @@ def _compare(
         p_value=tested.p_value if tested else None,
         p_adjusted=None,
         test=tested.method if tested else f"{test}: needs at least two queries",
-        effect_size=cohens_d(new, old) if len(shared) > 1 else None,
+        effect_size=cohens_d(new, old),
         wins=outcome.wins,
         ties=outcome.ties,
         losses=outcome.losses,

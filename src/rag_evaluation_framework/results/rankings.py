@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.evaluate_ranking import RankingReport, evaluate_ranking
 from rag_evaluation_framework.metrics.judge_mappings import Qrels, Run
@@ -40,12 +40,14 @@ class RankingResults:
     systems: tuple[RankedSystem, ...]
     comparisons: tuple[MetricComparison, ...]
     rules: RankingRules
+    confidence: float
     seed: int
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Return plain values for JSON; ``per_query`` adds every query's scores."""
         return {
             "rules": asdict(self.rules),
+            "confidence": self.confidence,
             "seed": self.seed,
             "systems": [_system(system, per_query) for system in self.systems],
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
@@ -66,13 +68,15 @@ def rank_systems(
     seed: int = 0,
 ) -> RankingResults:
     """Score each run and, where there are several, compare the others with the baseline (the first)."""
+    if baseline is not None and baseline not in runs:
+        raise UnknownNameError("baseline", baseline, list(runs))
     rules = rules or RankingRules()
     systems = []
     for name, run in runs.items():
         try:
             report = evaluate_ranking(qrels, run, metrics, rules=rules)
         except InputError as error:
-            raise error.located(file=name) from None
+            raise _in_run(error, name) from None
         summaries = tuple(
             summarise(
                 metric,
@@ -94,11 +98,18 @@ def rank_systems(
             metrics,
             baseline=baseline or systems[0].name,
             test=test,
-            alpha=1 - confidence,
+            alpha=round(1 - confidence, 12),  # 0.05, not 0.050000000000000044
             resamples=resamples,
             seed=seed,
         )
-    return RankingResults(tuple(systems), tuple(comparisons), rules, seed)
+    return RankingResults(tuple(systems), tuple(comparisons), rules, confidence, seed)
+
+
+def _in_run(error: InputError, name: str) -> InputError:
+    """Say which run an error is in, unless it is in the judgements, which are those of all runs."""
+    return InputError(
+        issue if issue.path.startswith("qrels") else issue.located(file=name) for issue in error.issues
+    )
 
 
 def _system(system: RankedSystem, per_query: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def wins_ties_losses(
 
     Scores at most ``tolerance`` apart are as good as each other.
     """
-    if not tolerance >= 0.0:
+    if not (isinstance(tolerance, Real) and tolerance >= 0.0):
         raise UsageError(f"tolerance: expected a number of at least 0, got {shown(tolerance)}")
     differences = paired_differences(a, b)
     above = int(np.count_nonzero(differences > tolerance))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.statistics.arrays import LARGEST, require_count, require_share
 from rag_evaluation_framework.statistics.distributions import normal_quantile, t_quantile
+
+# So many differences to the standard deviation need 10^17 pairs, and no more can be told apart as floats.
+_MOST_SD = 1e8
 
 
 def smallest_detectable_difference(sd: float, n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
@@ -25,11 +29,13 @@ def smallest_detectable_difference(sd: float, n: int, *, power: float = 0.8, alp
 
 
 def sample_size(difference: float, sd: float, *, power: float = 0.8, alpha: float = 0.05) -> int:
-    """Return the fewest pairs whose smallest detectable difference is at most this one."""
+    """Return the fewest pairs whose smallest detectable difference is at most this one, up or down."""
     _require_size(sd, "sd")
+    if not isinstance(difference, Real):
+        raise UsageError(f"difference: expected a number, got {shown(difference)}")
     _require_size(abs(difference), "difference")
-    if difference == 0.0:
-        raise UsageError("difference: expected a number other than 0, got 0: no number of pairs can show it")
+    if difference == 0.0 or abs(difference) * _MOST_SD < sd:
+        raise UsageError(f"difference: expected one that a number of pairs can show, got {difference!r}")
     z = normal_quantile(1.0 - require_share(alpha, "alpha") / 2.0) + normal_quantile(
         require_share(power, "power")
     )
@@ -41,5 +47,5 @@ def sample_size(difference: float, sd: float, *, power: float = 0.8, alpha: floa
 
 
 def _require_size(value: float, name: str) -> None:
-    if not 0.0 <= value <= LARGEST:
+    if not (isinstance(value, Real) and 0.0 <= float(value) <= LARGEST):
         raise UsageError(f"{name}: expected a finite number of at least 0, got {shown(value)}")

@@ -1,0 +1,66 @@
+"""How long a stretch of text is: in characters, or in the tokens of a tokenizer.
+
+A measure adds up: the length of ``[a, c)`` is that of ``[a, b)`` and ``[b, c)`` together, because the text is
+tokenised once, as a whole. A chunker can therefore ask where a chunk of so many tokens would end, and need
+not count the tokens of every piece it tries.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Protocol
+
+from rag_evaluation_framework.retrieval.tokenizers import Tokenizer
+
+
+class Measure(Protocol):
+    """The length of stretches of one text."""
+
+    def length(self, start: int, end: int) -> int:
+        """Return the length of the characters ``[start, end)``."""
+
+    def furthest(self, start: int, amount: int) -> int:
+        """Return the last position up to which the text from ``start`` has at most this length."""
+
+    def earliest(self, end: int, amount: int) -> int:
+        """Return the first position from which the text up to ``end`` has at most this length."""
+
+
+class CharacterMeasure:
+    """A character is one long."""
+
+    def __init__(self, text: str) -> None:
+        self._last = len(text)
+
+    def length(self, start: int, end: int) -> int:
+        return end - start
+
+    def furthest(self, start: int, amount: int) -> int:
+        return min(start + amount, self._last)
+
+    def earliest(self, end: int, amount: int) -> int:
+        return max(end - amount, 0)
+
+
+class TokenMeasure:
+    """A token is one long, and belongs to the stretch in which it starts."""
+
+    def __init__(self, offsets: Sequence[int]) -> None:
+        self._offsets = offsets
+
+    def length(self, start: int, end: int) -> int:
+        return bisect_left(self._offsets, end) - bisect_left(self._offsets, start)
+
+    def furthest(self, start: int, amount: int) -> int:
+        token = bisect_left(self._offsets, start) + amount
+        return self._offsets[min(token, len(self._offsets) - 1)]
+
+    def earliest(self, end: int, amount: int) -> int:
+        token = bisect_left(self._offsets, end) - amount
+        return self._offsets[token - 1] + 1 if token > 0 else 0
+
+
+def measure_of(text: str, tokenizer: Tokenizer | None) -> Measure:
+    """Return the measure of a text in a tokenizer's tokens, or in characters."""
+    return CharacterMeasure(text) if tokenizer is None else TokenMeasure(tokenizer.offsets(text).tolist())

@@ -1,0 +1,163 @@
+"""Positions for chunkers that only return texts.
+
+A text may stand in several places, and chunks may overlap. Chunks that have one possible place are placed first,
+from left to right, and each of the others must start between its neighbours. It is looked for in this order:
+directly after the previous chunk, overlapping it, anywhere later, and last with other white space. Nothing is
+looked for before the start of the previous chunk.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.documents import Document
+
+_PREVIEW_CHARACTERS = 50
+_WHITE_SPACE = re.compile(r"\s*")
+
+
+class UnplacedChunkWarning(UserWarning):
+    """Some chunks are not in their document, because the chunker changed the text, and were left out."""
+
+
+class ChunkerPositionAdapter:
+    """Makes a chunker position-aware by finding its chunks in the document.
+
+    A chunk whose text stands in several possible places has ``ambiguous`` in its metadata: it is where it most
+    likely is, and that may be wrong. One that is found only with other white space has the document's characters
+    as its content. What is not found at all is warned about once a document, counted in ``unplaced`` and left
+    out.
+    """
+
+    def __init__(self, chunker: Chunker) -> None:
+        if not isinstance(chunker, Chunker):
+            raise UsageError(f"chunker: expected an object with chunk(text), got {shown(chunker)}")
+        self.chunker = chunker
+        self.unplaced: dict[str, int] = {}
+        """How many chunks of each document were left out; documents without any are not listed."""
+
+    def chunk(self, text: str) -> list[str]:
+        """Return the chunks as the chunker gives them."""
+        return self.chunker.chunk(text)
+
+    def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]:
+        """Return the chunks that are in the document, with their characters."""
+        chunks, unplaced = placed_chunks(doc, self.chunker.chunk(doc.content))
+        if unplaced:
+            self.unplaced[doc.id] = len(unplaced)
+            preview = shown(unplaced[0][:_PREVIEW_CHARACTERS])
+            warnings.warn(
+                f"{doc.id}: {len(unplaced)} of {len(unplaced) + len(chunks)} chunks are not in the document "
+                f"and are left out: {self.chunker} changed the text; the first is {preview}",
+                UnplacedChunkWarning,
+                stacklevel=2,
+            )
+        else:
+            self.unplaced.pop(doc.id, None)
+        return chunks
+
+    def __str__(self) -> str:
+        return str(self.chunker)
+
+
+def position_aware(chunker: Chunker | PositionAwareChunker) -> PositionAwareChunker:
+    """Return a chunker that knows positions: itself if it does, else behind an adapter."""
+    if isinstance(chunker, PositionAwareChunker):
+        return chunker
+    return ChunkerPositionAdapter(chunker)
+
+
+def placed_chunks(doc: Document, texts: Sequence[str]) -> tuple[list[PositionAwareChunk], list[str]]:
+    """Find texts that follow one another in a document; return the chunks, and the texts not found.
+
+    Texts that are only white space are neither.
+    """
+    texts = [text for text in texts if text.strip()]
+    chunks: list[PositionAwareChunk] = []
+    unplaced: list[str] = []
+    previous = _Place(-1, 0)
+    for text, bound in zip(texts, _bounds(doc.content, texts), strict=True):
+        place = _exact_place(doc.content, text, previous, bound)
+        place = place or _tolerant_place(doc.content, text, previous, bound)
+        if place is None:
+            unplaced.append(text)
+            continue
+        content = doc.content[place.start : place.end]
+        chunk_id = generate_pa_chunk_id(content)
+        metadata = {"ambiguous": True} if place.ambiguous else {}
+        chunks.append(PositionAwareChunk(chunk_id, content, doc.id, place.start, place.end, metadata))
+        previous = place
+    return chunks, unplaced
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a chunk stands, and whether it could stand elsewhere."""
+
+    start: int
+    end: int
+    ambiguous: bool = False
+
+
+def _bounds(content: str, texts: Sequence[str]) -> list[int]:
+    """Return for each chunk the position before which it must start.
+
+    For a chunk with one possible place that is just behind its start; for the others, the start of the next
+    such chunk.
+    """
+    starts: list[int | None] = []
+    last = -1
+    for text in texts:
+        start = content.find(text, last + 1)
+        only = start >= 0 and content.find(text, start + 1) < 0
+        starts.append(start if only else None)
+        last = start if only else last
+    bounds: list[int] = []
+    bound = len(content)
+    for start in reversed(starts):
+        bounds.append(bound if start is None else start + 1)
+        bound = bound if start is None else start
+    return bounds[::-1]
+
+
+def _exact_place(content: str, text: str, previous: _Place, bound: int) -> _Place | None:
+    """Find a text that starts after the previous chunk does, and before ``bound``."""
+    first = content.find(text, previous.start + 1, bound - 1 + len(text))
+    if first < 0:
+        return None
+    ambiguous = content.find(text, first + 1, bound - 1 + len(text)) >= 0
+    start = first
+    if ambiguous:
+        # Directly after the previous chunk, with or without the white space between; else beyond its end.
+        for after in (previous.end, _after_white_space(content, previous.end)):
+            if after < bound and content.startswith(text, after):
+                return _Place(after, after + len(text), ambiguous)
+        beyond = content.find(
+            text, max(previous.start, previous.end - len(text)) + 1, bound - 1 + len(text)
+        )
+        start = first if beyond < 0 else beyond
+    return _Place(start, start + len(text), ambiguous)
+
+
+def _tolerant_place(content: str, text: str, previous: _Place, bound: int) -> _Place | None:
+    """Find a text whose white space is not the document's; the end comes from the match."""
+    pattern = re.compile(r"\s*".join(map(re.escape, text.split())))
+    match = pattern.match(content, _after_white_space(content, previous.end))
+    match = match or pattern.search(content, previous.start + 1)
+    if match is None or match.start() >= bound:
+        return None
+    other = pattern.search(content, previous.start + 1)
+    if other is not None and other.start() == match.start():
+        other = pattern.search(content, match.start() + 1)
+    return _Place(match.start(), match.end(), other is not None and other.start() < bound)
+
+
+def _after_white_space(content: str, position: int) -> int:
+    match = _WHITE_SPACE.match(content, position)
+    return position if match is None else match.end()

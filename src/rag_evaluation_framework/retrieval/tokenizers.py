@@ -1,0 +1,123 @@
+"""Where the tokens of a text start, by tokenizers that need no download and by those a user brings.
+
+======================  =================================================================================
+``words``               the default: words, numbers and marks by a rule, Chinese and kana by the character
+``cl100k``, ``o200k``   the byte pairs of OpenAI's models, offline; needs the extra ``tokens``
+an object               a tiktoken encoding, a ``tokenizers.Tokenizer``, or a fast tokenizer of transformers
+======================  =================================================================================
+
+Installed packages add names through the entry points ``rag_evaluation_framework.tokenizers``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.extensions import Registry
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+# Scripts that are written without spaces: kana, Chinese characters and their extensions.
+_UNSPACED = r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# The space before a word is part of it, as in byte-pair vocabularies; long numbers are cut into threes.
+_WORD = re.compile(rf" ?[^\W\d_{_UNSPACED}]+| ?\d{{1,3}}|[{_UNSPACED}]| ?[^\w\s]+|_+|\s+?(?= \w)|\s+|\w")
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """Cuts a text into tokens."""
+
+    name: str
+    """What results record: ``words``, ``cl100k``."""
+
+    def offsets(self, text: str) -> IntArray:
+        """Return where each token starts, in characters from 0, and at the end the length of the text.
+
+        A token that starts inside a character starts with that character.
+        """
+
+
+TOKENIZERS: Registry[Callable[[], Tokenizer]] = Registry("tokenizer")
+TOKENIZERS.register("words", "rag_evaluation_framework.retrieval.tokenizers:WordTokenizer")
+TOKENIZERS.register("cl100k", "rag_evaluation_framework.adapters.bpe_tokenizers:cl100k", extra="tokens")
+TOKENIZERS.register("o200k", "rag_evaluation_framework.adapters.bpe_tokenizers:o200k", extra="tokens")
+
+
+class WordTokenizer:
+    """Words with the space before them, numbers by three digits, runs of marks, Chinese by the character."""
+
+    name = "words"
+
+    def offsets(self, text: str) -> IntArray:
+        starts = [match.start() for match in _WORD.finditer(text)]
+        return np.array([*starts, len(text)], np.int64)
+
+
+class TiktokenTokenizer:
+    """The tokens of a ``tiktoken.Encoding``; what looks like a special token is ordinary text."""
+
+    def __init__(self, encoding: Any) -> None:
+        self._encoding = encoding
+        self.name = str(encoding.name)
+
+    def offsets(self, text: str) -> IntArray:
+        single = self._encoding.decode_single_token_bytes
+        lengths = [len(single(token)) for token in self._encoding.encode_ordinary(text)]
+        return character_offsets(text, np.array(lengths, np.int64))
+
+
+class HuggingFaceTokenizer:
+    """The tokens of a ``tokenizers.Tokenizer`` or of a fast tokenizer of transformers, without special ones."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
+
+    def offsets(self, text: str) -> IntArray:
+        if hasattr(self._tokenizer, "encode_batch"):
+            pairs = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        else:
+            encoded = self._tokenizer(
+                text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+            )
+            pairs = encoded["offset_mapping"]
+        starts = [start for start, _ in pairs]
+        return np.maximum.accumulate(np.array([*starts, len(text)], np.int64))
+
+
+def tokenizer_from(tokenizer: object) -> Tokenizer:
+    """Return the tokenizer that a name or an object stands for; ``None`` stands for ``words``."""
+    if tokenizer is None:
+        return WordTokenizer()
+    if isinstance(tokenizer, str):
+        return TOKENIZERS.get(tokenizer)()
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer
+    if hasattr(tokenizer, "encode_ordinary"):
+        return TiktokenTokenizer(tokenizer)
+    if hasattr(tokenizer, "encode_batch") or getattr(tokenizer, "is_fast", False):
+        return HuggingFaceTokenizer(tokenizer)
+    expected = "a tokenizer's name, a tiktoken encoding, a fast Hugging Face tokenizer, or offsets()"
+    raise UsageError(f"tokenizer: expected {expected}, got {shown(tokenizer)}")
+
+
+def character_offsets(text: str, byte_lengths: IntArray | Sequence[int]) -> IntArray:
+    """Turn the lengths of tokens in UTF-8 bytes into where they start, in characters.
+
+    >>> character_offsets("é!", [1, 1, 1]).tolist()  # the first two tokens are halves of é
+    [0, 0, 1, 2]
+    """
+    ends = np.cumsum(np.asarray(byte_lengths, np.int64))
+    if text.isascii():
+        return np.concatenate([np.zeros(1, np.int64), ends])
+    encoded = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    # The number of the character to which each byte belongs; all but the first byte of one are 10xxxxxx.
+    character = np.cumsum((encoded & 0xC0) != 0x80) - 1
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    return np.append(character[starts], len(text)) if len(ends) else np.array([len(text)], np.int64)
