@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_evaluation_framework.cli.check_corpus import command
+from rag_evaluation_framework.cli.check_corpus import main
 
 if __name__ == "__main__":
-    command()
+    main()

@@ -29,7 +29,8 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_KINDS = {"python", "console"}
-SHOWN_KINDS = {"text", "bash", "json", "toml", "yaml"}  # shown, not run: pictures, set-up commands, file formats
+# Shown, not run: pictures, set-up commands, file formats.
+SHOWN_KINDS = {"text", "bash", "json", "toml", "yaml"}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

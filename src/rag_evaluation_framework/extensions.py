@@ -68,6 +68,32 @@ class VectorStore(Protocol):
 
 
 @runtime_checkable
+class BatchVectorStore(VectorStore, Protocol):
+    """A store that searches for many queries at once and can be emptied for the next run."""
+
+    @abstractmethod
+    def search_many(
+        self, query_embeddings: Sequence[Sequence[float]], k: int
+    ) -> list[list[PositionAwareChunk]]: ...
+
+    @abstractmethod
+    def clear(self) -> None: ...
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Finds chunks for the text of a query: dense, lexical or fused."""
+
+    @abstractmethod
+    def index(self, chunks: Sequence[PositionAwareChunk]) -> None:
+        """Index these chunks in place of those before."""
+
+    @abstractmethod
+    def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
+        """Return for each query at most k chunks, best first."""
+
+
+@runtime_checkable
 class Reranker(Protocol):
     """Orders candidates anew for a query and keeps the best k."""
 
@@ -198,7 +224,7 @@ class Registry(Generic[T]):
             raise UnknownNameError(self.kind, name, list(self._entries))
         try:
             return cast("T", entry.load())
-        except Exception as error:  # noqa: BLE001 - somebody else's module may raise anything
+        except Exception as error:  # somebody else's module may raise anything
             if entry.extra is not None and isinstance(error, ImportError):
                 raise MissingExtraError(f"{self.kind} {name!r}", entry.extra) from error
             raise UsageError(f"{self.kind} {name!r} cannot be loaded: {error}") from error

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from rag_evaluation_framework.cli.build import command
 from rag_evaluation_framework.datasets.build_settings import read_build_settings
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.errors import InputError, UsageError
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "offline" / "offline_dataset.jsonl"
@@ -77,6 +77,11 @@ def test_flags_win_over_settings_and_settings_over_defaults() -> None:
     )
 
 
+def test_an_empty_version_is_refused_and_not_taken_for_the_default() -> None:
+    with pytest.raises(UsageError, match="expected a version such as v1, got ''"):
+        run("--version", "")
+
+
 def test_a_version_with_other_content_is_told_when_forced() -> None:
     run()
     assert "version v1 had other content before" in run("--force", "--limit", "5").stderr
@@ -85,7 +90,7 @@ def test_a_version_with_other_content_is_told_when_forced() -> None:
 def test_malformed_lines_that_were_skipped_are_told() -> None:
     with (DEFAULT / "offline_dataset.jsonl").open("ab") as stream:
         stream.write(b"{\n")
-    assert "rag-eval: malformed: 1 dropped (malformed lines)" in run("--on-error", "skip").stderr
+    assert "rag-eval: 1 malformed line left out" in run("--on-error", "skip").stderr
 
 
 def test_the_shipped_settings_are_the_defaults() -> None:

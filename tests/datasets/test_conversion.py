@@ -66,6 +66,47 @@ def test_the_id_of_a_sample_survives_a_dialect_without_ids(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.parametrize(("to", "field"), [("golden-factual", "id"), ("qa-pairs", "task_id")])
+def test_samples_without_ids_get_different_ones_where_the_target_needs_them(
+    to: str, field: str, rich: Path
+) -> None:
+    target = rich.with_name("target.json")
+    convert(rich, target, to=to, lossy=True)
+    ids = [record[field] for record in json.loads(target.read_text(encoding="utf-8"))]
+    assert ids == [sample.id for sample in read_dataset(rich).samples]
+    assert len(set(ids)) == 2
+
+
+def test_every_sample_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "ground_truth": "b"}]
+    source, target = tmp_path / "multiturn_qa.json", tmp_path / "factual_qa.json"
+    source.write_text(json.dumps([{"id": name, "conversation": turns} for name in ("s1", "s2")]))
+    with pytest.raises(InputError) as caught:
+        convert(source, target, to="golden-factual", lossy=True)
+    assert [(issue.file, issue.path) for issue in caught.value.issues] == [
+        (str(target), "sample 's1'.question"),
+        (str(target), "sample 's2'.question"),
+    ]
+
+
+def test_a_citation_by_file_name_becomes_one_by_the_id_of_its_document(tmp_path: Path) -> None:
+    source = tmp_path / "a.eval.json"
+    cited = [("guide.md", 0, 4), ("docs/guide.md", 5, 7), ("unknown.md", 0, 1)]
+    citations = [{"file_name": name, "start_char": start, "end_char": end} for name, start, end in cited]
+    query = {"query_id": "q", "query_text": "When?", "relevant_documents": ["d1"], "citations": citations}
+    document = {"document_id": "d1", "content": "Noon or later.", "file_path": "docs/guide.md"}
+    head = {"dataset_id": "a", "name": "a", "version": "1.0.0"}
+    source.write_text(json.dumps({**head, "queries": [query], "documents": [document]}))
+    convert(source, tmp_path / "a.langsmith.jsonl", lossy=True)
+    (sample,) = read_dataset(tmp_path / "a.langsmith.jsonl").samples
+    assert [span.file for span in sample.relevant_spans] == ["d1", "d1", "unknown.md"]
+    query["citations"] = citations[:2]
+    source.write_text(json.dumps({**head, "queries": [query], "documents": [document]}))
+    convert(source, tmp_path / "a.squad.json", lossy=True)
+    (sample,) = read_dataset(tmp_path / "a.squad.json").samples
+    assert [span.text for span in sample.relevant_spans] == ["Noon", "or"]
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_a_name_that_ends_in_gz_or_zst_is_compressed(rich: Path, suffix: str) -> None:
     target = rich.with_name(f"out.jsonl{suffix}")

@@ -30,9 +30,10 @@ from rag_evaluation_framework.cli.schema import command as schema_command
 from rag_evaluation_framework.cli.validate import command
 from rag_evaluation_framework.datasets.benchmark_files import write_benchmark
 from rag_evaluation_framework.datasets.file_validation import checked_files, validate_file
+from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.datasets.schemas import KINDS, schema
-from rag_evaluation_framework.errors import Issue, UnknownNameError
+from rag_evaluation_framework.errors import Issue, LimitExceededError, UnknownNameError
 from rag_evaluation_framework.files.compression import compress
 from rag_evaluation_framework.files.values import written_path
 from rag_evaluation_framework.files.yaml_documents import encode as encode_yaml
@@ -84,8 +85,8 @@ def test_the_users_examples_are_recognised_by_content_alone(kind: str, value: An
         written(path, value)
     (checked,) = checked_files([path])
     assert checked.format == FORMATS.get(kind, kind)
-    # The examples name documents and sources that they do not bring along.
-    allowed = {"missing-document", "context-file-missing"}
+    # An example names documents that it does not bring along.
+    allowed = {"missing-document"}
     assert {issue.code for issue in checked.issues if issue.severity == "error"} <= allowed
 
 
@@ -337,7 +338,7 @@ class TestAgainst:
         new = written(tmp_path / "manifest.json", {**MANIFEST, "splits": splits})
         result = run(new, "--against", old)
         # 120 records less a tenth are 108.
-        assert "splits.qa.count: expected at least 108 records" in result.output
+        assert "manifest.json:8: splits.qa.count: expected at least 108 records" in result.output
         assert result.return_value == 2
         assert run(old, "--against", old).return_value == 0
 
@@ -469,6 +470,31 @@ def test_a_hostile_file_is_refused_in_one_line_and_in_little_memory(
     assert exit_code == 2
     assert [line.rpartition("[")[2] for line in lines[:-1]] == [f"{code}]"]
     assert megabytes < 200
+
+
+def test_a_bomb_is_refused_before_its_first_sample_comes_out(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl.gz"
+    path.write_bytes(gzip_bomb(b'{"input":"","expected":""}\n'))
+    with pytest.raises(LimitExceededError, match="decompress at most"):
+        next(recognise(path).stream(path))
+
+
+def test_files_that_are_not_there_are_reported_beside_what_is_wrong_with_others(tmp_path: Path) -> None:
+    wrong = lines_file(tmp_path / "a.jsonl", {"input": "q"})
+    gone = tmp_path / "gone.jsonl"
+    result = run(gone, wrong)
+    assert result.return_value == 2
+    assert result.output.splitlines() == [
+        f"error: {gone}: expected a file that can be read, got No such file or directory [unreadable]",
+        f"error: {wrong}:1: expected: expected a value (required), got nothing [missing-field]",
+        "invalid: 2 files, 2 errors, 0 warnings",
+    ]
+
+
+def test_what_is_no_evaluation_data_hears_every_format_there_is(tmp_path: Path) -> None:
+    (issue,) = validate_file(written(tmp_path / "x.json", {"some": "thing"}))
+    assert "annotations, beir, benchmark, configuration" in issue.expected
+    assert issue.found == "fields some"
 
 
 @needs_proc

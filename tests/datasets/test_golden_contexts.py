@@ -137,6 +137,14 @@ def test_each_doubt_has_its_code_and_severity_and_gives_no_span(
     assert located_contexts(samples_of(path)[0]) == []
 
 
+def test_a_file_that_is_not_there_is_a_warning_as_long_as_nothing_is_looked_for_in_it(tmp_path: Path) -> None:
+    path = golden_set(tmp_path, context("...", file="Data/none.txt"))
+    assert [(issue.code, issue.severity) for issue in golden_context_issues(path)] == [
+        ("snippet-missing", "warning"),
+        ("context-file-missing", "warning"),
+    ]
+
+
 def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("密码", encoding="utf-8")
     project = tmp_path / "one" / "project"

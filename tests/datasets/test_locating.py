@@ -80,3 +80,12 @@ def test_every_path_has_the_line_that_the_exact_reader_gives_it(value: Any, asci
     _, expected = decode_with_lines(text)
     paths = {written_path(path): line for path, line in expected.items()}
     assert lines_of(text, paths) == paths
+    assert {path: line_of(text, path) for path in paths} == paths
+
+
+def test_what_is_skipped_on_the_way_may_hold_brackets_quotes_and_comments() -> None:
+    text = """{"a": [{"x": "]}\\\\"}, // a bracket ] and a "quote
+        ["\\"[", {}]],
+    "b": {"c": "//[", "d": 1},
+    "e": 2}"""
+    assert (line_of(text, "b.d"), line_of(text, "e")) == (3, 4)

@@ -8,8 +8,11 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from rag_evaluation_framework.datasets.build import BuildPaths, build_splits
 from rag_evaluation_framework.datasets.processed_corpus import corpus_issues, split_issues
+from rag_evaluation_framework.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "check_processed_corpus.py"
@@ -61,6 +64,12 @@ def test_texts_must_be_utf8_and_not_empty(tmp_path: Path) -> None:
         ("empty-text", "empty.md"),
     ]
     assert [issue.code for issue in corpus_issues(tmp_path, pattern="*.pdf")] == ["empty-corpus"]
+
+
+@pytest.mark.parametrize("pattern", ["/absolute/*.txt", ""])
+def test_a_pattern_that_makes_no_sense_is_refused(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(UsageError, match="expected a pattern such as"):
+        list(corpus_issues(tmp_path, pattern=pattern))
 
 
 def test_the_script_says_what_is_wrong_and_exits_with_2(tmp_path: Path) -> None:

@@ -131,6 +131,31 @@ def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, t
     assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
 
 
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("", "an empty file"),
+        (" \n", "an empty file"),
+        ("[]", "a file that begins with '[]'"),
+        ("just words\n", "a file that begins with 'just words'"),
+        ("a,b\r\n1,2\r\n", "columns a, b"),
+        ('{"a": 1, "b": 2}', "fields a, b"),
+    ],
+)
+def test_what_is_no_dataset_is_described(content: str, found: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text(content, newline="")
+    with pytest.raises(InputError) as caught:
+        recognise(path)
+    assert [issue.found for issue in caught.value.issues] == [found]
+
+
+def test_a_ragas_file_may_have_questions_alone(tmp_path: Path) -> None:
+    path = tmp_path / "questions.csv"
+    path.write_text("user_input\r\nWhat is RAG?\r\n", newline="")
+    assert recognise(path).name == "ragas"
+
+
 def test_an_unknown_format_offers_the_nearest_names(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean ragas"):
         recognise(tmp_path, format="raga")

@@ -24,10 +24,8 @@ class BytePairTokenizer:
         self._lengths = np.array([len(decode([token])) for token in range(tokens)], np.int64)
 
     def offsets(self, text: str) -> IntArray:
-        # A lone surrogate has no UTF-8; a question mark is as good a token for it.
-        tokens = self._vocabulary.encode(text.encode("utf-8", "replace").decode())
-        lengths = self._lengths[np.array(tokens, np.int64)]
-        return character_offsets(text, lengths)
+        tokens = np.array(self._vocabulary.encode(text), np.int64)
+        return character_offsets(text, self._lengths[tokens])
 
 
 @cache

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+
+from rag_evaluation_framework.reports.excerpts import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.build import BuildPaths, BuiltSplits
@@ -83,8 +86,7 @@ def command(
     from rag_evaluation_framework.files import strict_json
 
     settings = read_build_settings(config) if config else {}
-    version = version or settings.pop("version", DEFAULT_VERSION)
-    settings.pop("version", None)
+    configured = settings.pop("version", DEFAULT_VERSION)
     given = {
         "offline_dataset": offline_dataset,
         "qa_output": qa_output,
@@ -99,7 +101,7 @@ def command(
         built = build_splits(
             paths,
             now=build_time(os.environ),
-            version=version,
+            version=configured if version is None else version,
             limit=limit,
             force=force,
             on_error=on_error,
@@ -115,19 +117,27 @@ def command(
 
 def _print_summary(built: BuiltSplits, paths: BuildPaths) -> None:
     manifest = built.manifest
-    click.echo(f"{paths.offline_dataset}: {built.records:,} records, version {manifest['version']}")
+    click.echo(f"{paths.offline_dataset}: {counted(built.records, 'record')}, version {manifest['version']}")
     for name, split in manifest["splits"].items():
         click.echo(f"  {name:<10} {split['count']:>9,}  {split['path']}")
     click.echo(f"  {'manifest':<10} {'':>9}  {paths.manifest_output}")
-    for task_type, count in manifest["excluded_task_types"].items():
-        click.echo(f"rag-eval: no split for task type {task_type!r}: {count:,} records left out", err=True)
-    for split, reasons in manifest["dropped"].items():
+    for remark in _remarks(built):
+        click.echo(f"rag-eval: {remark}", err=True)
+
+
+def _remarks(built: BuiltSplits) -> Iterator[str]:
+    """Yield what was left out, and whether the version stood for something else before."""
+    for task_type, count in built.manifest["excluded_task_types"].items():
+        yield f"no split for task type {task_type!r}: {counted(count, 'record')} left out"
+    for split, reasons in built.manifest["dropped"].items():
         if isinstance(reasons, int):
-            reasons = {"malformed lines": reasons} if reasons else {}
+            if reasons:
+                yield f"{counted(reasons, 'malformed line')} left out"
+            continue
         for reason, count in reasons.items():
-            click.echo(f"rag-eval: {split}: {count:,} dropped ({reason.replace('_', ' ')})", err=True)
+            yield f"{split}: {count:,} dropped ({reason.replace('_', ' ')})"
     if built.changed_version:
-        click.echo(f"rag-eval: version {built.changed_version} had other content before", err=True)
+        yield f"version {built.changed_version} had other content before"
 
 
 class _Progress:

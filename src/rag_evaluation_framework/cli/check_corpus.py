@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
-from rag_evaluation_framework.errors import Issue, RagEvalError
+from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.errors import Issue
+from rag_evaluation_framework.reports.excerpts import counted
 
 EXAMPLES = """\b
 Examples:
@@ -34,10 +37,7 @@ Examples:
 )
 @click.option("--glob", "pattern", default="**/*", show_default=True, help="The texts in each folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@click.pass_context
-def command(
-    context: click.Context, corpora: tuple[Path, ...], manifest: Path, pattern: str, as_json: bool
-) -> None:
+def command(corpora: tuple[Path, ...], manifest: Path, pattern: str, as_json: bool) -> int:
     """Check that every record of the splits has its mandatory fields and a reference, and that the counts are
     those of the manifest. The texts of each FOLDER must be UTF-8 and not empty.
 
@@ -45,15 +45,14 @@ def command(
     """
     from rag_evaluation_framework.datasets.processed_corpus import corpus_issues, split_issues
 
-    try:
-        issues = chain(
-            split_issues(manifest), *(corpus_issues(folder, pattern=pattern) for folder in corpora)
-        )
-        count = _print_json(issues) if as_json else _print_text(issues)
-    except RagEvalError as error:
-        click.echo(f"check-processed-corpus: {error}", err=True)
-        context.exit(2)
-    context.exit(2 if count else 0)
+    issues = chain(split_issues(manifest), *(corpus_issues(folder, pattern=pattern) for folder in corpora))
+    count = _print_json(issues) if as_json else _print_text(issues)
+    return 2 if count else 0
+
+
+def main() -> NoReturn:
+    """Run the check on the arguments of the process."""
+    run_program(command, None, name="check-processed-corpus")
 
 
 def _print_text(issues: Iterator[Issue]) -> int:
@@ -61,7 +60,7 @@ def _print_text(issues: Iterator[Issue]) -> int:
     for issue in issues:
         click.echo(f"{issue} [{issue.code}]")
         count += 1
-    click.echo(f"{count:,} problems" if count else "no problems")
+    click.echo(counted(count, "problem") if count else "no problems")
     return count
 
 

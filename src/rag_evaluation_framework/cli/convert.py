@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.reports.excerpts import counted
+
 EXAMPLES = """\b
 Examples:
   rag-eval convert sample.eval.json sample.eval.csv
@@ -43,7 +45,8 @@ def command(
         result = {"from": done.source, "to": done.target, "samples": done.samples, "lost": done.lost}
         click.echo(strict_json.encode(result, indent=2))
         return
-    click.echo(f"{target}: {done.samples:,} samples, from {done.source} to {done.target}")
+    click.echo(f"{target}: {counted(done.samples, 'sample')}, from {done.source} to {done.target}")
     for name, count in done.lost.items():
-        where = "dataset" if name.startswith("dataset.") else f"{count:,} of {done.samples:,} samples"
+        of_samples = f"{count:,} of {counted(done.samples, 'sample')}"
+        where = "dataset" if name.startswith("dataset.") else of_samples
         click.echo(f"  lost {name} ({where})")

@@ -21,7 +21,7 @@ def run_program(program: click.Command, arguments: Sequence[str] | None, *, name
     try:
         code = _exit_code(program, arguments, name=name)
     except OSError as error:
-        # Files that refuse are errors of ours already; what is left is mostly a standard output on a full disk.
+        # A file that refuses is an error of ours already; what is left is standard output, on a full disk.
         code = 2
         _say([f"input or output failed: {error.strerror or error}"], name=name)
         _drop_output()

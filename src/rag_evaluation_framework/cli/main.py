@@ -30,10 +30,14 @@ class _Command(NamedTuple):
 
 GROUPS: dict[str, dict[str, _Command]] = {
     "Data": {
-        "validate": _Command("validate", "Check files against their schema, for consistency and for quality."),
+        "validate": _Command(
+            "validate", "Check files against their schema, for consistency and for quality."
+        ),
         "convert": _Command("convert", "Write a dataset in another dialect, losing nothing unasked."),
         "build": _Command("build", "Make the QA and summary splits from raw offline records."),
-        "stats": _Command("stats", "Show what is in a dataset: counts, lengths, labels, coverage of documents."),
+        "stats": _Command(
+            "stats", "Show what is in a dataset: counts, lengths, labels, coverage of documents."
+        ),
         "agreement": _Command("agreement", "Show how far annotators agree, and merge what they say."),
         "datasets": _Command("datasets", "List the datasets of a folder: id, version, size, what is broken."),
         "schema": _Command("schema", "Print the JSON Schema of a kind of file."),

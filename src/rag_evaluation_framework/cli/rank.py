@@ -78,7 +78,9 @@ Examples:
     show_default=True,
     help="For the bootstrap and the randomisation test.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same figures.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same figures."
+)
 @click.option("--per-query", is_flag=True, help="Show every query's scores too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def command(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.reports.excerpts import counted
+
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.file_validation import CheckedFile
 
@@ -20,7 +22,8 @@ Examples:
   rag-eval validate evals/rag.jsonl --format agent-samples
   rag-eval validate new/manifest.json --against old/manifest.json"""
 
-_PATH = click.Path(exists=True, path_type=Path)
+# Whether a file exists is for the check to say, beside what is wrong with the others.
+_PATH = click.Path(path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -69,8 +72,8 @@ def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
             click.echo(f"{issue.severity}: {issue} [{issue.code}]")
     verdict = "invalid" if counts["error"] else "valid"
     click.echo(
-        f"{verdict}: {_counted(files, 'file')}, {_counted(counts['error'], 'error')}, "
-        f"{_counted(counts['warning'], 'warning')}"
+        f"{verdict}: {counted(files, 'file')}, {counted(counts['error'], 'error')}, "
+        f"{counted(counts['warning'], 'warning')}"
     )
     return counts
 
@@ -103,7 +106,3 @@ def _encoded(record: dict[str, Any]) -> str:
         for name, value in record.items()
     }
     return strict_json.encode(readable).decode()
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -19,6 +19,7 @@ from rag_evaluation_framework.datasets.schema_validation import schema_issues
 from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic_group import atomic_group
+from rag_evaluation_framework.files.compression import check_expansion
 from rag_evaluation_framework.files.json_lines import read_lines
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.records.datasets import Dataset, Preview
@@ -234,8 +235,10 @@ def _unwritable(dataset: Dataset) -> Iterator[Issue]:
 
 def _member(path: Path, name: str) -> Path:
     for suffix in _COMPRESSIONS:
-        if (path / f"{name}{suffix}").is_file():
-            return path / f"{name}{suffix}"
+        file = path / f"{name}{suffix}"
+        if file.is_file():
+            check_expansion(file)
+            return file
     raise InputError([Issue("missing-file", f"a file {name}", "none", file=str(path))])
 
 

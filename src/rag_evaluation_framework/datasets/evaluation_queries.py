@@ -38,7 +38,10 @@ def encode_query(sample: Sample) -> dict[str, Any]:
     if sample.origin is not None and sample.origin.dialect != "evaluation-dataset":
         return encoded
     whole = overlaid(encoded, sample.extra, replace=True)
-    if replaces(encoded, sample.extra) and replace(_known(whole, sample.origin), extra=sample.extra) != sample:
+    if (
+        replaces(encoded, sample.extra)
+        and replace(_known(whole, sample.origin), extra=sample.extra) != sample
+    ):
         # The sample was changed since it was read: the change wins over what the file said.
         return overlaid(encoded, sample.extra, replace=False)
     return whole

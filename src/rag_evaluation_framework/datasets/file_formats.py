@@ -8,6 +8,7 @@ configuration may hold anything, so only its name (or the user) can say that it 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
         nearest = named or _nearest(preview)
         if nearest is None:
             _check_syntax(path)
-            raise
+            expected = f"a file in one of the formats {', '.join(formats())}"
+            raise InputError(replace(issue, expected=expected) for issue in error.issues) from None
         return nearest
     are_alike = any(told in family and named in family for family in _FAMILIES)
     return named if named is not None and are_alike else told

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rag_evaluation_framework.datasets.checked_documents import read_document
 from rag_evaluation_framework.datasets.document_validation import document_issues
 from rag_evaluation_framework.datasets.file_formats import DOCUMENT_FORMATS, check_format, told_format
 from rag_evaluation_framework.datasets.folder_files import check_regular, data_files
@@ -20,12 +21,11 @@ from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.datasets.record_dialect import RecordDialect
 from rag_evaluation_framework.datasets.record_validation import record_file_issues
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, StorageError
-from rag_evaluation_framework.files.compression import DEFAULT_LIMITS, open_reading
+from rag_evaluation_framework.files.compression import check_expansion
 from rag_evaluation_framework.files.json_comments import comment_issues
 from rag_evaluation_framework.files.text import read_text
 
 _DOCUMENTS = frozenset({*DOCUMENT_FORMATS, "evaluation-dataset", "squad"})
-_PIECE = 1 << 20
 # What stops the reading of one file, and should not keep the others from being checked.
 _STOPS = (InputError, StorageError, MissingExtraError)
 
@@ -87,18 +87,11 @@ def _checked(path: Path, named: str | None, *, lenient: bool, within: Path | Non
     try:
         if not path.is_dir():
             check_regular(path, within=within)
-            _check_expansion(path)
+            check_expansion(path)
         told = told_format(path, named)
     except _STOPS as error:
         return CheckedFile(file, None, _of_error(error, file))
     return CheckedFile(file, told, _issues(path, told, lenient=lenient))
-
-
-def _check_expansion(path: Path) -> None:
-    """Raise at once where a file is a bomb, not after a million small records have come out of it."""
-    with open_reading(path) as stream:
-        for _ in range(0, DEFAULT_LIMITS.free_bytes + _PIECE, _PIECE):
-            stream.read(_PIECE)
 
 
 def _issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
@@ -164,7 +157,7 @@ def _compared(checked: CheckedFile, against: Path) -> Iterator[Issue]:
         yield issue
     if not wrong:
         lost = count_issues(read_manifest(checked.file), read_manifest(against))
-        yield from (issue.located(checked.file) for issue in lost)
+        yield from (issue.located(checked.file) for issue in read_document(checked.file).place(lost))
 
 
 def _only(path: Path, issue: Issue) -> CheckedFile:
@@ -176,4 +169,5 @@ def _of_error(error: InputError | StorageError | MissingExtraError, file: str) -
         yield from error.located(file).issues
     else:
         code = "unreadable" if isinstance(error, StorageError) else "missing-extra"
-        yield Issue(code, "a file that can be read", str(error), file=file)
+        found = str(error).removeprefix(f"cannot read {file}: ")
+        yield Issue(code, "a file that can be read", found, file=file)

@@ -11,7 +11,7 @@ stands in several places, is said to be undecided and gives no span.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -43,7 +43,8 @@ def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | N
     """Return what is wrong with the golden contexts of a set, given as read or as its file.
 
     Errors: a file that is not there, a header that is not in it, a snippet that does not stand under it.
-    Warnings: a snippet still to be filled in, one that stands in several places, a context without a file.
+    Warnings: a snippet still to be filled in (and its file if that is not there), one that stands in several
+    places, a context without a file.
     """
     dataset = golden_set if isinstance(golden_set, Dataset) else _read(Path(golden_set))
     sources = _sources(dataset.samples, root)
@@ -121,6 +122,8 @@ class _Search:
             return
         source = self.sources.source(context.file)
         if isinstance(source, Issue):
+            if source.code == "context-file-missing" and context.snippet is None:
+                source = replace(source, severity="warning")  # there is nothing yet to look for in it
             yield source.located(within=f"{context.path}.file")
             return
         scenes = self._scenes(source)

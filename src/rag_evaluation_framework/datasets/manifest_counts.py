@@ -30,10 +30,11 @@ def split_path(manifest_path: str | Path, written: str) -> Path:
 
     The root is the nearest folder above the manifest where the file is, else the current folder.
     """
-    folder = Path(os.path.realpath(manifest_path)).parent
+    folder, here = Path(os.path.realpath(manifest_path)).parent, Path.cwd()
     for root in (folder, *folder.parents):
-        if (root / written).is_file():
-            return root / written
+        path = root / written
+        if path.is_file():
+            return path.relative_to(here) if path.is_relative_to(here) else path
     return Path(written)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.manifest_counts import read_manifest, split_path
 from rag_evaluation_framework.datasets.schema_validation import schema_issues
-from rag_evaluation_framework.errors import InputError, Issue, RagEvalError
+from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, UsageError
 from rag_evaluation_framework.files.json_lines import read_lines
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.files.text import read_text
@@ -48,7 +48,9 @@ def corpus_issues(folder: str | Path, *, pattern: str = "**/*") -> Iterator[Issu
         files = sorted(
             path for path in folder.glob(pattern) if path.is_file() and not _is_hidden(path, folder)
         )
-    except (OSError, ValueError) as error:
+    except (ValueError, NotImplementedError):
+        raise UsageError(f"expected a pattern such as **/*.txt, got {pattern!r}") from None
+    except OSError as error:
         raise refused("read", folder, error) from error
     if not files:
         yield Issue("empty-corpus", f"text files ({pattern})", "none", file=str(folder))

@@ -35,6 +35,8 @@ RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
 
 Number = TypeVar("Number", int, float)
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 
 def read_qrels(
     path: str | Path,
@@ -134,10 +136,15 @@ def _run_lines(run: RetrievalRun, tag: str) -> Iterator[bytes]:
 
 
 def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:  # noqa: A002
-    """Tell whether an id can stand in a column: TREC's end at white space, BEIR's at tabs and line ends."""
+    """Tell whether an id can stand in a column: TREC's end at white space, BEIR's at tabs and line ends.
+
+    One that starts with U+FEFF cannot: at the start of a file it would be taken for a byte order mark.
+    """
     try:
         raw = identifier.encode()
     except UnicodeEncodeError:
+        return False
+    if raw.startswith(_BYTE_ORDER_MARK):
         return False
     if format == "beir":
         return bool(raw) and not any(mark in raw for mark in (b"\t", b"\r", b"\n"))
@@ -165,7 +172,7 @@ def _told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
     start: list[bytes] = []
     for line in stream:
         start.append(line)
-        text = line.removeprefix(b"\xef\xbb\xbf").strip()
+        text = line.removeprefix(_BYTE_ORDER_MARK).strip()
         if text.startswith(b"{"):
             return "json", chain(start, stream)
         if text:
@@ -240,7 +247,7 @@ class _Table:
         header = [name.encode() for name in self.layout.columns] if self.layout.header else None
         for line_number, line in enumerate(lines, 1):
             if line_number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
+                line = line.removeprefix(_BYTE_ORDER_MARK)
             fields = line.rstrip(b"\r\n").split(separator) if separator else line.split()
             if len(fields) == width:
                 if line_number == 1 and fields == header:

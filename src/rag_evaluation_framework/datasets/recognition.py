@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables, trec
 from rag_evaluation_framework.datasets.record_files import layout_of
-from rag_evaluation_framework.errors import InputError, Issue, StorageError
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, shown
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files.compression import open_reading, plain_name
 from rag_evaluation_framework.files.json_comments import without_comments
@@ -49,6 +49,7 @@ for _name, _place in _OURS.items():
 # Enough for the keys of most files; the last is as much as anybody's first record may need.
 _PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
 _SEEN_DEPTH = 3
+_SHOWN_START = 100
 _YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _scanner = json.JSONDecoder()
@@ -175,10 +176,12 @@ def _described(path: Path) -> str:
     """Say what was seen instead."""
     try:
         preview = next(iter(previews(path)), None)
+        start = "" if path.is_dir() else next(_beginnings(path)).strip()[:_SHOWN_START]
     except (InputError, StorageError):
-        preview = None
-    if preview is None or not preview.record:
-        return "an empty file" if path.is_file() and not path.stat().st_size else "something else"
-    shown = ", ".join(list(preview.record)[:6])
+        return "something else"
+    # A table of one column is mostly no table at all, but some text.
+    if preview is None or len(preview.record) < (2 if preview.layout == "table" else 1):
+        nothing = "an empty folder" if path.is_dir() else "an empty file"
+        return f"a file that begins with {shown(start)}" if start else nothing
     what = {"folder": "a folder of", "table": "columns"}.get(preview.layout, "fields")
-    return f"{what} {shown}"
+    return f"{what} {', '.join(list(preview.record)[:6])}"

@@ -20,6 +20,7 @@ from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import (
+    check_expansion,
     compressing,
     named_compression,
     open_reading,
@@ -71,6 +72,7 @@ def read_records(
 
     ``columns`` says how a table's cells are read; ``prepare`` is applied to the text of an array or object.
     """
+    check_expansion(path)
     layout = layout_of(path)
     if layout == "lines":
         for line, value in read_lines(path, on_error=on_error):

@@ -1,9 +1,10 @@
-"""Scores by the metric objects that a caller gives, ours and anybody else's, instead of a level's own list."""
+"""Scores by the metric objects that a caller gives, ours or anybody else's, instead of a level's own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import UsageError, shown
@@ -69,7 +70,10 @@ def _by_name(scores: Scores) -> list[tuple[str, dict[str, Score]]]:
 def _computed(name: str, metric: GivenMetric, pair: tuple[Any, Any] | None) -> Score:
     if pair is None:
         return Score.skipped(name, "the dataset has no ground truth for it", method=CUSTOM)
-    return Score.scored(name, metric.calculate(*pair), method=CUSTOM)
+    value = metric.calculate(*pair)
+    if not isfinite(value):
+        return Score.failed(name, f"expected a finite number, got {value}", method=CUSTOM)
+    return Score.scored(name, value, method=CUSTOM)
 
 
 def _named(metrics: Sequence[GivenMetric]) -> dict[str, GivenMetric]:
@@ -87,5 +91,5 @@ def _named(metrics: Sequence[GivenMetric]) -> dict[str, GivenMetric]:
 
 
 def _in_small_letters(class_name: str) -> str:
-    """Write a class as metrics are written: ``SpanRecall`` is ``span_recall``, ``SpanIoU`` is ``span_iou``."""
+    """Write a class as metrics are written: ``SpanRecall`` is ``span_recall``."""
     return _WORD_BEGINS.sub("_", class_name.replace("IoU", "Iou")).lower()

@@ -63,7 +63,7 @@ class TokenLevelScorer:
     """Which of the relevant characters were retrieved."""
 
     level: Level = "token"
-    metrics: tuple[str, ...] = ("span_recall", "span_precision", "span_iou", "precision_omega")
+    metrics: tuple[str, ...] = ("span_recall", "span_precision", "span_iou", "span_f1", "precision_omega")
 
     def __init__(self, dataset: Dataset, corpus: Corpus) -> None:
         truth = relevant_spans(dataset, corpus)

@@ -113,6 +113,14 @@ def read_bytes(
             raise refused("read", str(file or source), error) from error
 
 
+def check_expansion(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Raise at once where a file is a bomb, not after a million small records have come out of it."""
+    with open_reading(path, limits=limits) as stream:
+        if isinstance(cast("io.BufferedReader", stream).raw, _Expanding):
+            for _ in range(0, limits.free_bytes + _PIECE, _PIECE):
+                stream.read(_PIECE)
+
+
 def compress(data: bytes, compression: Compression = "gzip", *, level: int | None = None) -> bytes:
     """Compress bytes; the same bytes give the same result (no time, no name in the header)."""
     buffer = io.BytesIO()

@@ -79,7 +79,7 @@ def write_lines(path: str | Path, values: Iterable[Any], *, overwrite: bool = Tr
 def numbered_lines(
     stream: BinaryIO, *, file: str | None, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, bytes | InputError]]:
-    """Yield the number and the bytes of each line that is not blank, or the error that stands in its place."""
+    """Yield the number and the bytes of each line that is not blank, or the error in its place."""
     for number in count(1):
         try:
             raw = stream.readline(max_line_bytes + 1)

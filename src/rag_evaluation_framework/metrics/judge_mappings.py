@@ -51,9 +51,9 @@ def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Read
     scores = isinstance(next(iter(run.values())), Mapping)
     kind = ScoredDocuments if scores else RankedLists
     issues: list[Issue] = []
-    for queries, judged, retrieved_queries, retrieved in _in_step(qrels, run):
+    for queries, given, retrieved_queries, retrieved in _in_step(qrels, run):
         check_kinds(retrieved, scores=scores, run=run)
-        judgements = as_lookups(queries, judged, qrels=qrels)
+        judgements = as_lookups(queries, given, qrels=qrels)
         # Most runs hold the queries of the qrels in their order; in others they are looked up.
         if queries != retrieved_queries:
             yield [query for query in retrieved_queries if query not in qrels], NOT_JUDGED
@@ -62,6 +62,7 @@ def judge_mappings(qrels: Qrels, run: Run, *, rules: RankingRules, reading: Read
                 known = [query in run for query in queries]
                 queries, judgements = list(compress(queries, known)), list(compress(judgements, known))
             retrieved = [run.get(query, kind.nothing) for query in queries]
+            check_kinds(retrieved, scores=scores, run=run)
         lengths, judged_counts = counted_lengths(retrieved), counted_lengths(judgements)
         read = lengths if scores or reading.depth is None else np.minimum(lengths, reading.depth)
         for block in blocks(np.maximum(read, judged_counts // _GRADES_PER_CELL)):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid
-from rag_evaluation_framework.files.text import read_text
+from rag_evaluation_framework.files.extraction import extract_text
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.records.unique_ids import require_unique
@@ -63,9 +63,10 @@ class Corpus:
     def from_folder(cls, folder_path: str | Path, glob_pattern: str = "**/*.md") -> Corpus:
         """Read every matching file of a folder, sorted by path.
 
-        A document's id is its path relative to the folder, with ``/``. Files that are not UTF-8 are all
-        named in one error; a folder without a matching file is an error too, and so is a pattern that leads
-        out of the folder.
+        A document's id is its path relative to the folder, with ``/``. The text of HTML and PDF files is
+        taken out of them; a PDF's pages are in its metadata, as start and end in the text. Files that are
+        not UTF-8 are all named in one error; a folder without a matching file is an error too, and so is a
+        pattern that leads out of the folder.
         """
         folder = Path(folder_path)
         if not folder.is_dir():
@@ -75,7 +76,8 @@ class Corpus:
         paths = _matching(folder, glob_pattern)
         for name in sorted(paths):
             try:
-                documents.append(Document(DocumentId(name), read_text(paths[name])))
+                read = extract_text(paths[name])
+                documents.append(Document(DocumentId(name), read.text, read.metadata, read.title))
             except InputError as error:
                 issues.extend(error.issues)
         if issues:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rag_evaluation_framework.datasets.agreement import AgreementReport
 from rag_evaluation_framework.datasets.agreement_figures import AgreementFigure
+from rag_evaluation_framework.reports.excerpts import counted
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.statistics.intervals import Interval
 
@@ -19,8 +20,8 @@ def agreement_text(report: AgreementReport, *, listed: int = _LISTED) -> str:
 
 def _parts(report: AgreementReport, listed: int) -> Iterator[str]:
     yield (
-        f"{len(report.annotators)} annotators ({', '.join(report.annotators)}), {report.n_queries} queries, "
-        f"{report.n_shared} of them annotated by two or more"
+        f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)}), "
+        f"queries: {report.n_queries:,}, annotated by two or more: {report.n_shared:,}"
     )
     if not report.figures:
         yield "no query has two annotators: nothing to compare"

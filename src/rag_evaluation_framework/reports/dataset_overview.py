@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_evaluation_framework.datasets.overview import Coverage, Lengths, Overview
+from rag_evaluation_framework.reports.excerpts import counted
 from rag_evaluation_framework.reports.tables import text_table
 
 BAR_WIDTH = 30
@@ -41,16 +42,16 @@ def _head(overview: Overview) -> str:
     if overview.samples is None:
         files = sum(overview.files.values())
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in overview.files.items())
-        lines = [overview.path, f"{_counted(files, 'document')} ({kinds})" if files else "no documents"]
+        lines = [overview.path, f"{counted(files, 'document')} ({kinds})" if files else "no documents"]
         if overview.unreadable:
             named = ", ".join(overview.unreadable[:_SHOWN_FILES])
             more = ", …" if len(overview.unreadable) > _SHOWN_FILES else ""
-            lines.append(f"{_counted(len(overview.unreadable), 'file')} not UTF-8 text: {named}{more}")
+            lines.append(f"{counted(len(overview.unreadable), 'file')} not UTF-8 text: {named}{more}")
         return "\n".join(lines)
     known = [overview.dialect, overview.dataset_id, overview.version]
     having = ", ".join(f"{count:,} with {_words(what)}" for what, count in overview.having.items())
     lines = [f"{overview.path} ({', '.join(name for name in known if name)})"]
-    lines.append(_counted(overview.samples, "sample") + (f": {having}" if having else ""))
+    lines.append(counted(overview.samples, "sample") + (f": {having}" if having else ""))
     return "\n".join(lines)
 
 
@@ -82,20 +83,20 @@ def _counts_table(label: str, counts: Sequence[tuple[str, int]], samples: int) -
     ]
     table = text_table((label, "count", "share", ""), rows, align="<>><")
     more = len(counts) - _SHOWN_VALUES
-    return f"{table}\n… and {_counted(more, 'more value')}" if more > 0 else table
+    return f"{table}\n… and {counted(more, 'more value')}" if more > 0 else table
 
 
 def _coverage(coverage: Coverage) -> str:
     if coverage.documents is None:
-        lines = [f"{_counted(coverage.relevant, 'document')} relevant to at least one query"]
+        lines = [f"{counted(coverage.relevant, 'document')} relevant to at least one query"]
     else:
         share = (coverage.covered or 0) / coverage.documents
         lines = [
-            f"{coverage.covered:,} of {_counted(coverage.documents, 'document')} ({share:.1%}) "
+            f"{coverage.covered:,} of {counted(coverage.documents, 'document')} ({share:.1%}) "
             "relevant to at least one query"
         ]
         if coverage.missing:
-            lines.append(f"{_counted(coverage.missing, 'relevant document')} not in the file")
+            lines.append(f"{counted(coverage.missing, 'relevant document')} not in the file")
     if coverage.most_used:
         used = ", ".join(f"{document} ({count:,})" for document, count in coverage.most_used)
         lines.append(f"most used: {used}")
@@ -104,7 +105,3 @@ def _coverage(coverage: Coverage) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

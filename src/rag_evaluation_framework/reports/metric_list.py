@@ -64,9 +64,9 @@ def metric_list_markdown(metrics: Sequence[Metric]) -> str:
 
 _PAGE_HEAD = """# Metrics
 
-Printed from the declarations by `make docs`. A name with its parameters reads back into the metric: `ndcg@10` is nDCG over
-the first ten, `rbp(p=0.5)` changes a parameter. *Needs* are the fields of a sample or of a response without which there is
-nothing to score; *empty* says what an empty case gives."""
+Printed from the declarations by `make docs`. A name with its parameters reads back into the metric:
+`ndcg@10` is nDCG over the first ten, `rbp(p=0.5)` changes a parameter. *Needs* are the fields of a sample or
+of a response without which there is nothing to score; *empty* says what an empty case gives."""
 
 
 def _section(metric: Metric) -> str:

@@ -122,7 +122,7 @@ def _pairs(comparisons: Sequence[MetricComparison]) -> Iterator[str]:
         if each.n_unpaired:
             yield (
                 f"{each.contender}: compared over the {each.n} queries scored in both runs; "
-                f"{each.n_unpaired} scored in one of them only left out"
+                f"{each.n_unpaired}, scored in one of them only, left out"
             )
 
 

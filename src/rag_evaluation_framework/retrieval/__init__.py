@@ -1,1 +1,1 @@
-"""From documents to hits: chunkers, embedders, stores and rerankers, and the evaluations that compare them."""
+"""From documents to hits: chunkers, embedders, stores and rerankers, compared end to end."""

@@ -9,14 +9,14 @@ from typing import Any
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.recursive_spans import SpanList, stripped
+from rag_evaluation_framework.retrieval.recursive_spans import SpanList
 from rag_evaluation_framework.retrieval.span_chunker import (
     CHARACTERS,
     SpanChunker,
     checked_count,
     sliced,
 )
-from rag_evaluation_framework.retrieval.tokenizers import Tokenizer
+from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
 
 # A fence (three or more ` or ~), a heading with #, or a line of text underlined with = or -.
 _MARK = re.compile(
@@ -43,8 +43,8 @@ class MarkdownHeadingChunker(SpanChunker):
     """Cuts a Markdown text before each heading of level 1 to ``max_level``; long sections are cut again.
 
     A heading without text of its own goes with the section below it. A section longer than ``chunk_size`` is
-    cut as :class:`RecursiveCharacterChunker` does, with ``overlap`` and ``length`` as there. A chunk's metadata
-    has its ``headings``, outermost first. What stands between fences is code, not headings.
+    cut as :class:`RecursiveCharacterChunker` does, with ``overlap`` and ``length`` as there. A chunk's
+    metadata has its ``headings``, outermost first. What stands between fences is code, not headings.
     """
 
     name = "markdown"
@@ -55,7 +55,7 @@ class MarkdownHeadingChunker(SpanChunker):
         overlap: int = 0,
         *,
         max_level: int = 6,
-        length: str | Tokenizer | object = CHARACTERS,
+        length: AnyTokenizer = CHARACTERS,
     ) -> None:
         self._within = RecursiveCharacterChunker(chunk_size, overlap, length=length)
         self.chunk_size, self.overlap = chunk_size, overlap

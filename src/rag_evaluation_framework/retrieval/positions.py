@@ -1,9 +1,9 @@
 """Positions for chunkers that only return texts.
 
-A text may stand in several places, and chunks may overlap. Chunks that have one possible place are placed first,
-from left to right, and each of the others must start between its neighbours. It is looked for in this order:
-directly after the previous chunk, overlapping it, anywhere later, and last with other white space. Nothing is
-looked for before the start of the previous chunk.
+A text may stand in several places, and chunks may overlap. Chunks that have one possible place are placed
+first, from left to right, and each of the others must start between its neighbours. It is looked for in this
+order: directly after the previous chunk, overlapping it, anywhere later, and last with other white space.
+Nothing is looked for before the start of the previous chunk.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class UnplacedChunkWarning(UserWarning):
 class ChunkerPositionAdapter:
     """Makes a chunker position-aware by finding its chunks in the document.
 
-    A chunk whose text stands in several possible places has ``ambiguous`` in its metadata: it is where it most
-    likely is, and that may be wrong. One that is found only with other white space has the document's characters
-    as its content. What is not found at all is warned about once a document, counted in ``unplaced`` and left
-    out.
+    A chunk whose text stands in several possible places has ``ambiguous`` in its metadata: it is put where it
+    most likely is, and that may be wrong. One that is found only with other white space has the document's
+    characters as its content. What is not found at all is warned about once a document, counted in
+    ``unplaced`` and left out.
     """
 
     def __init__(self, chunker: Chunker) -> None:
@@ -120,9 +120,9 @@ def _bounds(content: str, texts: Sequence[str]) -> list[int]:
         last = start if only else last
     bounds: list[int] = []
     bound = len(content)
-    for start in reversed(starts):
-        bounds.append(bound if start is None else start + 1)
-        bound = bound if start is None else start
+    for only_start in reversed(starts):
+        bounds.append(bound if only_start is None else only_start + 1)
+        bound = bound if only_start is None else only_start
     return bounds[::-1]
 
 
@@ -138,9 +138,7 @@ def _exact_place(content: str, text: str, previous: _Place, bound: int) -> _Plac
         for after in (previous.end, _after_white_space(content, previous.end)):
             if after < bound and content.startswith(text, after):
                 return _Place(after, after + len(text), ambiguous)
-        beyond = content.find(
-            text, max(previous.start, previous.end - len(text)) + 1, bound - 1 + len(text)
-        )
+        beyond = content.find(text, max(previous.start, previous.end - len(text)) + 1, bound - 1 + len(text))
         start = first if beyond < 0 else beyond
     return _Place(start, start + len(text), ambiguous)
 

@@ -15,7 +15,7 @@ from rag_evaluation_framework.retrieval.span_chunker import (
     checked_sizes,
     length_unit,
 )
-from rag_evaluation_framework.retrieval.tokenizers import Tokenizer
+from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
 
 # The separators, coarsest first, and the piece with which they stay. ``prose`` knows Chinese and CRLF;
 # ``langchain`` and ``chroma`` are the defaults of LangChain's splitter and of Chroma's chunking report.
@@ -32,11 +32,11 @@ SEPARATORS: Mapping[str, tuple[tuple[str, ...], Side]] = {
 class RecursiveCharacterChunker(SpanChunker):
     """Cuts a text at the coarsest separators that give chunks of at most ``chunk_size``.
 
-    ``overlap`` is how much of the chunk before may be repeated, in whole pieces. ``length`` is what sizes count:
-    ``characters``, or the tokens of a tokenizer (``cl100k``, ``words``, or an object that
-    :func:`~rag_evaluation_framework.retrieval.tokenizers.tokenizer_from` takes). ``separators`` is the name of a
-    set or the separators themselves, coarsest first (as JSON in a specification); ``keep_separator`` says
-    whether one stays at the ``start`` of the piece after it or at the ``end`` of the piece before it.
+    ``overlap`` is how much of the chunk before may be repeated, in whole pieces. ``length`` is what sizes
+    count: ``characters``, or the tokens of a tokenizer (``cl100k``, ``words``, or an object that
+    :func:`~rag_evaluation_framework.retrieval.tokenizers.tokenizer_from` takes). ``separators`` is the name
+    of a set or the separators themselves, coarsest first (as JSON in a specification); ``keep_separator``
+    says whether one stays at the ``start`` of the piece after it or at the ``end`` of the piece before it.
     Without the separator ``""`` a piece that nothing cuts may be longer than ``chunk_size``.
     """
 
@@ -47,7 +47,7 @@ class RecursiveCharacterChunker(SpanChunker):
         chunk_size: int = 1000,
         overlap: int = 0,
         *,
-        length: str | Tokenizer | object = CHARACTERS,
+        length: AnyTokenizer = CHARACTERS,
         separators: str | Sequence[str] = "prose",
         keep_separator: Side | None = None,
     ) -> None:

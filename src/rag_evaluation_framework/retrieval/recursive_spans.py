@@ -1,9 +1,9 @@
 """Cutting a text at the coarsest separators that make the pieces small enough.
 
 A text that is too long is cut at the first separator that occurs in it: paragraphs, then lines, then
-sentences, then words. Neighbouring pieces go together while they fit; a piece that is too long alone is cut at
-the next separator. With the same separators this gives the chunks of LangChain's
-``RecursiveCharacterTextSplitter``, which a test holds; but where LangChain cuts out every piece and counts it,
+sentences, then words. Neighbouring pieces go together while they fit; a piece that is too long alone is cut
+at the next separator. With the same separators this gives the chunks of LangChain's
+``RecursiveCharacterTextSplitter``, which a test holds; but where LangChain cuts out and counts every piece,
 here a chunk's last separator is looked for backwards from the place where the chunk would be full.
 """
 
@@ -53,15 +53,13 @@ class _Cutter:
 
     def cut(self, begin: int, end: int, level: int) -> None:
         """Cut ``[begin, end)`` at the first separator, from this level on, that occurs in it."""
-        if self.measure.furthest(begin, self.size) >= end:
-            self.spans.append((begin, end))
-            return
-        for number in range(level, len(self.separators)):
-            separator = self.separators[number]
-            if not separator:
-                return self.merge(_Anywhere(), begin, end, number)
-            if self.text.find(separator, begin, end) >= 0:
-                return self.merge(_Borders(self.text, separator, end, self.side), begin, end, number)
+        if self.measure.furthest(begin, self.size) < end:
+            for number in range(level, len(self.separators)):
+                separator = self.separators[number]
+                if self.text.find(separator, begin, end) >= 0:
+                    borders = _Borders(self.text, separator, end, self.side) if separator else _Anywhere()
+                    self.merge(borders, begin, end, number)
+                    return
         self.spans.append((begin, end))
 
     def merge(self, borders: _Anywhere | _Borders, begin: int, end: int, level: int) -> None:
@@ -110,7 +108,7 @@ class _Borders:
         return self.end if found < 0 else found + self.shift
 
     def last(self, start: int, limit: int) -> int:
-        """Return the last border after the border ``start`` and up to ``limit``; ``start`` if there is none."""
+        """Return the last border after ``start``, itself a border, up to ``limit``; ``start`` if none."""
         if self.overlaps_itself:
             border = start
             while (following := self.after(border)) <= limit:

@@ -13,7 +13,7 @@ from rag_evaluation_framework.retrieval.span_chunker import (
     checked_sizes,
     length_unit,
 )
-from rag_evaluation_framework.retrieval.tokenizers import Tokenizer
+from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
 
 
 class SentenceChunker(SpanChunker):
@@ -32,7 +32,7 @@ class SentenceChunker(SpanChunker):
         chunk_size: int = 1000,
         overlap: int = 0,
         *,
-        length: str | Tokenizer | object = CHARACTERS,
+        length: AnyTokenizer = CHARACTERS,
     ) -> None:
         self.chunk_size, self.overlap = checked_sizes("chunk_size", chunk_size, overlap)
         self._tokenizer = length_unit(length)

@@ -1,8 +1,8 @@
 """Sentences of English and Chinese text, with their positions, by rules.
 
-A sentence ends at ``。！？`` wherever they stand, and at ``. ! ?`` before white space unless the stop belongs to
-an abbreviation, an initial or a number, or the next word shows that the sentence goes on. Blank lines, headings,
-list items and table rows end a sentence too; a line end inside a paragraph does not.
+A sentence ends at ``。！？`` wherever they stand, and at ``. ! ?`` before white space unless the stop belongs
+to an abbreviation, an initial or a number, or the next word shows that the sentence goes on. Blank lines,
+headings, list items and table rows end a sentence too; a line end inside a paragraph does not.
 """
 
 from __future__ import annotations
@@ -20,23 +20,29 @@ _CANDIDATE = re.compile(
     r"|(?P<heading>^#{1,6}\s[^\n]*\n)|(?P<row>^[^\S\n]*\|[^\n]*\n)",
     re.MULTILINE,
 )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Never the end of a sentence: a name follows, or what is said by example.
-_TITLES = frozenset(
-    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cmdr adm gov sen rep pres amb messrs mme mlle "
-    "st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl".split()
+_TITLES = _words(
+    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cmdr adm gov sen rep pres amb messrs mme "
+    "mlle st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl"
 )
 # Not the end when a number follows: No. 5, Fig. 2, Jan. 31.
-_BEFORE_NUMBERS = frozenset(
+_BEFORE_NUMBERS = _words(
     "no nos vol vols pp p fig figs eq eqs sec ch art ed tel ext "
-    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
+    "jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 # The end of a sentence only when the next word is one with which sentences start.
-_ABBREVIATIONS = frozenset("inc ltd co corp llc jr sr bros etc al dept ave blvd rd esq ph.d".split())
-_STARTERS = frozenset(
+_ABBREVIATIONS = _words("inc ltd co corp llc jr sr bros etc al dept ave blvd rd esq ph.d")
+_STARTERS = _words(
     "a after all also although an and another any as at because before both but by each for from he her here "
     "his how however i if in is it its many may most my no now of on once one or our she since so some such "
     "that the their then there these they this those though thus to today under until we what when where "
-    "which while who why with you your".split()
+    "which while who why with you your"
 )
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")

@@ -1,8 +1,8 @@
 """What our chunkers have in common: they decide spans first and slice the document afterwards.
 
-So ``document.content[start:end] == chunk.content`` cannot fail. Positions count code points: what a reader sees
-as one character (an emoji with a skin tone, a letter with a combining accent) may be several, and a chunk of a
-fixed size may end between them.
+So ``document.content[start:end] == chunk.content`` cannot fail. Positions count code points: what a reader
+sees as one character (an emoji with a skin tone, a letter with a combining accent) may be several, and a
+chunk of a fixed size may end between them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.recursive_spans import SpanList
-from rag_evaluation_framework.retrieval.tokenizers import Tokenizer, tokenizer_from
+from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer, Tokenizer, tokenizer_from
 from rag_evaluation_framework.specifications import Specification
 
 CHARACTERS = "characters"
@@ -79,6 +79,6 @@ def checked_count(name: str, value: object, *, at_least: int) -> int:
     return value
 
 
-def length_unit(length: object) -> Tokenizer | None:
+def length_unit(length: AnyTokenizer) -> Tokenizer | None:
     """Return the tokenizer whose tokens a size counts, or ``None`` for characters."""
     return None if length == CHARACTERS else tokenizer_from(length)

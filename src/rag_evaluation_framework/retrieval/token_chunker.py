@@ -6,21 +6,20 @@ from typing import Any
 
 from rag_evaluation_framework.retrieval.recursive_spans import SpanList
 from rag_evaluation_framework.retrieval.span_chunker import SpanChunker, checked_sizes
-from rag_evaluation_framework.retrieval.tokenizers import Tokenizer, tokenizer_from
+from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer, tokenizer_from
 
 
 class FixedTokenChunker(SpanChunker):
     """Cuts a text after every so many tokens; ``overlap`` tokens are repeated in the next chunk.
 
-    The default tokenizer is ``words``, which needs no download: about nine of its tokens are ten of ``cl100k``
-    in English. A token that starts inside a character (as byte pairs do in emoji) takes the whole character.
+    The default tokenizer is ``words``, which needs no download: about nine of its tokens are ten of
+    ``cl100k`` in English. A chunk never ends inside a character, even where a token does (byte pairs cut
+    emoji): the character goes with the chunk that has its last token.
     """
 
     name = "fixed"
 
-    def __init__(
-        self, tokens: int = 200, overlap: int = 0, tokenizer: str | Tokenizer | object | None = None
-    ) -> None:
+    def __init__(self, tokens: int = 200, overlap: int = 0, tokenizer: AnyTokenizer | None = None) -> None:
         self.tokens, self.overlap = checked_sizes("tokens", tokens, overlap)
         self.tokenizer = tokenizer_from(tokenizer)
 

@@ -22,11 +22,15 @@ from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Registry
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
+AnyTokenizer: TypeAlias = object
+"""A tokenizer's name, or an object that :func:`tokenizer_from` takes."""
 
 # Scripts that are written without spaces: kana, Chinese characters and their extensions.
-_UNSPACED = r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = (
+    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
 # The space before a word is part of it, as in byte-pair vocabularies; long numbers are cut into threes.
-_WORD = re.compile(rf" ?[^\W\d_{_UNSPACED}]+| ?\d{{1,3}}|[{_UNSPACED}]| ?[^\w\s]+|_+|\s+?(?= \w)|\s+|\w")
+_WORD = re.compile(rf" ?[^\W\d_{_UNSPACED}]+| ?\d{{1,3}}|[{_UNSPACED}]| ?[^\w\s]+|_+|\s+?(?= \w)|\s+")
 
 
 @runtime_checkable
@@ -73,7 +77,7 @@ class TiktokenTokenizer:
 
 
 class HuggingFaceTokenizer:
-    """The tokens of a ``tokenizers.Tokenizer`` or of a fast tokenizer of transformers, without special ones."""
+    """The tokens of a ``tokenizers.Tokenizer`` or of a fast tokenizer of transformers; no special ones."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -87,11 +91,12 @@ class HuggingFaceTokenizer:
                 text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
             )
             pairs = encoded["offset_mapping"]
-        starts = [start for start, _ in pairs]
+        # What the tokenizer skips before its first token belongs to it.
+        starts = [0, *(start for start, _ in pairs[1:])] if text else []
         return np.maximum.accumulate(np.array([*starts, len(text)], np.int64))
 
 
-def tokenizer_from(tokenizer: object) -> Tokenizer:
+def tokenizer_from(tokenizer: AnyTokenizer | None) -> Tokenizer:
     """Return the tokenizer that a name or an object stands for; ``None`` stands for ``words``."""
     if tokenizer is None:
         return WordTokenizer()
@@ -116,7 +121,7 @@ def character_offsets(text: str, byte_lengths: IntArray | Sequence[int]) -> IntA
     ends = np.cumsum(np.asarray(byte_lengths, np.int64))
     if text.isascii():
         return np.concatenate([np.zeros(1, np.int64), ends])
-    encoded = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    encoded = np.frombuffer(text.encode(), np.uint8)
     # The number of the character to which each byte belongs; all but the first byte of one are 10xxxxxx.
     character = np.cumsum((encoded & 0xC0) != 0x80) - 1
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])

@@ -82,7 +82,7 @@ def _pieces(texts: Sequence[str]) -> Iterator[Integers]:
     """Give the pieces of each size, as keys that hold the hash above and the text's number below."""
     padded = [f" {' '.join(word_tokens(text))} " for text in texts]
     joined = "".join(padded)
-    characters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+    characters = np.frombuffer(joined.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
     owners = np.repeat(np.arange(len(texts), dtype=np.uint64), [len(text) for text in padded])
     spaces = characters == _SPACE
     unspaced = _unspaced(characters) if has_unspaced_script(joined) else np.zeros(len(characters), bool)

@@ -1,0 +1,76 @@
+"""Chonkie's chunkers. Needs the extra ``chonkie``.
+
+Chonkie tells where its chunks are, and that is used as long as the document's characters agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
+from rag_evaluation_framework.retrieval.span_chunker import sliced
+from rag_evaluation_framework.specifications import Specification
+
+
+class ChonkieChunker:
+    """A chunker of ``chonkie``: its class name and arguments, or the object itself.
+
+    ``ChonkieChunker("RecursiveChunker", tokenizer="character", chunk_size=200)``, or as a specification
+    ``chonkie(chunker=RecursiveChunker, tokenizer=character, chunk_size=200)``. Chunks whose text is not where
+    chonkie says it is make the whole document go through
+    :class:`~rag_evaluation_framework.retrieval.positions.ChunkerPositionAdapter`.
+    """
+
+    name = "chonkie"
+
+    def __init__(self, chunker: Any = "RecursiveChunker", **arguments: Any) -> None:
+        if isinstance(chunker, str):
+            self.chunker: Any = _built(chunker, arguments)
+        elif arguments:
+            raise UsageError(f"expected arguments only with the name of a chunker, got {sorted(arguments)}")
+        elif callable(getattr(chunker, "chunk", None)):
+            self.chunker = chunker
+        else:
+            raise UsageError(f"chunker: expected an object with chunk(text), got {shown(chunker)}")
+        self._arguments = arguments
+        self._positions = ChunkerPositionAdapter(self)
+
+    @property
+    def unplaced(self) -> dict[str, int]:
+        """How many chunks of each document were left out because the chunker changed their text."""
+        return self._positions.unplaced
+
+    def chunk(self, text: str) -> list[str]:
+        """Return the texts of the chunks."""
+        return [piece.text for piece in self.chunker.chunk(text)]
+
+    def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]:
+        """Return the chunks of a document, with the characters they have."""
+        pieces = [piece for piece in self.chunker.chunk(doc.content) if piece.text.strip()]
+        if all(doc.content[piece.start_index : piece.end_index] == piece.text for piece in pieces):
+            return sliced(doc, [(piece.start_index, piece.end_index) for piece in pieces])
+        return self._positions.chunk_with_positions(doc)
+
+    def __str__(self) -> str:
+        return str(Specification(self.name, {"chunker": type(self.chunker).__name__, **self._arguments}))
+
+    __repr__ = __str__
+
+
+def _built(name: str, arguments: dict[str, Any]) -> Any:
+    try:
+        import chonkie
+    except ImportError as error:
+        raise MissingExtraError("chonkie's chunkers", "chonkie") from error
+    known = [known for known in dir(chonkie) if known.endswith("Chunker") and known != "BaseChunker"]
+    if name not in known:
+        raise UnknownNameError("chonkie chunker", name, known)
+    try:
+        return getattr(chonkie, name)(**arguments)
+    except ImportError as error:
+        raise MissingExtraError(f"chonkie's {name}", "chonkie") from error
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name}: {error}") from error

@@ -1,0 +1,217 @@
+"""The options of ``scripts/evaluate_models.py``, and the record they are read into."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+import click
+
+from rag_evaluation_framework.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.preflight import Prices
+
+C = TypeVar("C", bound=Callable[..., Any])
+DatasetType = Literal["qa", "summaries"]
+
+DEFAULT_CONFIG = Path("configs", "default.yaml")
+DEFAULT_METRICS = ("token_f1", "rouge", "answer_similarity")
+MODEL_IN_NAME = "{model}"
+
+_ADDRESS_VARIABLE = "OPENAI_BASE_URL"
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """What the user asked for."""
+
+    models: tuple[str, ...]
+    config: Path | None
+    dataset_type: DatasetType | None
+    dataset: Path | None
+    base_url: str | None
+    api_key_env: str | None
+    temperature: str
+    max_tokens: int | None
+    metrics: tuple[str, ...]
+    limit: int | None
+    seed: int | None
+    concurrency: int
+    timeout: float
+    resume: tuple[str, ...]
+    runs_dir: Path
+    price: tuple[str, ...]
+    output: Path | None
+    as_json: bool
+
+    def __post_init__(self) -> None:
+        if not self.models and not self.resume:
+            raise UsageError("expected --model NAME, or --resume RUN, got neither")
+        if any(not model.strip() for model in self.models):
+            raise UsageError("--model: expected a name, got an empty one")
+        fixed = {
+            "--dataset-type": self.dataset_type,
+            "--metric": self.metrics,
+            "--limit": self.limit,
+            "--seed": self.seed,
+        }
+        given = [name for name, value in fixed.items() if value not in (None, ())]
+        if self.resume and given:
+            raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+
+    @property
+    def address(self) -> str:
+        """Where the models are; the address must hold no secret, since it is written down and shown."""
+        from rag_evaluation_framework.adapters.openai_model import BASE_URL
+        from rag_evaluation_framework.evaluation.secrets import names_a_secret
+
+        address = self.base_url or os.environ.get(_ADDRESS_VARIABLE) or BASE_URL
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            raise UsageError("--base-url: expected an address such as http://localhost:8000/v1") from None
+        if (
+            parts.username
+            or parts.password
+            or any(names_a_secret(name) for name, _ in parse_qsl(parts.query))
+        ):
+            raise UsageError(
+                "--base-url: expected an address without a secret, got one with a user or a key in it; "
+                "put the key into an environment variable and name that with --api-key-env"
+            )
+        return address
+
+    @property
+    def chosen_temperature(self) -> float | None:
+        """The temperature to send; ``None`` to send none."""
+        if self.temperature.strip().lower() == "none":
+            return None
+        try:
+            value = float(self.temperature)
+        except ValueError:
+            value = -1.0
+        if not (isfinite(value) and value >= 0):
+            raise UsageError(f"--temperature: expected a number or none, got {shown(self.temperature)}")
+        return value
+
+    def prices(self) -> dict[str, Prices]:
+        """Return the prices by model."""
+        from rag_evaluation_framework.evaluation.preflight import Prices
+
+        found: dict[str, Prices] = {}
+        for text in self.price:
+            model, _, numbers = text.rpartition("=")
+            try:
+                read, written = (float(number) for number in numbers.split(","))
+            except ValueError:
+                read = written = -1.0
+            if not model or not (isfinite(read + written) and read >= 0 and written >= 0):
+                raise UsageError(
+                    f"--price: expected MODEL=INPUT,OUTPUT, such as small=0.15,0.6, got {shown(text)}"
+                )
+            found[model] = Prices(read, written)
+        return found
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="NAME",
+        help="A model; may be repeated. The others are compared with the first.",
+    ),
+    click.option(
+        "--config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help=f"Where the splits are.  [default: {DEFAULT_CONFIG.as_posix()}, if there is one]",
+    ),
+    click.option(
+        "--dataset-type",
+        type=click.Choice(["qa", "summaries"]),
+        help="Which of the splits.  [default: qa]",
+    ),
+    click.option("--dataset", type=_FILE, help="A dataset of any dialect in place of a split."),
+    click.option(
+        "--base-url",
+        metavar="URL",
+        help=f"Where the models are.  [default: ${_ADDRESS_VARIABLE}, else OpenAI]",
+    ),
+    click.option(
+        "--api-key-env",
+        metavar="NAME",
+        help="The environment variable with the key.  [default: OPENAI_API_KEY, if it is set]",
+    ),
+    click.option(
+        "--temperature",
+        default="0",
+        show_default=True,
+        help="For models that are begun; none leaves the endpoint's own.",
+    ),
+    click.option(
+        "--max-tokens", type=click.IntRange(1), help="The longest answer, for models that are begun."
+    ),
+    click.option(
+        "-m",
+        "--metric",
+        "metrics",
+        multiple=True,
+        metavar="NAME",
+        help=f"A metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]",
+    ),
+    click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N samples."),
+    click.option("--seed", type=int, help="Same seed, same figures.  [default: 0]"),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1, 10_000),
+        default=16,
+        show_default=True,
+        help="At most so many requests at once.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0.1, 3600),
+        default=60.0,
+        show_default=True,
+        help="Seconds for one request.",
+    ),
+    click.option(
+        "--resume",
+        multiple=True,
+        metavar="RUN",
+        help="Go on with a run and those beside it; nothing finished is asked again. May be repeated.",
+    ),
+    click.option(
+        "--runs-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("runs"),
+        show_default=True,
+        help="Where runs are kept.",
+    ),
+    click.option(
+        "--price",
+        multiple=True,
+        metavar="MODEL=IN,OUT",
+        help="US dollars for a million tokens read and written; may be repeated.",
+    ),
+    click.option(
+        "--output",
+        type=click.Path(path_type=Path),
+        help=f"Write each model's results document; {MODEL_IN_NAME} stands for its name.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON for machines, and nothing else."),
+)
+
+
+def model_options(command: C) -> C:
+    """Give a command all the options above."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

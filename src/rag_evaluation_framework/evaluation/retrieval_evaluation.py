@@ -1,0 +1,82 @@
+"""One pipeline evaluated against one dataset: what the evaluations at chunk level and token level share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.evaluation.evaluation_result import EvaluationResult
+from rag_evaluation_framework.evaluation.given_metrics import GivenMetric, GivenMetrics
+from rag_evaluation_framework.evaluation.level_scoring import LevelScorer, scorer_for
+from rag_evaluation_framework.evaluation.retrieval_datasets import DATASETS_FOLDER, find_dataset
+from rag_evaluation_framework.evaluation.retrieval_ground_truth import Level
+from rag_evaluation_framework.evaluation.retrieval_runs import evaluated_cells, mean_scores
+from rag_evaluation_framework.extensions import (
+    Chunker,
+    Embedder,
+    PositionAwareChunker,
+    Reranker,
+    VectorStore,
+)
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.retrieval.grid import DENSE, Grid, expanded_retrievers
+
+
+class RetrievalEvaluation:
+    """Evaluates retrieval pipelines over one corpus against one dataset.
+
+    ``langsmith_dataset_name`` is the path of a dataset of any dialect, or a name that is looked up in
+    ``datasets_folder`` (see :mod:`~rag_evaluation_framework.evaluation.retrieval_datasets`).
+    """
+
+    level: Level
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        langsmith_dataset_name: str | Path,
+        *,
+        datasets_folder: str | Path = DATASETS_FOLDER,
+    ) -> None:
+        if not isinstance(corpus, Corpus):
+            raise UsageError(f"corpus: expected a Corpus, got {shown(corpus)}")
+        self.corpus = corpus
+        self.langsmith_dataset_name = langsmith_dataset_name
+        self._datasets_folder = datasets_folder
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The dataset, read when it is first needed."""
+        return find_dataset(self.langsmith_dataset_name, folder=self._datasets_folder)
+
+    @cached_property
+    def _scorer(self) -> LevelScorer:
+        return scorer_for(self.level, self.dataset, self.corpus)
+
+    def _run(
+        self,
+        chunker: Chunker | PositionAwareChunker,
+        embedder: Embedder,
+        *,
+        k: int,
+        vector_store: VectorStore | None,
+        reranker: Reranker | None,
+        metrics: Sequence[GivenMetric] | None,
+        fetch_k: int | None,
+        workers: int,
+    ) -> EvaluationResult:
+        scorer: LevelScorer = self._scorer if metrics is None else GivenMetrics(self._scorer, metrics)
+        grid = Grid(
+            chunkers=[chunker],
+            retrievers=expanded_retrievers([DENSE], [embedder], vector_store=vector_store),
+            rerankers=[reranker],
+            ks=[k],
+            fetch_k=fetch_k,
+        )
+        name = str(self.langsmith_dataset_name)
+        cells = evaluated_cells(self.corpus, self.dataset, scorer, grid, dataset_name=name, workers=workers)
+        run = next(cells).run
+        return EvaluationResult(dict(mean_scores(run)), None, run)

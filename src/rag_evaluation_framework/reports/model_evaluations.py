@@ -1,0 +1,201 @@
+"""Models side by side, as text for a terminal and as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_evaluation_framework.evaluation.model_runs import SharedData
+from rag_evaluation_framework.evaluation.preflight import Prices
+from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.model_evaluations import ModelEvaluation
+from rag_evaluation_framework.statistics.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideBySide:
+    """Everything there is to tell: the figures of each model, the comparisons with the first, the cost."""
+
+    data: SharedData
+    samples: int
+    with_prompt: int
+    metrics: tuple[str, ...]
+    evaluations: tuple[ModelEvaluation, ...]
+    comparisons: tuple[MetricComparison, ...]
+    prices: Mapping[str, Prices] = field(default_factory=dict, hash=False)
+    warnings: tuple[str, ...] = ()
+
+    def cost_of(self, evaluation: ModelEvaluation) -> float | None:
+        """Return the cost in US dollars: from the price given, else what the endpoint told."""
+        usage = evaluation.summary.performance.get("api_usage", {})
+        prices = self.prices.get(evaluation.model)
+        if prices is None:
+            told: float | None = usage.get("estimated_cost_usd")
+            return told
+        if "input_tokens" not in usage or "output_tokens" not in usage:
+            return None
+        return prices.cost(usage["input_tokens"], usage["output_tokens"])
+
+
+def side_by_side_text(shown: SideBySide) -> str:
+    """Render the metrics by model, what each run took, what went wrong, and the comparisons."""
+    data = shown.data
+    version = f" {data.dataset_version}" if data.dataset_version else ""
+    head = (
+        f"{data.dataset_id}{version}: {shown.samples:,} samples, {shown.with_prompt:,} with a recorded prompt"
+    )
+    parts = [head, _metrics(shown), _runs(shown)]
+    if lines := list(_lines(shown)):
+        parts.append("\n".join(lines))
+    if shown.comparisons:
+        parts.append(_comparisons(shown.comparisons))
+    return "\n\n".join(parts)
+
+
+def side_by_side_document(shown: SideBySide) -> dict[str, Any]:
+    """Return everything as plain values."""
+    data = shown.data
+    return {
+        "dataset_id": data.dataset_id,
+        "dataset_version": data.dataset_version,
+        "dataset_path": data.dataset_path,
+        "total": shown.samples,
+        "with_recorded_prompt": shown.with_prompt,
+        "models": [_model(shown, each) for each in shown.evaluations],
+        "comparisons": [each.to_dict() for each in shown.comparisons],
+        "warnings": list(shown.warnings),
+    }
+
+
+def _metrics(shown: SideBySide) -> str:
+    rows = []
+    for metric in shown.metrics:
+        for place, each in enumerate(shown.evaluations):
+            summary = each.summary.metric(metric)
+            counts = (summary.n_scored, summary.n_skipped, summary.n_failed) if summary else (0, 0, 0)
+            rows.append(
+                [
+                    metric if place == 0 else "",
+                    one_line(each.model),
+                    figure(summary.value if summary else None),
+                    _interval(summary.interval if summary else None),
+                    *(f"{count:,}" for count in counts),
+                ]
+            )
+    headers = ["metric", "model", "mean", "95% interval", "scored", "skipped", "failed"]
+    return text_table(headers, rows, align="<<>>>>>")
+
+
+def _runs(shown: SideBySide) -> str:
+    rows = []
+    for each in shown.evaluations:
+        summary = each.summary
+        usage, latency = (summary.performance.get(name, {}) for name in ("api_usage", "latency_stats"))
+        cost = shown.cost_of(each)
+        rows.append(
+            [
+                one_line(each.model),
+                each.folder.head.run_id,
+                f"{summary.finished - summary.failed:,} of {summary.total:,}",
+                _count(usage.get("input_tokens")),
+                _count(usage.get("output_tokens")),
+                "–" if cost is None else f"${cost:,.4f}",
+                _count(latency.get("p50")),
+                _count(latency.get("p95")),
+            ]
+        )
+    headers = ["model", "run", "answered", "tokens in", "tokens out", "cost", "p50 ms", "p95 ms"]
+    return text_table(headers, rows, align="<<>>>>>>")
+
+
+def _lines(shown: SideBySide) -> Iterator[str]:
+    """Yield what went wrong, and what to do about it."""
+    for each in shown.evaluations:
+        name, summary = one_line(each.model), each.summary
+        if summary.failures:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in summary.failures.items())
+            yield f"{name}: {summary.failed:,} without an answer: {kinds}"
+        yield from (f"{name}: note: {note}" for note in each.outcome.notes)
+        if each.shortfall is not None:
+            advice = (
+                f"go on with --resume {each.folder.head.run_id}"
+                if each.can_go_on
+                else "put it right and begin anew, without --resume"
+            )
+            yield f"{name}: {one_line(each.shortfall, 400)}; {advice}"
+    yield from (f"warning: {one_line(warning, 400)}" for warning in shown.warnings)
+
+
+def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
+    first = comparisons[0]
+    rows = [
+        [
+            each.metric,
+            one_line(each.contender),
+            f"{each.difference:+.4f}",
+            _interval(each.interval),
+            _probability(each.p_value),
+            _probability(each.p_adjusted),
+            f"{each.wins}/{each.ties}/{each.losses}",
+            figure(each.smallest_detectable),
+            each.verdict,
+        ]
+        for each in comparisons
+    ]
+    interval = f"{100 * (1 - first.alpha):g}% interval"
+    headers = ["metric", "model", "difference", interval, "p", "p (Holm)"]
+    headers += ["wins/ties/losses", "detectable", "verdict"]
+    lines = [
+        f"tests: {'; '.join(dict.fromkeys(each.test for each in comparisons))}; Holm's correction over "
+        f"{sum(each.p_value is not None for each in comparisons)}; detectable: the smallest difference that "
+        "this many samples would show four times in five",
+        *_pairs(comparisons),
+    ]
+    table = text_table(headers, rows, align="<<>>>>>><")
+    return f"compared with {one_line(first.baseline)}, sample by sample\n\n{table}\n\n" + "\n".join(lines)
+
+
+def _pairs(comparisons: Sequence[MetricComparison]) -> Iterator[str]:
+    for each in {each.contender: each for each in comparisons}.values():
+        if each.n_unpaired:
+            yield (
+                f"{one_line(each.contender)}: compared over the {each.n:,} samples that both answered; "
+                f"{each.n_unpaired:,} that one of them did not are left out"
+            )
+
+
+def _model(shown: SideBySide, evaluation: ModelEvaluation) -> dict[str, Any]:
+    summary, outcome = evaluation.summary, evaluation.outcome
+    head = evaluation.folder.head
+    return {
+        "model": evaluation.model,
+        "base_url": head.configuration.get("base_url"),
+        "run_id": head.run_id,
+        "folder": str(evaluation.folder.path),
+        "completed": outcome.completed,
+        "reason": evaluation.shortfall,
+        "notes": list(outcome.notes),
+        "finished": summary.finished,
+        "failed": summary.failed,
+        "failures": dict(summary.failures),
+        "metrics": {each.metric: each.to_dict() for each in summary.metrics},
+        "performance": dict(summary.performance),
+        "cost_usd": shown.cost_of(evaluation),
+    }
+
+
+def _interval(interval: Interval | None) -> str:
+    return "–" if interval is None else f"[{figure(interval.low)}, {figure(interval.high)}]"
+
+
+def _probability(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"

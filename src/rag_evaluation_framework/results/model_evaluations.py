@@ -1,0 +1,129 @@
+"""Models side by side on the same samples: each one's run in figures, and how each compares with the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.runner import run_samples
+from rag_evaluation_framework.evaluation.sample_list import Samples, check_unchanged
+from rag_evaluation_framework.evaluation.scorers import MetricScorer
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.results.comparison import MetricComparison, corrected_together
+from rag_evaluation_framework.results.documents import write_run_results
+from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
+from rag_evaluation_framework.results.run_comparison import compare_scored, shared_metrics
+from rag_evaluation_framework.results.run_rows import rows_of_folder
+from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.scored_runs import scored_run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEvaluation:
+    """One model's run in figures; ``shortfall`` says why it was not measured as asked, where it was not."""
+
+    model: str
+    folder: RunFolder
+    outcome: RunOutcome
+    summary: RunSummary
+    resources: ResourceUsage
+    shortfall: str | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        return self.shortfall is None
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether resuming may help: samples are left, and not all of the others failed."""
+        return self.summary.unfinished > 0 and not 0 < self.summary.finished == self.summary.failed
+
+    def write_results(self, samples: Samples, path: Path | None = None) -> None:
+        """Write the results document, by default into the run's folder."""
+        write_run_results(self.folder, path, samples=samples, summary=self.summary, resources=self.resources)
+
+
+def evaluate_model(
+    samples: Samples,
+    target: Target | None,
+    scorers: Sequence[MetricScorer],
+    *,
+    folder: RunFolder,
+    settings: RunSettings,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> ModelEvaluation:
+    """Ask one model what its run has not asked yet, and sum the run up.
+
+    A run that is complete needs no target; that its samples are still the same is checked all the same.
+    """
+    with ResourceMeter() as meter:
+        if target is None:
+            check_unchanged(samples, folder.samples_path)
+            outcome = _as_it_stands(folder)
+        else:
+            outcome = run_samples(
+                samples, target, scorers, folder=folder, settings=settings, on_progress=on_progress
+            )
+    summary = summarise_run(
+        rows_of_folder(folder),
+        total=outcome.done + outcome.remaining,
+        intervals=IntervalSettings(seed=folder.head.seed),
+        directions={scorer.name: scorer.higher_is_better for scorer in scorers},
+    )
+    evaluation = ModelEvaluation(
+        model=str(folder.head.target),
+        folder=folder,
+        outcome=outcome,
+        summary=summary,
+        resources=meter.usage,
+        shortfall=_shortfall(folder, outcome),
+    )
+    if outcome.completed:
+        evaluation.write_results(samples)
+    return evaluation
+
+
+def compare_models(evaluations: Sequence[ModelEvaluation], *, seed: int = 0) -> list[MetricComparison]:
+    """Compare every other model with the first, sample by sample; all p-values are corrected together.
+
+    Only models that were measured are compared, and of their metrics those with a sample scored in both.
+    """
+    measured = [each for each in evaluations if each.is_measured]
+    if not measured or measured[0] is not evaluations[0]:
+        return []
+    baseline, *contenders = (scored_run(each.folder, each.model) for each in measured)
+    compared: list[MetricComparison] = []
+    for contender in contenders:
+        metrics = [
+            name
+            for name in shared_metrics(baseline, contender)
+            if baseline.metrics[name].values.keys() & contender.metrics[name].values.keys()
+        ]
+        if metrics:
+            compared += compare_scored(baseline, contender, metrics, seed=seed)
+    order = list(baseline.metrics)
+    return corrected_together(sorted(compared, key=lambda each: order.index(each.metric)))
+
+
+def _as_it_stands(folder: RunFolder) -> RunOutcome:
+    counts = folder.counts
+    return RunOutcome(
+        completed=counts.remaining == 0,
+        interrupted=False,
+        done=counts.done,
+        failed=counts.failed,
+        remaining=counts.remaining,
+    )
+
+
+def _shortfall(folder: RunFolder, outcome: RunOutcome) -> str | None:
+    if not outcome.completed:
+        return f"not completed: {outcome.reason}"
+    if outcome.failed < outcome.done:
+        return None
+    failure = next(folder.results()).response.failure
+    told = f" ({failure.kind}: {failure.message})" if failure else ""
+    return f"not one of {outcome.done:,} samples got an answer{told}"

@@ -1,0 +1,106 @@
+"""BM25: ranking by the words that query and text share, the baseline that needs no model.
+
+score(q, d) = Σ over the query's words w of  ln(1 + (N - n(w) + 0.5) / (n(w) + 0.5)) · tf / (tf + norm(d)),
+with norm(d) = k1 · (1 - b + b · |d| / mean |d|); a word that the query has twice counts twice. This is Lucene's
+form of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), the variant
+"Lucene (accurate)" of Kamphuis et al., "Which BM25 Do You Mean?" (ECIR 2020): no word has a negative weight.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.embedding import check_texts
+from rag_evaluation_framework.retrieval.lexical_tokens import lexical_tokens
+from rag_evaluation_framework.retrieval.stored_chunks import place_order
+from rag_evaluation_framework.retrieval.vectors import check_k
+from rag_evaluation_framework.specifications import Specification
+
+K1 = 1.5
+B = 0.75
+
+Scores = npt.NDArray[np.float64]
+
+
+class BM25Index:
+    """The weight of every word in every text, by word: a query adds up a few short columns."""
+
+    def __init__(self, texts: Iterable[Sequence[str]], *, k1: float = K1, b: float = B) -> None:
+        """Weigh texts that are split into words already."""
+        vocabulary: dict[str, int] = {}
+        lengths: list[int] = []
+        words: list[int] = []
+        for text in texts:
+            lengths.append(len(text))
+            words.extend([vocabulary.setdefault(word, len(vocabulary)) for word in text])
+        self.size = len(lengths)
+        self._vocabulary = vocabulary
+        owners = np.repeat(np.arange(self.size), lengths)
+        # One integer for a word in a text; distinct ones come out sorted by word, then by text.
+        pairs, counts = np.unique(np.array(words, np.int64) * max(self.size, 1) + owners, return_counts=True)
+        word, text_number = np.divmod(pairs, max(self.size, 1))
+        holding = np.bincount(word, minlength=len(vocabulary))
+        rarity = np.log1p((self.size - holding + 0.5) / (holding + 0.5))
+        mean_length = sum(lengths) / max(self.size, 1) or 1.0
+        norms = k1 * (1.0 - b + b * np.array(lengths, np.float64) / mean_length)
+        self._texts = text_number.astype(np.int32 if self.size < 1 << 31 else np.int64)
+        self._weights: Scores = rarity[word] * (counts / (counts + norms[text_number]))
+        self._ends = np.concatenate([[0], np.cumsum(holding)])
+
+    def scores(self, query: Sequence[str]) -> Scores:
+        """Return the score of every text for a query that is split into words; 0 where no word is shared."""
+        scores = np.zeros(self.size)
+        for word, count in Counter(query).items():
+            number = self._vocabulary.get(word)
+            if number is not None:
+                column = slice(self._ends[number], self._ends[number + 1])
+                scores[self._texts[column]] += count * self._weights[column]
+        return scores
+
+
+class BM25Retriever:
+    """Fulfils ``extensions.Retriever``. Only chunks that share a word with the query are found."""
+
+    def __init__(
+        self, k1: float = K1, b: float = B, *, tokenize: Callable[[str], Sequence[str]] = lexical_tokens
+    ) -> None:
+        if not 0 <= k1 < float("inf") or not 0 <= b <= 1:
+            raise UsageError(
+                f"bm25: expected k1 of at least 0 and b from 0 to 1, got {shown(k1)}, {shown(b)}"
+            )
+        self.k1, self.b = k1, b
+        self._tokenize = tokenize
+        self.index([])
+
+    def __repr__(self) -> str:
+        return str(Specification("bm25", {"k1": self.k1, "b": self.b}))
+
+    def index(self, chunks: Sequence[PositionAwareChunk]) -> None:
+        """Index these chunks in place of those before."""
+        self._chunks = list(chunks)
+        self._index = BM25Index(
+            (self._tokenize(chunk.content) for chunk in self._chunks), k1=self.k1, b=self.b
+        )
+        self._tie_order = place_order(self._chunks)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
+        """Return for each query the k chunks with the highest scores, ties by (doc_id, start)."""
+        check_k(k)
+        check_texts(queries)
+        return [self._best(query, k) for query in queries]
+
+    def _best(self, query: str, k: int) -> list[PositionAwareChunk]:
+        scores = self._index.scores(self._tokenize(query))
+        found = np.flatnonzero(scores)
+        if len(found) > k:
+            # Everything as good as the k-th stays in, so that ties are cut by place and not by chance.
+            least = np.partition(scores[found], len(found) - k)[len(found) - k]
+            found = found[scores[found] >= least]
+        best = found[np.lexsort((self._tie_order[found], -scores[found]))][:k]
+        return [self._chunks[number] for number in best.tolist()]

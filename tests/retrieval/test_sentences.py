@@ -1,0 +1,184 @@
+"""Where sentences end, in English and in Chinese, and the chunkers that keep them whole."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
+from rag_evaluation_framework.retrieval.sentence_chunker import SentenceChunker
+from rag_evaluation_framework.retrieval.sentences import sentence_spans
+
+TREEBANKS = Path(__file__).parents[3] / "shared" / "data" / "sentence_split"
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["Dr. Wu and Mrs. Li met.", "They talked."],
+        ["It costs $3.50 in the U.S. today.", "Is that much?", "No!"],
+        ["See Fig. 2 and No. 5.", "Hell no.", "Next."],
+        ["He works at Acme Inc. in Berlin.", "She works at Acme Inc.", "The firm is old."],
+        ['"Why?" she asked.', "Nobody knew."],
+        ["Well... maybe.", "Maybe not…", "Yes."],
+        ["lower case is common in chats.", "so what?", "nobody cares!"],
+        ["J. R. Smith came.", "I saw him, as did I.", "Then he left."],
+        ["Use e.g. a list, i.e. several things.", "Done."],
+        ["See (Smith et al. 2020).", "It holds [1].", "Good."],
+        ["Visit example.com for v2.1.3 now.", "Thanks."],
+        ["她很高兴！", "真的吗？", "是的。"],
+        ["他说：“你好。”", "然后走了……", "再见。"],
+        ["“真的？”，他问。", "“是。”"],
+        ["版本3.5发布了。", "It works!", "太好了！"],
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(expected: list[str]) -> None:
+    spaced = [
+        ("" if sentence[0] > "\u2e80" or sentence[0] == "“" else " ") + sentence for sentence in expected
+    ]
+    assert sentences("".join(spaced).strip()) == expected
+
+
+def test_blocks_end_sentences_and_wrapped_lines_do_not() -> None:
+    text = "# Title\nA line\nthat wraps. Next\n\n- item one\n- item two\n\n1. first\n2. second\n| a | b |\n| 1 | 2 |\n"
+    assert sentences(text) == [
+        "# Title",
+        "A line\nthat wraps.",
+        "Next",
+        "- item one",
+        "- item two",
+        "1. first",
+        "2. second",
+        "| a | b |",
+        "| 1 | 2 |",
+    ]
+
+
+@given(st.text(alphabet='Aa b.!?。！？\n"”)#-|1…', max_size=60))
+def test_sentences_are_in_order_and_leave_out_only_white_space(text: str) -> None:
+    position = 0
+    for start, end in sentence_spans(text):
+        assert not text[position:start].strip()
+        assert text[start:end] == text[start:end].strip() != ""
+        position = end
+    assert not text[position:].strip()
+
+
+def boundary_f1(treebank: Sequence[str], gap: str) -> float:
+    """Join sentences into one text and return F1 of the ends that are found."""
+    ends: set[int] = set()
+    length = 0
+    for sentence in treebank:
+        length += len(sentence)
+        ends.add(length)
+        length += len(gap)
+    found = {end for _, end in sentence_spans(gap.join(treebank))}
+    return 2 * len(ends & found) / (len(ends) + len(found))
+
+
+def treebank(name: str) -> list[str]:
+    path = TREEBANKS / name
+    if not path.exists():
+        pytest.skip(f"the treebank {name} is not in {TREEBANKS.parent.name}/{TREEBANKS.name}")
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+    return [line.removeprefix("# text = ") for line in text.splitlines() if line.startswith("# text = ")]
+
+
+def test_sentence_ends_of_a_chinese_treebank_are_found() -> None:
+    assert boundary_f1(treebank("zh_gsdsimp-ud-dev.conllu"), "") > 0.995
+
+
+def test_sentence_ends_of_punctuated_english_are_found() -> None:
+    punctuated = [text for text in treebank("en_ewt-ud-dev.conllu.gz") if text[-1] in ".!?…\"”')"]
+    assert boundary_f1(punctuated, " ") > 0.978
+
+
+def test_whole_sentences_go_together_while_they_fit() -> None:
+    text = "One. Two. Three. A long sentence that stands alone. End."
+    # "One. Two." is 9 long, "One. Two. Three." 16; the fourth sentence is 34 long.
+    assert SentenceChunker(16).chunk(text) == [
+        "One. Two. Three.",
+        "A long sentence that stands alone.",
+        "End.",
+    ]
+    assert SentenceChunker(15).chunk(text)[:2] == ["One. Two.", "Three."]
+    # "Two." is 4 long and is repeated; "Two. Three." leaves no room for what follows.
+    assert SentenceChunker(11, 4).chunk("One. Two. Three. Four.") == ["One. Two.", "Two. Three.", "Four."]
+    assert SentenceChunker(2, length="words").chunk("One. Two.") == ["One.", "Two."]
+
+
+class TopicEmbedder:
+    """Embeds a text by the share of cats and dogs in it."""
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return np.array([[text.count("Cats") + 0.1, text.count("Dogs") + 0.1] for text in texts], np.float32)
+
+
+CATS_AND_DOGS = "Cats purr. Cats climb. Cats sleep. Dogs bark. Dogs run. Dogs dig."
+
+
+def test_a_semantic_chunk_ends_where_the_subject_changes() -> None:
+    chunker = SemanticChunker(TopicEmbedder(), buffer=0)
+    assert chunker.chunk(CATS_AND_DOGS) == [
+        "Cats purr. Cats climb. Cats sleep.",
+        "Dogs bark. Dogs run. Dogs dig.",
+    ]
+
+
+def test_a_semantic_chunk_is_cut_between_sentences_and_then_anywhere_when_it_is_too_long() -> None:
+    chunker = SemanticChunker(TopicEmbedder(), buffer=0, chunk_size=22)
+    assert chunker.chunk(CATS_AND_DOGS)[:2] == ["Cats purr. Cats climb.", "Cats sleep."]
+    assert SemanticChunker(TopicEmbedder(), chunk_size=5).chunk("Cats purr.") == ["Cats", "purr."]
+
+
+def test_a_text_about_one_thing_is_one_chunk() -> None:
+    assert SemanticChunker(TopicEmbedder()).chunk("Cats purr. Cats purr. Cats purr.") == [
+        "Cats purr. Cats purr. Cats purr."
+    ]
+
+
+def test_an_embedder_without_a_specification_is_written_by_its_class() -> None:
+    assert str(SemanticChunker(embedder=TopicEmbedder())).startswith("semantic(embedder=TopicEmbedder, ")
+
+
+class BrokenEmbedder:
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return np.array(self.answer, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([[1.0]], r"expected 2 vectors from the embedder, got an array of shape \(1, 1\)"),
+        ([1.0, 2.0], r"expected 2 vectors from the embedder, got an array of shape \(2,\)"),
+        ([[1.0], [float("nan")]], "expected finite numbers from the embedder"),
+    ],
+)
+def test_an_embedder_that_answers_nonsense_is_named(answer: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SemanticChunker(BrokenEmbedder(answer)).chunk("One. Two.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"embedder": 3}, {"percentile": 101}, {"percentile": "x"}, {"buffer": -1}, {"chunk_size": 0}],
+)
+def test_parameters_that_make_no_sense_are_refused(arguments: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=f"^{next(iter(arguments))}: expected"):
+        SemanticChunker(**{"embedder": TopicEmbedder(), **arguments})  # type: ignore[arg-type]

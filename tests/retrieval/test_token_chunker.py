@@ -1,0 +1,136 @@
+"""Fixed numbers of tokens, and the tokenizers that count them."""
+
+from __future__ import annotations
+
+import pytest
+from chunked_texts import BLANK, TEXTS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.retrieval.measures import CharacterMeasure, Measure, TokenMeasure
+from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
+from rag_evaluation_framework.retrieval.tokenizers import (
+    HuggingFaceTokenizer,
+    IntArray,
+    TiktokenTokenizer,
+    WordTokenizer,
+    character_offsets,
+    tokenizer_from,
+)
+
+
+def tokens_of(text: str) -> list[str]:
+    offsets = WordTokenizer().offsets(text).tolist()
+    return [text[start:end] for start, end in zip(offsets, offsets[1:], strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The fox, 12345 times.", ["The", " fox", ",", " 123", "45", " times", "."]),
+        ("分块 is 切", ["分", "块", " is", " ", "切"]),
+        ("snake_case\n\nnext", ["snake", "_", "case", "\n\n", "next"]),
+        ("", []),
+    ],
+)
+def test_the_default_tokenizer_keeps_spaces_with_words_and_cuts_chinese_by_the_character(
+    text: str, tokens: list[str]
+) -> None:
+    assert tokens_of(text) == tokens
+
+
+@given(st.text())
+def test_the_default_tokens_are_the_whole_text(text: str) -> None:
+    assert "".join(tokens_of(text)) == text
+    assert all(tokens_of(text))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "overlap", "chunks"),
+    [
+        (2, 0, ["a b", " c d", " e"]),
+        (3, 1, ["a b c", " c d e"]),
+        (3, 2, ["a b c", " b c d", " c d e"]),
+        (5, 4, ["a b c d e"]),
+        (9, 0, ["a b c d e"]),
+    ],
+)
+def test_chunks_have_so_many_tokens_and_the_last_one_reaches_the_end(
+    tokens: int, overlap: int, chunks: list[str]
+) -> None:
+    assert FixedTokenChunker(tokens, overlap).chunk("a b c d e") == chunks
+
+
+class Halves:
+    """A tokenizer that cuts every character into two byte-pair-like halves."""
+
+    name = "halves"
+
+    def offsets(self, text: str) -> IntArray:
+        return character_offsets(text, [len(character.encode()) // 2 for character in text for _ in (1, 2)])
+
+
+def test_a_chunk_never_ends_inside_a_character() -> None:
+    # é is two bytes and two tokens: windows of three tokens end in the middle of the second é, and of the fifth.
+    assert FixedTokenChunker(3, tokenizer=Halves()).chunk("éüöäß") == ["é", "üö", "ä", "ß"]
+    assert FixedTokenChunker(1, tokenizer=Halves()).chunk("éü") == ["é", "ü"]
+
+
+def test_the_specification_names_the_tokenizer() -> None:
+    assert str(FixedTokenChunker(tokens=100)) == "fixed(tokens=100, overlap=0, tokenizer=words)"
+    assert (
+        str(FixedTokenChunker(tokens=100, tokenizer=Halves()))
+        == "fixed(tokens=100, overlap=0, tokenizer=halves)"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"tokens": 0}, {"tokens": 5, "overlap": 5}, {"tokens": 5, "tokenizer": 3}]
+)
+def test_parameters_that_make_no_sense_are_refused(arguments: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="expected"):
+        FixedTokenChunker(**arguments)
+
+
+class LikeTiktoken:
+    """What is used of a tiktoken encoding, with the bytes of a text as its tokens."""
+
+    name = "bytes"
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        return bytes([token])
+
+
+def test_a_tiktoken_encoding_is_taken_as_it_is() -> None:
+    tokenizer = tokenizer_from(LikeTiktoken())
+    assert isinstance(tokenizer, TiktokenTokenizer)
+    assert tokenizer.name == "bytes"
+    assert tokenizer.offsets("aé").tolist() == [0, 1, 1, 2]
+
+
+def test_a_hugging_face_tokenizer_is_taken_as_it_is() -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="the Hugging Face tokenizers are not installed")
+    bert = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0, "two": 1}, unk_token="[UNK]"))
+    bert.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = tokenizer_from(bert)
+    assert isinstance(tokenizer, HuggingFaceTokenizer)
+    assert tokenizer.offsets("  one two").tolist() == [0, 6, 9]
+    assert FixedTokenChunker(1, tokenizer=bert).chunk("one two 三") == ["one ", "two ", "三"]
+
+
+@pytest.mark.parametrize("text", [*TEXTS.values(), *BLANK.values()])
+def test_a_measure_finds_the_furthest_and_the_earliest_place_of_a_length(text: str) -> None:
+    measures: list[Measure] = [CharacterMeasure(text), TokenMeasure(WordTokenizer().offsets(text).tolist())]
+    for measure in measures:
+        for position in range(0, len(text), 37):
+            for amount in (0, 1, 10):
+                furthest = measure.furthest(position, amount)
+                assert measure.length(position, furthest) <= amount
+                assert furthest == len(text) or measure.length(position, furthest + 1) > amount
+                earliest = measure.earliest(position, amount)
+                assert measure.length(earliest, position) <= amount
+                assert earliest == 0 or measure.length(earliest - 1, position) > amount
