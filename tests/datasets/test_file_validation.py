@@ -338,7 +338,7 @@ class TestAgainst:
         new = written(tmp_path / "manifest.json", {**MANIFEST, "splits": splits})
         result = run(new, "--against", old)
         # 120 records less a tenth are 108.
-        assert "manifest.json:8: splits.qa.count: expected at least 108 records" in result.output
+        assert "manifest.json:9: splits.qa.count: expected at least 108 records" in result.output
         assert result.return_value == 2
         assert run(old, "--against", old).return_value == 0
 

@@ -9,8 +9,8 @@ REPEATED = "The same paragraph, twice and more. It says nothing new.\n\n"
 TEXTS = {
     "english": "Retrieval finds passages. Dr. Wu paid $3.50 for one! Was it worth it? Nobody knows.\n\n"
     "A second paragraph follows; it is longer than the first one, and has a list:\n- one\n- two\n" * 3,
-    "chinese": "检索增强生成把检索和生成结合起来。它能减少幻觉吗？能！\n\n第二段讲的是分块：每一块都有自己的位置。"
-    * 4,
+    "chinese": "检索增强生成把检索和生成结合起来。它能减少幻觉吗？能！\n\n"
+    "第二段讲的是分块：每一块都有自己的位置。" * 4,
     "emoji": "👩‍👩‍👧 family 😀😀😀 flags 🇩🇪🇨🇳 and e\u0301 accents 👍🏽. " * 8,
     "crlf": "First line.\r\nSecond line.\r\n\r\nNew paragraph here.\r\n" * 6,
     "repeated": REPEATED * 12,

@@ -83,7 +83,7 @@ def test_chunks_hold_at_most_so_many_tokens_and_repeat_at_most_the_overlap(
 ) -> None:
     overlap = min(overlap, size - 1)
     chunker = RecursiveCharacterChunker(size, overlap, length="words", separators=kind)
-    measure = TokenMeasure(WordTokenizer().offsets(text).tolist())
+    measure = TokenMeasure(text, WordTokenizer())
     spans = chunker.spans(text)
     assert all(measure.length(start, end) <= size for start, end in spans)
     for (_, end), (start, _) in pairwise(spans):

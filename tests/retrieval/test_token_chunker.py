@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from chunked_texts import BLANK, TEXTS
 from hypothesis import given
@@ -22,7 +24,7 @@ from rag_evaluation_framework.retrieval.tokenizers import (
 
 def tokens_of(text: str) -> list[str]:
     offsets = WordTokenizer().offsets(text).tolist()
-    return [text[start:end] for start, end in zip(offsets, offsets[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(offsets)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ class Halves:
 
 
 def test_a_chunk_never_ends_inside_a_character() -> None:
-    # é is two bytes and two tokens: windows of three tokens end in the middle of the second é, and of the fifth.
+    # Every letter is two bytes and two tokens: the first window of three tokens ends inside ü.
     assert FixedTokenChunker(3, tokenizer=Halves()).chunk("éüöäß") == ["é", "üö", "ä", "ß"]
     assert FixedTokenChunker(1, tokenizer=Halves()).chunk("éü") == ["é", "ü"]
 
@@ -124,7 +126,7 @@ def test_a_hugging_face_tokenizer_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), *BLANK.values()])
 def test_a_measure_finds_the_furthest_and_the_earliest_place_of_a_length(text: str) -> None:
-    measures: list[Measure] = [CharacterMeasure(text), TokenMeasure(WordTokenizer().offsets(text).tolist())]
+    measures: list[Measure] = [CharacterMeasure(text), TokenMeasure(text, WordTokenizer())]
     for measure in measures:
         for position in range(0, len(text), 37):
             for amount in (0, 1, 10):

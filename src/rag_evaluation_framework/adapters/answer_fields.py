@@ -31,10 +31,9 @@ from typing import Any
 from rag_evaluation_framework.adapters.answer_citations import read_citations
 from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import TargetError, UnknownNameError
+from rag_evaluation_framework.evaluation.agent_api import REPLY_PARTS
 from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.responses import Hit, Usage
-
-PARTS = ("answer", "contexts", "citations", "usage")
 
 _ANSWERS = (
     "response",
@@ -91,8 +90,8 @@ class AnswerReader:
     def __init__(self, paths: Mapping[str, str] | None = None) -> None:
         given: dict[str, tuple[ReplyPath, ...]] = {}
         for part, text in (paths or {}).items():
-            if part not in PARTS:
-                raise UnknownNameError("part of a reply", part, PARTS)
+            if part not in REPLY_PARTS:
+                raise UnknownNameError("part of a reply", part, REPLY_PARTS)
             given[part] = (ReplyPath.parse(text, field=f"responsePaths.{part}"),)
         self._answers = given.get("answer") or _parsed(_ANSWERS, places=("",))
         self._contexts = given.get("contexts") or _parsed(_CONTEXTS)

@@ -11,23 +11,20 @@ An attempt that fails in the middle of a conversation starts it over, under the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
 from rag_evaluation_framework.adapters.conversations import Ask, replay
 from rag_evaluation_framework.adapters.http_client import MAX_BODY_BYTES, HttpClient, Reply
-from rag_evaluation_framework.adapters.http_replies import reply_value
-from rag_evaluation_framework.adapters.masking import header_mask
+from rag_evaluation_framework.adapters.http_replies import reply_value, unmasked
 from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.evaluation.agent_api import DEFAULT_PATH, PROTOCOLS
+from rag_evaluation_framework.evaluation.secrets import Secrets, names_a_secret
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.version import __version__
-
-Protocol = Literal["simple", "openai-compatible"]
-PROTOCOLS: tuple[Protocol, ...] = ("simple", "openai-compatible")
-DEFAULT_PATH = "/v1/chat"
 
 _CONTROL_CHARACTERS = frozenset(map(chr, [*range(32), 127]))
 
@@ -35,8 +32,8 @@ _CONTROL_CHARACTERS = frozenset(map(chr, [*range(32), 127]))
 class HttpAgent:
     """Fulfils ``extensions.Target``.
 
-    ``secret_headers`` are sent like ``headers`` and hidden wherever the agent sends them back; ``mask``
-    hides more. ``response_paths`` says where the answer, contexts, citations and usage stand in a reply
+    ``secret_headers`` are sent like ``headers`` and hidden wherever the agent sends them back, as are the
+    password and the secret parameters of the URL; ``mask`` hides more. ``response_paths`` says where the answer, contexts, citations and usage stand in a reply
     that is not of a usual shape. ``body`` has fields to send with every message.
     """
 
@@ -59,8 +56,7 @@ class HttpAgent:
         self.address = joined_address(url, path)
         self.name = shown_address(self.address)
         self.reader = AnswerReader(response_paths)
-        password = urlsplit(self.address).password or ""
-        self.mask = _both(mask, header_mask([*(secret_headers or {}).values(), password]))
+        self.mask = _mask_of([*(secret_headers or {}).values(), *secrets_in_address(url)], mask)
         self._protocol = protocol
         self._body = {**(body or {}), **({} if model is None else {"model": model})}
         self._headers = {
@@ -69,6 +65,7 @@ class HttpAgent:
             "User-Agent": f"rag-evaluation-framework/{__version__}",
             **checked_headers({**(headers or {}), **(secret_headers or {})}),
         }
+        _refuse_two_authorizations(self.address, self._headers)
         self._client = HttpClient(max_body_bytes=max_body_bytes)
 
     async def answer(self, request: Request) -> Response:
@@ -128,5 +125,31 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return dict(headers)
 
 
-def _both(first: Callable[[str], str] | None, second: Callable[[str], str]) -> Callable[[str], str]:
-    return second if first is None else lambda text: second(first(text))
+def secrets_in_address(url: str) -> list[str]:
+    """Return what is secret in a URL: its password, and the parameters whose names say so."""
+    try:
+        parts = urlsplit(url.strip())
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    except ValueError:  # no URL; who opens it says so without showing it
+        return []
+    found = [value for name, value in parse_qsl(parts.query) if names_a_secret(name)]
+    # Basic authentication sends the two together, in base 64.
+    return [*found, parts.password or "", password, f"{user}:{password}"] if password else found
+
+
+def _refuse_two_authorizations(address: str, headers: Mapping[str, str]) -> None:
+    parts = urlsplit(address)
+    if (parts.username or parts.password) and any(name.lower() == "authorization" for name in headers):
+        raise UsageError(
+            f"url: expected no user and password beside the header Authorization, got both for "
+            f"{shown_address(address)}"
+        )
+
+
+def _mask_of(hidden: Sequence[str], other: Callable[[str], str] | None) -> Callable[[str], str]:
+    secrets = Secrets()
+    for value in hidden:
+        secrets.add(value)
+    if not secrets:
+        return other or unmasked
+    return secrets.mask if other is None else lambda text: secrets.mask(other(text))

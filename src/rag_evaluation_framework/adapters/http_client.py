@@ -8,6 +8,7 @@ Cookies, proxies and ``.netrc`` of the environment are not used. Whatever goes w
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -118,6 +119,13 @@ class HttpClient:
             return unpacker.finished()
 
 
+def _refusal(error: OSError) -> str:
+    """Say why there is no connection, in the system's words; asyncio's own show its inner calls."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or "the host is not known"
+
+
 def _failure(error: Exception) -> TargetError:
     """Say what went wrong on the way, in words of our own."""
     import aiohttp
@@ -129,8 +137,7 @@ def _failure(error: Exception) -> TargetError:
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         return TargetError("tls-error", "the certificate or the encryption was refused")
     if isinstance(error, aiohttp.ClientConnectorError):
-        reason = error.os_error.strerror or "the host is not known"
-        return TargetError("connection-failed", f"cannot connect: {reason}", retry=True)
+        return TargetError("connection-failed", f"cannot connect: {_refusal(error.os_error)}", retry=True)
     if isinstance(error, aiohttp.ClientPayloadError):
         return TargetError("truncated-body", "the connection ended before the body did", retry=True)
     if isinstance(error, aiohttp.ClientResponseError):

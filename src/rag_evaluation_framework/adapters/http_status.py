@@ -24,9 +24,9 @@ from urllib.parse import urljoin, urlsplit
 
 from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation.retries import LONGEST_RETRY_AFTER
 
 RETRIED_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-MAX_RETRY_AFTER = 60.0
 
 _QUOTED_CHARACTERS = 300
 _LOOKED_AT_BYTES = 8_192
@@ -70,14 +70,14 @@ def retry_after(header: str, now: datetime) -> float | None:
     if not text or len(text) > _MAX_DIGITS:
         return None
     if text.isascii() and text.replace(".", "", 1).isdigit():
-        return min(float(text), MAX_RETRY_AFTER)
+        return min(float(text), LONGEST_RETRY_AFTER)
     try:
         moment = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return min(max((moment - now).total_seconds(), 0.0), MAX_RETRY_AFTER)
+    return min(max((moment - now).total_seconds(), 0.0), LONGEST_RETRY_AFTER)
 
 
 def quoted(body: bytes, mask: Callable[[str], str]) -> str:

@@ -1,4 +1,4 @@
-"""The samples that models are asked, from the options of ``scripts/evaluate_models.py``, checked beforehand."""
+"""The samples that ``scripts/evaluate_models.py`` asks, checked before the first request."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ChosenSamples:
     content_hash: str
 
 
-def chosen_data(options: ModelOptions) -> tuple[SharedData, list[str]]:
+def chosen_data(options: ModelOptions) -> tuple[SharedData, tuple[str, ...]]:
     """Return which file the models are asked, and what there is to warn about."""
     if options.dataset is not None:
-        return SharedData(dataset_path=str(_existing(options.dataset)), limit=options.limit), []
+        return SharedData(dataset_path=str(_existing(options.dataset)), limit=options.limit), ()
     split: DatasetType = options.dataset_type or "qa"
     paths = _configured_paths(options.config)
     path = paths.qa_output if split == "qa" else paths.summaries_output
@@ -42,9 +42,9 @@ def chosen_data(options: ModelOptions) -> tuple[SharedData, list[str]]:
             f"no {split} split at {path}: make it with `rag-eval build`, or give a file with --dataset"
         )
     version = split_version(path, paths.manifest_output)
-    warnings = []
+    warnings: tuple[str, ...] = ()
     if version is None and paths.manifest_output.is_file():
-        warnings.append(f"{path} is not the file that {paths.manifest_output} was written for: no version")
+        warnings = (f"{path} is not the file that {paths.manifest_output} was written for: no version",)
     data = SharedData(
         dataset_path=path.as_posix(),
         dataset_format=_DIALECTS[split],

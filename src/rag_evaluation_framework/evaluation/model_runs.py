@@ -11,7 +11,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder, list_runs
@@ -45,7 +45,7 @@ class SharedData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelParameters:
-    """How a model is asked. ``temperature=None`` leaves the endpoint's own; ``base_url`` is fit to be shown."""
+    """How a model is asked. ``temperature=None`` leaves the endpoint's own; ``base_url`` has no secrets."""
 
     base_url: str
     temperature: float | None = 0.0
@@ -81,8 +81,8 @@ class ModelRuns:
 
     def _add(self, folder: RunFolder) -> None:
         head = folder.head
-        models = head.configuration.get(_MODELS)
-        if not isinstance(models, list):
+        models, path = (head.configuration.get(name) for name in (_MODELS, "dataset_path"))
+        if not isinstance(models, list) or not isinstance(path, str):
             raise UsageError(f"run {head.run_id} was not begun as one of models side by side")
         if self.leader is not None:
             _check_alike(self.leader.head, head)
@@ -126,12 +126,12 @@ def model_head(
 
 def data_of(head: RunHead) -> SharedData:
     """Return what a run's models are asked."""
-    return _configured(SharedData, head)
+    return SharedData(**_written(SharedData, head))
 
 
 def parameters_of(head: RunHead) -> ModelParameters:
     """Return how a run's model is asked."""
-    return _configured(ModelParameters, head)
+    return ModelParameters(**_written(ModelParameters, head))
 
 
 def metrics_of(head: RunHead) -> tuple[str, ...]:
@@ -139,11 +139,8 @@ def metrics_of(head: RunHead) -> tuple[str, ...]:
     return tuple(head.configuration.get("metrics", ()))
 
 
-T = TypeVar("T", SharedData, ModelParameters)
-
-
-def _configured(kind: type[T], head: RunHead) -> T:
-    return kind(**{field.name: head.configuration.get(field.name) for field in fields(kind)})
+def _written(kind: type[SharedData | ModelParameters], head: RunHead) -> dict[str, Any]:
+    return {field.name: head.configuration.get(field.name) for field in fields(kind)}
 
 
 def _check_alike(first: RunHead, second: RunHead) -> None:
@@ -156,7 +153,8 @@ def _check_alike(first: RunHead, second: RunHead) -> None:
     for what, (expected, got) in pairs.items():
         if expected != got:
             raise UsageError(
-                f"run {second.run_id} cannot stand beside {first.run_id}: {what}: expected {expected}, got {got}"
+                f"run {second.run_id} cannot stand beside {first.run_id}: "
+                f"{what}: expected {expected}, got {got}"
             )
 
 

@@ -22,7 +22,7 @@ from rag_evaluation_framework.extensions import (
 )
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.grid import DENSE, Grid, expanded_retrievers
+from rag_evaluation_framework.retrieval.grid import grid_of
 
 
 class RetrievalEvaluation:
@@ -69,11 +69,12 @@ class RetrievalEvaluation:
         workers: int,
     ) -> EvaluationResult:
         scorer: LevelScorer = self._scorer if metrics is None else GivenMetrics(self._scorer, metrics)
-        grid = Grid(
+        grid = grid_of(
             chunkers=[chunker],
-            retrievers=expanded_retrievers([DENSE], [embedder], vector_store=vector_store),
+            embedders=[embedder],
+            vector_stores=[vector_store],
             rerankers=[reranker],
-            ks=[k],
+            k=[k],
             fetch_k=fetch_k,
         )
         name = str(self.langsmith_dataset_name)

@@ -62,7 +62,7 @@ def evaluated_cells(
     on_step: OnStep | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Iterator[EvaluatedCell]:
-    """Yield each cell of the grid, scored; a truth that does not fit is refused before anything is embedded."""
+    """Yield each cell of the grid, scored; a truth that does not fit is refused before any embedding."""
     if not dataset.samples:
         raise UsageError("dataset: expected at least one sample, got none")
     heads = _Heads(dataset, scorer, dataset_name=dataset_name, seed=seed, started_at=now().isoformat())

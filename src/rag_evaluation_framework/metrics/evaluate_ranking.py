@@ -10,7 +10,6 @@ import numpy as np
 
 from rag_evaluation_framework.errors import UsageError, invalid
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metrics
-from rag_evaluation_framework.metrics.exact_sum import exact_sum
 from rag_evaluation_framework.metrics.judge_arrays import IdArray, QrelArrays, check_arrays, judge_arrays
 from rag_evaluation_framework.metrics.judge_mappings import judge_mappings
 from rag_evaluation_framework.metrics.judged_rankings import (
@@ -24,6 +23,7 @@ from rag_evaluation_framework.metrics.judgements import Qrels
 from rag_evaluation_framework.metrics.ranking import reading_for
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.metrics.rankings import Run
+from rag_evaluation_framework.statistics.exact_sum import exact_sum
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,9 @@ def agreement_text(report: AgreementReport, *, listed: int = _LISTED) -> str:
 
 
 def _parts(report: AgreementReport, listed: int) -> Iterator[str]:
-    yield (
-        f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)}), "
-        f"queries: {report.n_queries:,}, annotated by two or more: {report.n_shared:,}"
-    )
+    annotators = f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)})"
+    queries = counted(report.n_queries, "query", "queries")
+    yield f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more"
     if not report.figures:
         yield "no query has two annotators: nothing to compare"
         return

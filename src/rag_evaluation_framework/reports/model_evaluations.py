@@ -25,6 +25,7 @@ class SideBySide:
     metrics: tuple[str, ...]
     evaluations: tuple[ModelEvaluation, ...]
     comparisons: tuple[MetricComparison, ...]
+    not_begun: tuple[str, ...] = ()
     prices: Mapping[str, Prices] = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()
 
@@ -65,6 +66,7 @@ def side_by_side_document(shown: SideBySide) -> dict[str, Any]:
         "total": shown.samples,
         "with_recorded_prompt": shown.with_prompt,
         "models": [_model(shown, each) for each in shown.evaluations],
+        "not_begun": list(shown.not_begun),
         "comparisons": [each.to_dict() for each in shown.comparisons],
         "warnings": list(shown.warnings),
     }
@@ -126,6 +128,8 @@ def _lines(shown: SideBySide) -> Iterator[str]:
                 else "put it right and begin anew, without --resume"
             )
             yield f"{name}: {one_line(each.shortfall, 400)}; {advice}"
+    if shown.not_begun:
+        yield f"not begun: {', '.join(map(one_line, shown.not_begun))}; a resume begins them too"
     yield from (f"warning: {one_line(warning, 400)}" for warning in shown.warnings)
 
 

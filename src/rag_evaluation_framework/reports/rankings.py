@@ -84,7 +84,6 @@ def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
             each.contender,
             f"{each.difference:+.4f}",
             _interval(each.interval),
-            _probability(each.p_value),
             _probability(each.p_adjusted),
             "–" if each.effect_size is None else f"{each.effect_size:+.2f}",
             f"{each.wins}/{each.ties}/{each.losses}",
@@ -98,14 +97,13 @@ def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
         "run",
         "difference",
         _interval_header(1 - first.alpha),
-        "p",
         "p (Holm)",
         "effect d",
         "wins/ties/losses",
         "detectable",
         "verdict",
     ]
-    table = text_table(headers, rows, align="<<>>>>>>><")
+    table = text_table(headers, rows, align="<<>>>>>><")
     tests = "; ".join(dict.fromkeys(each.test for each in comparisons))
     corrected = sum(each.p_value is not None for each in comparisons)
     lines = [

@@ -1,4 +1,4 @@
-"""Models side by side on the same samples: each one's run in figures, and how each compares with the first."""
+"""Models side by side on the same samples: the run of each in figures, and how it compares with the first."""
 
 from __future__ import annotations
 

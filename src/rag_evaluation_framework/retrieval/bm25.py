@@ -1,9 +1,10 @@
 """BM25: ranking by the words that query and text share, the baseline that needs no model.
 
 score(q, d) = Σ over the query's words w of  ln(1 + (N - n(w) + 0.5) / (n(w) + 0.5)) · tf / (tf + norm(d)),
-with norm(d) = k1 · (1 - b + b · |d| / mean |d|); a word that the query has twice counts twice. This is Lucene's
-form of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), the variant
-"Lucene (accurate)" of Kamphuis et al., "Which BM25 Do You Mean?" (ECIR 2020): no word has a negative weight.
+with norm(d) = k1 · (1 - b + b · |d| / mean |d|); a word that the query has twice counts twice. This is
+Lucene's form of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009),
+the variant "Lucene (accurate)" of Kamphuis et al., "Which BM25 Do You Mean?" (ECIR 2020): no word has a
+negative weight.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class CachedEmbedder:
         self.embedded_texts = 0
         """How many texts the wrapped embedder was asked for."""
         self._model = model
-        if model is None and type(embedder).__repr__ is object.__repr__ and not hasattr(embedder, "cache_key"):
+        if model is None and _is_nameless(embedder):
             kind = type(embedder).__name__
             raise UsageError(f"embedding cache: expected model=… or an embedder with a repr, got {kind}")
 
@@ -67,14 +67,15 @@ class CachedEmbedder:
         with self._opened() as database:
             number = _model_number(database, self.cache_key)
             vectors = _read(database, number, list(distinct))
-            missing = [key for key in distinct if key not in vectors]
-            for start in range(0, len(missing), _EMBEDDED_AT_ONCE):
-                batch = missing[start : start + _EMBEDDED_AT_ONCE]
-                fresh = embedded(self.embedder, [distinct[key] for key in batch])
-                self.embedded_texts += len(batch)
-                rows = dict(zip(batch, (row.astype("<f4").tobytes() for row in fresh), strict=True))
+        missing = [key for key in distinct if key not in vectors]
+        for start in range(0, len(missing), _EMBEDDED_AT_ONCE):
+            batch = missing[start : start + _EMBEDDED_AT_ONCE]
+            fresh = embedded(self.embedder, [distinct[key] for key in batch])
+            self.embedded_texts += len(batch)
+            rows = dict(zip(batch, (row.astype("<f4").tobytes() for row in fresh), strict=True))
+            with self._opened() as database:
                 _write(database, number, rows)
-                vectors |= rows
+            vectors |= rows
         return self._matrix(keys, vectors)
 
     def _matrix(self, keys: Sequence[bytes], vectors: Mapping[bytes, bytes]) -> Matrix:
@@ -99,9 +100,14 @@ class CachedEmbedder:
                 _prepare(database)
                 yield database
         except (sqlite3.Error, OSError) as error:
-            if isinstance(error, StorageError):
-                raise
             raise StorageError(f"embedding cache {self.folder / FILE_NAME}: {error}") from error
+
+
+def _is_nameless(embedder: Embedder) -> bool:
+    """Tell whether all that an embedder says of itself is its address in memory."""
+    kind = type(embedder)
+    is_default = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
+    return is_default and not hasattr(embedder, "cache_key")
 
 
 def _prepare(database: sqlite3.Connection) -> None:

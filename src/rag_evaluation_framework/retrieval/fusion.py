@@ -13,7 +13,6 @@ from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Retriever
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.vectors import check_k
-from rag_evaluation_framework.specifications import Specification
 
 CONSTANT = 60
 DEPTH = 100
@@ -24,7 +23,7 @@ Place = tuple[str, int, int]
 def reciprocal_rank_fusion(
     rankings: Sequence[Sequence[PositionAwareChunk]], k: int, *, constant: float = CONSTANT
 ) -> list[PositionAwareChunk]:
-    """Return the best k of all rankings; equal scores by (doc_id, start). A chunk is its place, not its id."""
+    """Return the best k of all rankings, ties by (doc_id, start); a chunk is its place, not its id."""
     check_k(k)
     shares: dict[Place, list[float]] = {}
     chunks: dict[Place, PositionAwareChunk] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import (
@@ -11,12 +12,20 @@ from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
     PositionAwareChunker,
+    Registry,
     Reranker,
     Retriever,
     VectorStore,
 )
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.chunking import component_text
+from rag_evaluation_framework.retrieval.components import (
+    EMBEDDERS,
+    RERANKERS,
+    VECTOR_STORES,
+    chunker_from,
+    component_from,
+)
 from rag_evaluation_framework.retrieval.fusion import FusedRetriever
 from rag_evaluation_framework.retrieval.pipeline import candidates_for, default_vector_store
 from rag_evaluation_framework.retrieval.remembering_embedder import OnTexts, RememberingEmbedder
@@ -24,6 +33,9 @@ from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, retrie
 
 DENSE = "dense"
 FUSED = "fused"
+
+Part = TypeVar("Part")
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,29 +84,61 @@ class Cell:
         return " · ".join(parts)
 
 
+def grid_of(
+    *,
+    chunkers: Sequence[str | Chunker | PositionAwareChunker],
+    embedders: Sequence[str | Embedder] = ("hashing",),
+    retrievers: Sequence[str | Retriever] = (DENSE,),
+    vector_stores: Sequence[str | VectorStore | None] = (None,),
+    rerankers: Sequence[str | Reranker | None] = (None,),
+    k: int | Sequence[int] = 5,
+    fetch_k: int | None = None,
+    on_texts: OnTexts | None = None,
+) -> Grid:
+    """Return the grid of parts, each given as an object or as its specification."""
+    return Grid(
+        chunkers=[chunker_from(each) if isinstance(each, str) else each for each in chunkers],
+        retrievers=expanded_retrievers(
+            retrievers,
+            _built(EMBEDDERS, embedders),
+            vector_stores=_built(VECTOR_STORES, vector_stores),
+            on_texts=on_texts,
+        ),
+        rerankers=_built(RERANKERS, rerankers),
+        ks=[k] if isinstance(k, int) else list(k),
+        fetch_k=fetch_k,
+    )
+
+
+def _built(registry: Registry[Callable[..., Part]], parts: Sequence[str | Kept]) -> list[Part | Kept]:
+    return [component_from(registry, each) if isinstance(each, str) else each for each in parts]
+
+
 def expanded_retrievers(
     retrievers: Sequence[str | Retriever],
     embedders: Sequence[Embedder],
     *,
-    vector_store: VectorStore | None = None,
+    vector_stores: Sequence[VectorStore | None] = (None,),
     on_texts: OnTexts | None = None,
 ) -> list[Retriever]:
-    """Return the retrievers that names stand for: ``dense`` and ``fused`` once for each embedder.
+    """Return the retrievers that names stand for: ``dense`` and ``fused`` once for each embedder and store.
 
     ``fused`` alone is BM25 with the dense one. Any other text is a whole specification, and an object stands
-    for itself. Those that are made here share one store, each in its turn, and what an embedder embeds.
+    for itself. Those that are made here use a store in turn and share what an embedder embeds; ``None`` among
+    the stores stands for the default one.
     """
     remembering = [RememberingEmbedder(embedder, on_texts=on_texts) for embedder in embedders]
     by_name = [name for name in retrievers if name in (DENSE, FUSED)]
     if by_name and not embedders:
         raise UsageError(f"retriever {by_name[0]}: expected at least one embedder, got none")
-    store = default_vector_store() if vector_store is None and by_name else vector_store
-    if len(by_name) * len(embedders) > 1 and not isinstance(store, BatchVectorStore):
-        raise UsageError(f"vector store {component_text(store)}: expected one with clear(), to use it again")
+    stores = [default_vector_store() if store is None else store for store in vector_stores if by_name]
+    for store in stores:
+        if len(by_name) * len(embedders) > 1 and not isinstance(store, BatchVectorStore):
+            raise UsageError(f"store {component_text(store)}: expected one with clear(), to use it again")
     expanded: list[Retriever] = []
     for name in retrievers:
         if name in (DENSE, FUSED):
-            dense = [DenseRetriever(embedder, store) for embedder in remembering]
+            dense = [DenseRetriever(embedder, store) for embedder in remembering for store in stores]
             expanded += dense if name == DENSE else [_fused(retriever) for retriever in dense]
         else:
             expanded.append(retriever_from(name) if isinstance(name, str) else name)

@@ -8,8 +8,9 @@ not count the tokens of every piece it tries.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from typing import Protocol
+
+import numpy as np
 
 from rag_evaluation_framework.retrieval.tokenizers import Tokenizer
 
@@ -44,10 +45,17 @@ class CharacterMeasure:
 
 
 class TokenMeasure:
-    """A token is one long, and belongs to the stretch in which it starts."""
+    """A token is one long, and belongs to the stretch in which it starts.
 
-    def __init__(self, offsets: Sequence[int]) -> None:
-        self._offsets = offsets
+    The space before a word, which many tokenizers make part of the word, counts for nothing: a stretch that
+    ends with it has not begun the word.
+    """
+
+    def __init__(self, text: str, tokenizer: Tokenizer) -> None:
+        offsets = tokenizer.offsets(text)
+        characters = np.frombuffer((text + " ").encode("utf-32-le", "surrogatepass"), np.uint32)
+        spaced = (characters[offsets[:-1]] == ord(" ")) & (np.diff(offsets) > 1)
+        self._offsets: list[int] = [*(offsets[:-1] + spaced).tolist(), len(text)]
 
     def length(self, start: int, end: int) -> int:
         return bisect_left(self._offsets, end) - bisect_left(self._offsets, start)
@@ -63,4 +71,4 @@ class TokenMeasure:
 
 def measure_of(text: str, tokenizer: Tokenizer | None) -> Measure:
     """Return the measure of a text in a tokenizer's tokens, or in characters."""
-    return CharacterMeasure(text) if tokenizer is None else TokenMeasure(tokenizer.offsets(text).tolist())
+    return CharacterMeasure(text) if tokenizer is None else TokenMeasure(text, tokenizer)

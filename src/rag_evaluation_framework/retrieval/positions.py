@@ -1,9 +1,9 @@
 """Positions for chunkers that only return texts.
 
-A text may stand in several places, and chunks may overlap. Chunks that have one possible place are placed
-first, from left to right, and each of the others must start between its neighbours. It is looked for in this
-order: directly after the previous chunk, overlapping it, anywhere later, and last with other white space.
-Nothing is looked for before the start of the previous chunk.
+A text may stand in several places, and chunks may overlap. Chunks that have one possible place are set there
+first, and each of the others must start between its neighbours. It is looked for in this order: directly after
+the previous chunk, overlapping it, anywhere later, and last with other white space. Nothing is looked for
+before the start of the previous chunk.
 """
 
 from __future__ import annotations
@@ -106,23 +106,26 @@ class _Place:
 
 
 def _bounds(content: str, texts: Sequence[str]) -> list[int]:
-    """Return for each chunk the position before which it must start.
+    """Return for each chunk the position before which it must start, to leave room for those that follow.
 
-    For a chunk with one possible place that is just behind its start; for the others, the start of the next
-    such chunk.
+    From left to right, chunks with one possible place are set there; from right to left, each of the others
+    must start before the last place that the next one can have.
     """
-    starts: list[int | None] = []
+    only_places: list[int | None] = []
+    behind: list[int] = []
     last = -1
     for text in texts:
+        behind.append(last)
         start = content.find(text, last + 1)
         only = start >= 0 and content.find(text, start + 1) < 0
-        starts.append(start if only else None)
+        only_places.append(start if only else None)
         last = start if only else last
     bounds: list[int] = []
     bound = len(content)
-    for only_start in reversed(starts):
-        bounds.append(bound if only_start is None else only_start + 1)
-        bound = bound if only_start is None else only_start
+    for text, place, start in zip(texts[::-1], only_places[::-1], behind[::-1], strict=True):
+        latest = content.rfind(text, start + 1, bound - 1 + len(text)) if place is None else place
+        bound = bound if latest < 0 else latest
+        bounds.append(bound if latest < 0 else latest + 1)
     return bounds[::-1]
 
 

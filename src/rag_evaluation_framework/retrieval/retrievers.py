@@ -86,7 +86,7 @@ def retriever_from(text: str | Specification) -> Retriever:
 
 
 def _argument(name: str, value: object, *, is_option: bool) -> object:
-    """Build what an argument names: an embedder, a store, or, under any other name, one of several retrievers."""
+    """Build what an argument names: an embedder, a store, or under any other name one of the retrievers."""
     if not isinstance(value, str | Specification):
         return value
     if name == "embedder":

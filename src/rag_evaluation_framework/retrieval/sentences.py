@@ -14,7 +14,7 @@ from rag_evaluation_framework.retrieval.recursive_spans import SpanList
 _CLOSERS = "\"'”’»)\\]）】」』》"
 # Marks that can end a sentence with the quotes and brackets that close after them; or the end of a block.
 _CANDIDATE = re.compile(
-    rf"(?P<wide>[。！？｡][。！？｡!?…{_CLOSERS}]*(?![，、；：]))"
+    rf"(?P<wide>[。！？｡][。！？｡!?…{_CLOSERS}]*+(?![，、；：]))"
     rf"|(?P<mark>[.!?…]+)(?P<closers>[{_CLOSERS}]*)(?=\s|\Z|(?<=[!?])[\u4e00-\u9fff])"
     r"|(?P<block>[^\S\n]*\n(?=[^\S\n]*(?:\n|#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\||```|~~~)))"
     r"|(?P<heading>^#{1,6}\s[^\n]*\n)|(?P<row>^[^\S\n]*\|[^\n]*\n)",
@@ -47,6 +47,7 @@ _STARTERS = _words(
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
+_LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}\Z", re.MULTILINE)
 _LOOK_BACK = 40
 
 
@@ -88,6 +89,8 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
         return True
     before = _WORD_BEFORE.search(text, max(match.start() - _LOOK_BACK, 0), match.start())
     last = before[0] if before is not None else ""
+    if last.isdigit() and _LIST_NUMBER.search(text, max(match.start() - _LOOK_BACK, 0), match.start()):
+        return False
     return _stop_ends_sentence(last, word)
 
 

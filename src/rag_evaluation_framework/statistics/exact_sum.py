@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag_evaluation_framework.metrics.judged_rankings import Floats
+from rag_evaluation_framework.statistics.arrays import Floats
 
 # Bits taken off every value at a time: a piece of 2**13 such numbers adds up within 53.
 _BITS = 40

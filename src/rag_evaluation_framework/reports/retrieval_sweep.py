@@ -1,0 +1,120 @@
+"""A sweep over retrieval pipelines as text for a terminal: ranked, with intervals, and what is really better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.results.sweep_results import SweepCell, SweepResults
+
+_PARTS = ("chunker", "retriever", "reranker")
+_NOTHING = "–"
+
+
+def sweep_text(results: SweepResults) -> str:
+    """Render one table for each k, and what the figures rest on."""
+    parts = [_title(results), *_tables(results)]
+    if not results.comparisons:
+        return "\n\n".join([*parts, "\n".join(_notes(results))])
+    return "\n\n".join([*parts, _tests(results.comparisons), "\n".join(_notes(results))])
+
+
+def _title(results: SweepResults) -> str:
+    counts = (
+        f"{len(results.samples):,} queries, {results.documents:,} documents, {len(results.cells):,} cells"
+    )
+    lines = [f"{results.dataset_id}, {results.level} level: {counts}; ranked by {results.rank_by}"]
+    for part in _PARTS:
+        values = _values(results, part)
+        if len(values) == 1 and values != [_NOTHING]:
+            lines.append(f"{part}: {values[0]}")
+    return "\n".join(lines)
+
+
+def _values(results: SweepResults, part: str) -> list[str]:
+    return list(dict.fromkeys(_part(each, part) for each in results.cells))
+
+
+def _part(cell: SweepCell, part: str) -> str:
+    value: str | None = getattr(cell.cell, part)
+    return value or _NOTHING
+
+
+def _tables(results: SweepResults) -> Iterator[str]:
+    varying = [part for part in _PARTS if len(_values(results, part)) > 1] or ["chunker"]
+    first = results.cells[0].metric(results.rank_by)
+    others = [each.metric for each in results.cells[0].summary.metrics if each.metric != results.rank_by]
+    confidence = f"{first.interval.confidence:.0%} interval" if first.interval else "interval"
+    headers = ["", *varying, results.rank_by, confidence, *others, "chunks", "seconds", "against the best"]
+    align = ">" + "<" * len(varying) + ">>" + ">" * len(others) + ">><"
+    for k, cells in results.ranking().items():
+        rows = [
+            [
+                str(place),
+                *(_part(cell, part) for part in varying),
+                _value(cell.metric(results.rank_by)),
+                _interval(cell.metric(results.rank_by)),
+                *(_value(cell.metric(name)) for name in others),
+                f"{cell.evaluated.index.chunks:,}",
+                f"{_seconds(cell):.2f}",
+                _verdict(results.comparison(cell), is_first=place == 1),
+            ]
+            for place, cell in enumerate(cells, start=1)
+        ]
+        yield f"k = {k}\n\n{text_table(headers, rows, align=align)}"
+
+
+def _verdict(comparison: MetricComparison | None, *, is_first: bool) -> str:
+    if comparison is None:
+        return "the best" if is_first else _NOTHING
+    if comparison.p_adjusted is None:
+        return comparison.verdict
+    p = "p < 0.0001" if comparison.p_adjusted < 0.0001 else f"p = {comparison.p_adjusted:.4f}"
+    return f"{comparison.verdict}, {comparison.difference:+.3f}, {p}"
+
+
+def _tests(comparisons: Sequence[MetricComparison]) -> str:
+    real = sum(each.verdict != "no difference shown" for each in comparisons)
+    tests = "1 test" if len(comparisons) == 1 else f"{len(comparisons):,} tests"
+    detectable = [each.smallest_detectable for each in comparisons if each.smallest_detectable is not None]
+    lines = [
+        f"{real:,} of {len(comparisons):,} differences are real at {1 - comparisons[0].alpha:.0%} confidence: "
+        f"{comparisons[0].test}, query by query against the best of the same k; "
+        f"Holm's correction over {tests}. The best was chosen on these same queries.",
+    ]
+    if detectable:
+        lines.append(
+            f"So many queries would show a difference of {min(detectable):.3f} to {max(detectable):.3f} "
+            "four times in five."
+        )
+    return "\n".join(lines)
+
+
+def _notes(results: SweepResults) -> Iterator[str]:
+    summary = results.cells[0].metric(results.rank_by)
+    if summary.interval:
+        yield f"intervals: {summary.interval.method}, seed {results.seed}"
+    if summary.n_skipped:
+        yield f"{summary.n_skipped:,} queries are left out: the dataset has no truth for them at this level"
+    if results.moved_spans:
+        yield f"{results.moved_spans:,} relevant spans were found elsewhere by their text: documents have changed"
+    recalls = {cell.cell.retriever: cell.evaluated.store_recall for cell in results.cells}
+    for retriever, recall in recalls.items():
+        if recall is not None and recall < 1:
+            yield f"{retriever}: its store found {recall:.2%} of the true nearest chunks"
+    yield "seconds: chunking, embedding, indexing and searching were done once for the cells that share them"
+
+
+def _seconds(cell: SweepCell) -> float:
+    spent = cell.evaluated.seconds
+    return spent.chunk + spent.embed + spent.index + spent.search + spent.rerank
+
+
+def _value(metric: MetricSummary) -> str:
+    return _NOTHING if metric.value is None else f"{metric.value:.3f}"
+
+
+def _interval(metric: MetricSummary) -> str:
+    return _NOTHING if metric.interval is None else f"[{metric.interval.low:.3f}, {metric.interval.high:.3f}]"

@@ -1,0 +1,437 @@
+"""``scripts/evaluate_models.py`` from the outside, on real splits and models behind a real HTTP server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from model_server import ModelServer, running_models
+
+from rag_evaluation_framework.cli import evaluate_models
+from rag_evaluation_framework.cli.main import main as rag_eval
+from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.evaluation.run_folder import RunFolder, list_runs
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "evaluate_models.py"
+QA, SUMMARIES = 11, 5  # records of the example that have a reference
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def model(self, name: str) -> Any:
+        return next(model for model in self.json["models"] if model["model"] == name)
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def splits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the splits of the example and a configuration that says where they are."""
+    folder = tmp_path_factory.mktemp("splits")
+    shutil.copytree(ROOT / "configs", folder / "configs")
+    (folder / "evaluation" / "datasets").mkdir(parents=True)
+    shutil.copy(ROOT / "examples" / "offline" / "offline_dataset.jsonl", folder / "evaluation" / "datasets")
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            rag_eval(["build", "--config", "configs/default.yaml"])
+    finally:
+        os.chdir(here)
+    assert ended.value.code == 0
+    return folder
+
+
+@pytest.fixture
+def project(splits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the splits, which is the current folder."""
+    shutil.copytree(splits, tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def evaluate(project: Path, capfd: pytest.CaptureFixture[str]) -> Command:
+    def run(*arguments: str | Path) -> Ended:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            evaluate_models.main(list(map(str, arguments)))
+        return Ended(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+def references(folder: Path) -> dict[str, str]:
+    """Return the reference of each prompt in both splits."""
+    datasets = folder / "evaluation" / "datasets"
+    lines = [
+        json.loads(line)
+        for name in ("qa_pairs.jsonl", "summaries.jsonl")
+        for line in (datasets / name).read_text(encoding="utf-8").splitlines()
+    ]
+    return {
+        line["rag_prompt"]: line["reference_answer"] if "question" in line else line["reference_summary"]
+        for line in lines
+    }
+
+
+@pytest.fixture
+def server(splits: Path) -> Iterator[ModelServer]:
+    with running_models(references(splits)) as models:
+        yield models
+
+
+def test_two_models_stand_side_by_side_and_the_second_is_compared_with_the_first(
+    evaluate: Command, server: ModelServer
+) -> None:
+    ended = evaluate("--model", "careful", "--model", "hasty", "--base-url", server.url)
+    assert ended.code == 0
+    out = ended.out
+    assert out.startswith(f"qa_pairs v1: {QA} samples, {QA} with a recorded prompt\n")
+    for metric in ("token_f1", "rouge", "answer_similarity"):
+        careful, hasty = out[out.index(f"\n{metric} ") + 1 :].splitlines()[:2]
+        assert careful.split()[1:3] == ["careful", "1.0000"]
+        assert hasty.split()[0] == "hasty"
+        assert float(hasty.split()[1]) < 0.9
+        assert "[" in hasty
+    verdicts = out[out.index("compared with careful, sample by sample") :].splitlines()[4:7]
+    assert [line.split()[:2] for line in verdicts] == [
+        ["token_f1", "hasty"],
+        ["rouge", "hasty"],
+        ["answer_similarity", "hasty"],
+    ]
+    # The exact randomisation test of 11 losses: 2 / 2**11; Holm multiplies the smallest of three by 3.
+    assert all(f"{2 / 2**11:.4f}" in line and f"0/0/{QA}" in line for line in verdicts)
+    assert all(line.endswith("worse") for line in verdicts)
+    assert "Holm's correction over 3" in out
+
+
+def test_the_prompt_that_is_recorded_is_what_a_model_is_asked(
+    evaluate: Command, server: ModelServer, project: Path
+) -> None:
+    assert evaluate("--model", "careful", "--base-url", server.url, "--concurrency", "1").code == 0
+    split = project / "evaluation" / "datasets" / "qa_pairs.jsonl"
+    recorded = [json.loads(line)["rag_prompt"] for line in split.read_text(encoding="utf-8").splitlines()]
+    assert server.prompts("careful") == recorded
+    assert server.asked[0]["temperature"] == 0
+
+
+def test_without_a_recorded_prompt_the_contexts_and_the_question_are_asked(
+    evaluate: Command, server: ModelServer, project: Path
+) -> None:
+    record = {
+        "input": "Who sails?",
+        "expected": "I cannot tell.",
+        "context": ["The crew sails.", "The tide waits."],
+    }
+    (project / "agent.jsonl").write_text(json.dumps(record) + "\n")
+    ended = evaluate("--model", "careful", "--base-url", server.url, "--dataset", "agent.jsonl", "--json")
+    assert (ended.code, ended.json["with_recorded_prompt"]) == (0, 0)
+    (prompt,) = server.prompts("careful")
+    assert "[1] The crew sails.\n[2] The tide waits.\n\nQuestion: Who sails?" in prompt
+
+
+def test_the_summaries_are_asked_when_that_is_the_dataset_type(
+    evaluate: Command, server: ModelServer
+) -> None:
+    ended = evaluate(
+        *("--model", "careful", "--base-url", server.url, "--dataset-type", "summaries"),
+        *("--config", "configs/default.yaml", "-m", "rouge(variant=rouge1)", "--json"),
+    )
+    document = ended.json
+    assert (ended.code, ended.err) == (0, "")
+    assert (document["dataset_id"], document["dataset_version"], document["total"]) == (
+        "summaries",
+        "v1",
+        SUMMARIES,
+    )
+    assert document["models"][0]["metrics"]["rouge(variant=rouge1)"]["value"] == 1.0
+    assert len(server.asked) == SUMMARIES
+
+
+def test_failures_are_counted_by_kind_and_the_comparison_leaves_them_out(
+    evaluate: Command, server: ModelServer
+) -> None:
+    ended = evaluate("--model", "careful", "--model", "flaky", "--base-url", server.url)
+    assert ended.code == 0
+    # Prompts 0, 3, 6 and 9 of 11 have no answer.
+    assert "flaky: 4 without an answer: http-422 4" in ended.out
+    assert "flaky: compared over the 7 samples that both answered; 4 that one of them did not" in ended.out
+
+
+def test_tokens_are_added_up_and_cost_what_the_price_says(evaluate: Command, server: ModelServer) -> None:
+    options = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--json")
+    ended = evaluate(*options, "--price", "careful=1000000,2000000")
+    usage = ended.model("careful")["performance"]["api_usage"]
+    assert usage["input_tokens"] == sum(len(prompt.split()) for prompt in server.prompts("careful"))
+    assert ended.model("careful")["cost_usd"] == usage["input_tokens"] + 2 * usage["output_tokens"]
+    assert ended.model("hasty")["cost_usd"] is None
+    wrong = evaluate(*options, "--price", "carefull=1,2")
+    assert (wrong.code, "did you mean careful" in wrong.err) == (2, True)
+
+
+def test_each_model_has_a_results_document_of_its_own(
+    evaluate: Command, server: ModelServer, project: Path
+) -> None:
+    options = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--limit", "3")
+    ended = evaluate(*options, "--output", "results/{model}.results.json", "--json")
+    assert ended.code == 0
+    for name in ("careful", "hasty"):
+        results = read_results(project / "results" / f"{name}.results.json")
+        assert results["system_version"] == name
+        assert results["metadata"]["dataset_version"] == "v1"
+        assert len(results["query_results"]) == 3
+        assert RunFolder.open(ended.model(name)["run_id"]).results_path.is_file()
+    alone = evaluate(*options, "--output", "one.results.json")
+    assert (alone.code, "expected {model} in the name" in alone.err) == (2, True)
+
+
+def test_any_run_finds_the_others_again_and_nothing_is_asked_twice(
+    evaluate: Command, server: ModelServer
+) -> None:
+    first = evaluate("--model", "careful", "--model", "hasty", "--base-url", server.url, "--json")
+    asked = len(server.asked)
+    # The second run leads to the first; complete runs need neither an address nor a key.
+    again = evaluate("--resume", first.model("hasty")["run_id"], "--json")
+    assert again.code == 0
+    assert (again.json["models"], again.json["comparisons"]) == (
+        first.json["models"],
+        first.json["comparisons"],
+    )
+    assert len(server.asked) == asked
+    more = evaluate(
+        "--resume",
+        first.model("careful")["run_id"],
+        *("--model", "flaky", "--base-url", server.url, "--temperature", "none", "--json"),
+    )
+    assert [model["model"] for model in more.json["models"]] == ["careful", "hasty", "flaky"]
+    assert len(server.asked) == asked + QA
+    assert "temperature" not in server.asked[-1]
+
+
+def test_resuming_keeps_to_what_the_runs_began_with(
+    evaluate: Command, server: ModelServer, project: Path
+) -> None:
+    options = ("--base-url", server.url, "--json")
+    first = evaluate("--model", "careful", "--limit", "2", *options).model("careful")["run_id"]
+    other = evaluate("--model", "hasty", "--limit", "3", *options).model("hasty")["run_id"]
+    assert "leave out --limit" in evaluate("--resume", first, "--limit", "3", *options).err
+    unlike = evaluate("--resume", first, "--resume", other, *options)
+    assert (unlike.code, "content of the dataset: expected" in unlike.err) == (2, True)
+    split = project / "evaluation" / "datasets" / "qa_pairs.jsonl"
+    shutil.copy(split, project / "moved.jsonl")
+    lines = split.read_text(encoding="utf-8").splitlines(keepends=True)
+    split.write_text("".join(lines[1:]), encoding="utf-8")
+    changed = evaluate("--resume", first, *options)
+    assert (changed.code, "cannot resume over other data" in changed.err) == (2, True)
+    assert evaluate("--resume", first, "--dataset", "moved.jsonl", *options).code == 0
+
+
+def test_runs_of_the_same_data_stand_side_by_side_wherever_their_models_are(
+    evaluate: Command, server: ModelServer, splits: Path
+) -> None:
+    runs = [evaluate("--model", "careful", "--base-url", server.url, "--json").model("careful")["run_id"]]
+    with running_models(references(splits)) as elsewhere:
+        second = evaluate("--model", "hasty", "--base-url", elsewhere.url, "--json")
+        runs.append(second.model("hasty")["run_id"])
+    both = evaluate("--resume", runs[0], "--resume", runs[1], "--json")
+    assert both.code == 0
+    assert [model["base_url"] for model in both.json["models"]] == [server.url, elsewhere.url]
+    assert {each["verdict"] for each in both.json["comparisons"]} == {"worse"}
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for_lines(model: str, number: int) -> str:
+    """Wait until so many samples of a model are in its journal, and return its run."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(OSError):
+            for run in list_runs():
+                if run.folder and run.folder.head.target == model and run.folder.counts.done >= number:
+                    return run.run_id
+        time.sleep(0.02)
+    raise AssertionError(f"{model} never had {number} samples done")
+
+
+def test_a_killed_comparison_goes_on_where_it_was_and_ends_the_same(
+    evaluate: Command, project: Path, splits: Path
+) -> None:
+    with running_models(references(splits), delay=0.05) as server:
+        arguments = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--concurrency", "2")
+        with start(*arguments) as process:
+            run = wait_for_lines("careful", 3)
+            process.send_signal(signal.SIGKILL)
+        assert not server.prompts("hasty")
+        resumed = evaluate("--resume", run, "--base-url", server.url, "--concurrency", "2", "--json")
+        assert resumed.code == 0
+        keys = [body["idempotency"] for body in server.asked if body["model"] == "careful"]
+        # Only what was on its way when the process died is asked again, under the same key.
+        assert len(set(keys)) == QA
+        assert len(keys) <= QA + 2
+        undisturbed = evaluate(*arguments, "--runs-dir", "others", "--json")
+    for name in ("careful", "hasty"):
+        assert resumed.model(name)["metrics"] == undisturbed.model(name)["metrics"]
+    assert resumed.json["comparisons"] == undisturbed.json["comparisons"]
+
+
+def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
+    evaluate: Command, project: Path, splits: Path
+) -> None:
+    with running_models(references(splits), delay=0.2) as server:
+        arguments = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--concurrency", "1")
+        with start(*arguments) as process:
+            run = wait_for_lines("careful", 1)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert f"careful: not completed: interrupted; go on with --resume {run}" in out
+        assert "not begun: hasty" in out
+        server.delay = 0.0
+        resumed = evaluate("--resume", run, "--base-url", server.url)
+    assert resumed.code == 0
+    assert "compared with careful" in resumed.out
+
+
+def test_an_endpoint_that_cannot_be_reached_exits_3_and_can_be_resumed(
+    evaluate: Command, server: ModelServer
+) -> None:
+    ended = evaluate("--model", "careful", "--base-url", "http://127.0.0.1:9/v1")
+    assert ended.code == 3
+    (run,) = list_runs()
+    assert "careful: not completed: the target cannot be reached" in ended.out
+    assert f"go on with --resume {run.run_id}" in ended.out
+    # The key is never sent to an address that a file says.
+    elsewhere = evaluate("--resume", run.run_id, "--base-url", server.url)
+    assert elsewhere.code == 2
+    assert f"expected --base-url http://127.0.0.1:9/v1, got {server.url}" in elsewhere.err
+    assert not server.asked
+
+
+@pytest.mark.parametrize("dataset_type", ["qa", "summaries"])
+def test_a_wrong_key_exits_3_with_a_line_that_says_so_and_not_the_key(
+    evaluate: Command, splits: Path, monkeypatch: pytest.MonkeyPatch, dataset_type: str
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-canary-7f3a")
+    with running_models(references(splits), key="sk-right") as server:
+        options = ("--base-url", server.url, "--dataset-type", dataset_type, "--api-key-env", "MY_KEY")
+        ended = evaluate("--model", "careful", *options, "--concurrency", "1")
+        assert ended.code == 3
+        (line,) = [line for line in ended.out.splitlines() if "Incorrect API key" in line]
+        assert line.startswith("careful: not ")
+        assert "http-401" in line
+        assert "begin anew" in line
+        written = [path.read_text() for path in Path("runs").rglob("*") if path.is_file()]
+        assert not any("canary" in text for text in [ended.out, ended.err, *written])
+        monkeypatch.setenv("MY_KEY", "sk-right")
+        assert evaluate("--model", "careful", *options).code == 0
+
+
+def test_a_model_that_the_endpoint_does_not_have_does_not_stop_the_others(
+    evaluate: Command, server: ModelServer
+) -> None:
+    ended = evaluate("--model", "unknown", "--model", "careful", "--base-url", server.url, "--json")
+    assert ended.code == 3
+    assert "The model unknown does not exist" in ended.model("unknown")["reason"]
+    assert ended.model("unknown")["failures"] == {"http-404": ended.model("unknown")["failed"]}
+    assert ended.model("careful")["metrics"]["token_f1"]["value"] == 1.0
+    assert ended.json["comparisons"] == []
+
+
+def test_a_split_that_was_edited_has_no_version_and_a_warning(
+    evaluate: Command, server: ModelServer, project: Path
+) -> None:
+    split = project / "evaluation" / "datasets" / "qa_pairs.jsonl"
+    split.write_text(
+        "".join(split.read_text(encoding="utf-8").splitlines(keepends=True)[1:]), encoding="utf-8"
+    )
+    ended = evaluate("--model", "careful", "--base-url", server.url)
+    assert ended.code == 0
+    assert ended.out.startswith(f"qa_pairs: {QA - 1} samples")
+    assert "warning: evaluation/datasets/qa_pairs.jsonl is not the file that" in ended.out
+
+
+def test_a_split_that_is_missing_exits_2_and_says_how_to_make_it(
+    evaluate: Command, server: ModelServer, project: Path
+) -> None:
+    (project / "evaluation" / "datasets" / "summaries.jsonl").unlink()
+    ended = evaluate("--model", "careful", "--base-url", server.url, "--dataset-type", "summaries")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no summaries split at evaluation/datasets/summaries.jsonl" in ended.err
+    assert "rag-eval build" in ended.err
+    assert not (project / "runs").exists()
+
+
+def test_a_bad_line_is_found_before_the_first_request_even_beyond_the_limit(
+    evaluate: Command, server: ModelServer, project: Path
+) -> None:
+    with (project / "evaluation" / "datasets" / "qa_pairs.jsonl").open("a") as file:
+        file.write('{"task_id": "x"}\n')
+    ended = evaluate("--model", "careful", "--base-url", server.url, "--limit", "2")
+    assert ended.code == 2
+    assert f"qa_pairs.jsonl:{QA + 1}:" in ended.err
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "expected --model NAME, or --resume RUN, got neither"),
+        (["--model", " "], "--model: expected a name"),
+        (["--model", "m"], "expected a key in the environment variable OPENAI_API_KEY"),
+        (["--model", "m", "--base-url", "http://h", "--api-key-env", "NO_KEY"], "variable NO_KEY"),
+        (["--model", "m", "--base-url", "http://u:canary@h"], "expected an address without a secret"),
+        (["--model", "m", "--base-url", "http://h?api_key=canary"], "expected an address without a secret"),
+        (["--model", "m", "--base-url", "ftp://h"], "url: expected http"),
+        (["--model", "m", "--base-url", "http://h", "--temperature", "hot"], "--temperature: expected"),
+        (
+            ["--model", "m", "--base-url", "http://h", "--price", "m=1"],
+            "--price: expected MODEL=INPUT,OUTPUT",
+        ),
+        (["--model", "m", "--base-url", "http://h", "-m", "token_f2"], "did you mean token_f1"),
+        (["--model", "m", "--base-url", "http://h", "-m", "faithfulness"], "faithfulness is not available"),
+        (["--model", "m", "--base-url", "http://h", "--dataset", "no.jsonl"], "which does not exist"),
+        (["--resume", "nothing"], "no run 'nothing'"),
+    ],
+)
+def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list[str], message: str) -> None:
+    ended = evaluate(*options)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert "Traceback" not in ended.err
+    assert "canary" not in ended.err
+
+
+def test_the_address_may_stand_in_the_environment(
+    evaluate: Command, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    assert evaluate("--model", "careful", "--limit", "1", "--json").code == 0
+    assert len(server.asked) == 1

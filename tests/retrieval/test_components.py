@@ -1,0 +1,52 @@
+"""Components from specifications."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.retrieval.components import CHUNKERS, chunker_from
+from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
+from rag_evaluation_framework.specifications import parse_specification
+
+
+def test_a_specification_builds_the_chunker_it_names() -> None:
+    chunker = chunker_from("recursive(chunk_size=200, overlap=50)")
+    assert isinstance(chunker, RecursiveCharacterChunker)
+    assert (chunker.chunk_size, chunker.overlap) == (200, 50)
+    assert str(chunker_from(parse_specification("recursive(chunk_size=200, overlap=50)"))) == str(chunker)
+
+
+def test_a_component_among_the_arguments_is_built_too() -> None:
+    chunker = chunker_from("semantic(embedder=hashing, buffer=2)")
+    assert isinstance(chunker, SemanticChunker)
+    assert chunker.buffer == 2
+
+
+def test_every_chunker_is_listed() -> None:
+    assert {"chonkie", "fixed", "langchain", "markdown", "recursive", "semantic", "sentence"} <= set(
+        CHUNKERS.names()
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "recursive(size=200)",
+            r"chunker 'recursive\(size=200\)': got an unexpected keyword argument 'size'",
+        ),
+        ("semantic", "chunker 'semantic': missing a required argument: 'embedder'"),
+        ("recursive(chunk_size=words(x=1))", "chunk_size: expected a value, got the component"),
+        ("recursive(chunk_size=abc)", "chunk_size: expected a whole number of at least 1, got 'abc'"),
+    ],
+)
+def test_arguments_a_chunker_does_not_have_are_named(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        chunker_from(text)
+
+
+def test_an_unknown_chunker_offers_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="unknown chunker 'recursiv'; did you mean recursive"):
+        chunker_from("recursiv(chunk_size=5)")

@@ -1,0 +1,96 @@
+"""Language models of known quality behind ``POST /v1/chat/completions``: a real HTTP server in a thread.
+
+``careful`` gives the reference back, ``hasty`` its second half, ``flaky`` fails on every third prompt and is
+careful on the others. Any other name is a model that the server does not have.
+
+    with running_models({"the prompt": "the reference"}) as models: …
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class ModelServer:
+    """What the server knows, what it asks of a caller, and what it was asked."""
+
+    references: Mapping[str, str]
+    key: str | None = None
+    delay: float = 0.0
+    url: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def prompts(self, model: str) -> list[str]:
+        return [body["messages"][-1]["content"] for body in self.asked if body["model"] == model]
+
+    def reply(self, body: dict[str, Any], authorization: str | None, key: str | None) -> tuple[int, Any]:
+        self.asked.append({**body, "idempotency": key})
+        time.sleep(self.delay)
+        if self.key is not None and authorization != f"Bearer {self.key}":
+            return 401, {"error": {"message": f"Incorrect API key provided: {authorization}"}}
+        prompt = body["messages"][-1]["content"]
+        answer = self.answer(body["model"], prompt)
+        if answer is None:
+            return 404, {"error": {"message": f"The model {body['model']} does not exist"}}
+        if not answer:
+            return 422, {"error": {"message": "The prompt cannot be processed"}}
+        return 200, {
+            "choices": [{"message": {"role": "assistant", "content": answer}}],
+            "usage": {"prompt_tokens": len(prompt.split()), "completion_tokens": len(answer.split())},
+        }
+
+    def answer(self, model: str, prompt: str) -> str | None:
+        reference = self.references.get(prompt, "I cannot tell.")
+        if model == "careful":
+            return reference
+        if model == "hasty":
+            return reference[len(reference) // 2 :]
+        if model == "flaky":
+            return "" if list(self.references).index(prompt) % 3 == 0 else reference
+        return None
+
+
+@contextmanager
+def running_models(
+    references: Mapping[str, str], *, key: str | None = None, delay: float = 0.0
+) -> Iterator[ModelServer]:
+    """Serve for as long as the block lasts."""
+    models = ModelServer(references, key=key, delay=delay)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/v1/chat/completions":
+                headers = self.headers
+                status, value = models.reply(body, headers["Authorization"], headers["Idempotency-Key"])
+            else:
+                status, value = 404, {"error": {"message": f"no {self.path}"}}
+            content = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        models.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
+        thread.start()
+        try:
+            yield models
+        finally:
+            server.shutdown()
+            thread.join()
