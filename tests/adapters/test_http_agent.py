@@ -135,6 +135,22 @@ def test_a_password_in_the_url_is_sent_and_neither_named_nor_shown(
     assert str(request["path"]).endswith("/v1/chat?token=hidden")
 
 
+def test_what_is_secret_in_a_url_is_hidden_in_every_form_in_which_the_agent_may_send_it_back() -> None:
+    agent = HttpAgent("http://user:open%40sesame@h?api_key=tok-5f3a&page=chapter-one")
+    # The header of basic authentication is user:open@sesame in base 64.
+    echoed = "open%40sesame open@sesame dXNlcjpvcGVuQHNlc2FtZQ== tok-5f3a chapter-one"
+    assert agent.mask(echoed) == "*** *** *** *** chapter-one"
+
+
+@pytest.mark.parametrize("user", ["user:open-sesame@", "user@"])
+def test_a_user_in_the_url_beside_an_authorization_header_is_refused_without_showing_either(
+    user: str,
+) -> None:
+    with pytest.raises(UsageError, match="expected no user and password beside the header") as caught:
+        HttpAgent(f"http://{user}h:1", secret_headers={"authorization": "Bearer tok-5f3a"})
+    assert not any(secret in str(caught.value) for secret in ("user:", "sesame", "tok-5f3a"))
+
+
 def test_a_secret_is_hidden_encoded_too_and_a_short_word_is_left_alone() -> None:
     mask = header_mask(["Bearer a/b+c=d", "ok"])
     assert mask("x a/b+c=d y a%2Fb%2Bc%3Dd z") == "x *** y *** z"

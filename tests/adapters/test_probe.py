@@ -57,3 +57,17 @@ def test_an_agent_that_cannot_be_reached_ends_with_3() -> None:
     assert done.returncode == 3
     assert "no reply" in done.stdout
     assert "hint: is the agent running" in done.stdout
+
+
+def test_what_is_secret_in_the_url_is_hidden_in_what_is_shown(server: RunningServer) -> None:
+    url = server.fault("echo-headers").replace("http://", "http://user:open-sesame@")
+    done = probe("--url", url)
+    assert done.returncode == 0, done.stderr
+    assert "Basic ***" in done.stdout
+    assert "dXNlcjpvcGVuLXNlc2FtZQ" not in done.stdout
+
+
+def test_the_reply_cannot_write_to_the_terminal(server: RunningServer) -> None:
+    done = probe("--url", server.fault("echo-body"), "--message", "\x1b[2Jx\x9b31m")
+    assert done.returncode == 0, done.stderr
+    assert not set("\x1b\x9b") & set(done.stdout)

@@ -165,5 +165,14 @@ def test_a_function_that_cannot_be_found_is_wrong_usage(place: str, message: str
         PythonCallable(place)
 
 
+def test_a_module_that_ends_the_program_when_it_is_imported_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "quitting_agent.py").write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match=r"cannot import quitting_agent \(SystemExit: 0\)"):
+        PythonCallable("quitting_agent:answer")
+
+
 def test_a_method_is_found_by_its_dotted_name(answered: Answered) -> None:
     assert answered(PythonCallable("builtins:str.upper"), "q").text == "Q"

@@ -97,3 +97,25 @@ def test_a_compressed_file_is_read(tmp_path: Path, answered: Answered) -> None:
     path = tmp_path / "answers.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "a", "answer": "A"}\n'))
     assert answered(RecordedAnswers(path), sample=sample("a", "Q")).text == "A"
+
+
+def test_the_latency_is_what_was_recorded_and_unknown_where_nothing_was(
+    tmp_path: Path, answered: Answered
+) -> None:
+    target = recorded(
+        tmp_path,
+        {"id": "a", "answer": "A", "latency_ms": 120},
+        {"id": "b", "answer": "B", "latencyMs": 0.5},
+        {"id": "c", "answer": "C"},
+    )
+    latencies = [answered(target, sample=sample(name, "Q")).latency_ms for name in "abc"]
+    assert latencies == [120.0, 0.5, None]
+
+
+@pytest.mark.parametrize("latency", [-1, "fast", True, 1e999])
+def test_a_latency_that_is_none_is_an_error_with_its_line(tmp_path: Path, latency: object) -> None:
+    path = tmp_path / "answers.jsonl"
+    written = "1e999" if latency == 1e999 else json.dumps(latency)
+    path.write_text(f'{{"id": "a", "answer": "A", "latency_ms": {written}}}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"answers\.jsonl:1"):
+        RecordedAnswers(path)

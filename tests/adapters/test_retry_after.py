@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.adapters.http_status import MAX_RETRY_AFTER, retry_after
+from rag_evaluation_framework.adapters.http_status import retry_after
+from rag_evaluation_framework.evaluation.retries import LONGEST_RETRY_AFTER
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -48,10 +49,10 @@ def test_seconds_and_dates_are_read_and_the_rest_is_no_value(header: str, second
 @given(st.text(max_size=40))
 def test_any_header_is_a_wait_within_bounds_or_none(header: str) -> None:
     wait = retry_after(header, NOON)
-    assert wait is None or 0 <= wait <= MAX_RETRY_AFTER
+    assert wait is None or 0 <= wait <= LONGEST_RETRY_AFTER
 
 
 @given(st.integers(-100_000, 100_000))
 def test_a_date_is_as_far_away_as_it_says(seconds: int) -> None:
     header = format_datetime(NOON + timedelta(seconds=seconds), usegmt=True)
-    assert retry_after(header, NOON) == min(max(seconds, 0), MAX_RETRY_AFTER)
+    assert retry_after(header, NOON) == min(max(seconds, 0), LONGEST_RETRY_AFTER)

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
 
 from fault_agent import RunningServer, running_server
 
 from rag_evaluation_framework.cli import agentspec
+from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.evaluation.run_folder import RunFolder
 
@@ -339,7 +341,7 @@ def test_a_significant_drop_from_the_baseline_fails(evaluate: Command, project: 
 def test_reports_are_written_and_hold_the_gate_and_the_samples(
     evaluate: Command, server: RunningServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_ACTIONS", "1")
     outputs = ("--junit", "reports/junit.xml", "--markdown", "summary.md", "--out", "rag.results.json")
     ended = evaluate("--url", server.url, "--dataset", "rag-quality", *outputs, "--confidence", "lower-bound")
     assert ended.code == 1
@@ -349,6 +351,8 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     markdown = (project / "summary.md").read_text()
     assert markdown.startswith("## Evaluation failed")
     assert "| rag\\-quality | string\\_match | lexical |" in markdown
+    # This line is HTML: Markdown's backslashes would be shown.
+    assert "<details><summary>rag-quality: samples that do not pass</summary>" in markdown
     results = read_results(project / "rag.results.json")
     assert results["summary"]["total_queries"] == 24
     assert results["answer_quality_metrics"]["string_match"]["value"] == 20 / 24
@@ -357,6 +361,58 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
         "::error file=agent.yaml,line=12,title=Gate failed::rag-quality: string_match"
     )
     assert annotations[1].startswith("::warning file=evals/rag.jsonl,line=1,title=")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_gate_that_failed_exits_1_though_nobody_reads_the_output(project: Path, options: list[str]) -> None:
+    target = write_function(project, "inventor2", "    return 'Napoleon said so in 1815.'\n")
+    arguments = ["evaluate", "agent.yaml", "--target", target, "--dataset", "safety", *options]
+    code = f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=closed, stderr=subprocess.PIPE, cwd=project
+        )
+    assert done.returncode == 1, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_latency_that_was_not_measured_does_not_pass_its_threshold(
+    evaluate: Command, project: Path
+) -> None:
+    manifest = (project / "agent.yaml").read_text().replace("token_f1: {min: 0.3}", "latency: {max: 2000}")
+    (project / "agent.yaml").write_text(manifest)
+    answers = [{"input": f"q{n}", "answer": f"The answer to q{n}"} for n in range(6)]
+    (project / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    ended = evaluate("--target", "answers.jsonl", "--dataset", "safety", "--json")
+    assert (ended.code, ended.json["metrics"]["latency"]) == (1, None)
+    assert "latency_stats" not in ended.json["runs"][0]["performance"]
+    timed = [{**answer, "latency_ms": 100} for answer in answers]
+    (project / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in timed))
+    ended = evaluate("--target", "answers.jsonl", "--dataset", "safety", "--json")
+    assert (ended.code, ended.json["metrics"]["latency"]) == (0, 100.0)
+
+
+def test_the_shape_of_the_json_is_the_plans_though_the_run_did_not_come_to_the_last_dataset(
+    evaluate: Command,
+) -> None:
+    ended = evaluate("--url", "http://127.0.0.1:9", "--json")
+    assert (ended.code, ended.json["dataset"], ended.json["totalSamples"]) == (
+        3,
+        ["rag-quality", "safety"],
+        30,
+    )
+    assert set(ended.json["metrics"]) == {"rag-quality"}
+
+
+def test_a_run_is_scored_again_without_being_told_where_its_dataset_is(
+    evaluate: Command, project: Path, server: RunningServer
+) -> None:
+    run = evaluate("--url", server.url, "--dataset", "safety", "--json").json["runs"][0]["runId"]
+    scored = CliRunner().invoke(score_command, [run, "-m", "rouge", "--out", "again.results.json"])
+    assert scored.exit_code == 0, scored.output
+    assert read_results(project / "again.results.json")["configuration"]["metrics"] == {"rouge": "lexical"}
 
 
 def test_an_agent_that_cannot_be_reached_exits_3_and_says_how_to_go_on(evaluate: Command) -> None:

@@ -100,7 +100,7 @@ def test_a_baseline_that_is_no_run_is_refused_even_beside_a_single_run(
 def test_queries_that_one_run_lacks_are_left_out_of_the_comparison_and_counted(files: Path) -> None:
     done = rag_eval("rank", "qrels", "a.run", "b.run", "-m", "mrr", "--rules", "trec_eval", folder=files)
     # a has q1 and q2 of the judgements, b has q1, q2 and q4.
-    assert "b: compared over the 2 queries scored in both runs; 1, scored in one of them only, left out" in (
+    assert "b: compared over the 2 queries scored on both sides; 1, scored on one side only, left out" in (
         done.stdout
     )
 

@@ -491,6 +491,12 @@ def test_files_that_are_not_there_are_reported_beside_what_is_wrong_with_others(
     ]
 
 
+def test_one_field_in_common_with_a_format_does_not_make_a_file_of_it(tmp_path: Path) -> None:
+    record = {"query_id": "1", "query": "q", "positive_passages": [], "negative_passages": []}
+    (issue,) = validate_file(lines_file(tmp_path / "topics.jsonl", record, record))
+    assert issue.code == "unknown-dialect"
+
+
 def test_what_is_no_evaluation_data_hears_every_format_there_is(tmp_path: Path) -> None:
     (issue,) = validate_file(written(tmp_path / "x.json", {"some": "thing"}))
     assert "annotations, beir, benchmark, configuration" in issue.expected

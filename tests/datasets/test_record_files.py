@@ -235,7 +235,7 @@ def test_the_problems_of_an_evaluation_dataset_have_lines_and_paths(suffix: str,
             '{"query_id": "1", "query_text": "q", "relevant_documents": []}\n]}'
         )
         assert places(EVALUATION_SETS, path) == [
-            (4, "queries[0].citations[0].end_char", "invalid-value"),
+            (4, "queries[0].citations[0].end_char", "inverted-span"),
             (5, "queries[1].query_id", "duplicate-id"),
         ]
     else:

@@ -274,6 +274,14 @@ def test_every_missing_reference_is_named_with_its_line_and_nothing_is_shown(tmp
     ]
 
 
+def test_a_file_reference_in_a_header_is_a_problem_and_is_not_sent_as_it_stands(tmp_path: Path) -> None:
+    api = "  api:\n    headers: {X-Key: $file:key.txt}\n    auth: {token: $file:key.txt}\n"
+    assert problems(tmp_path, minimal() + api) == [
+        "7: spec.api.headers.X-Key: expected a text, $env: or $secret:, got $file:, which is for datasets",
+        "8: spec.api.auth.token: expected a text, $env: or $secret:, got $file:, which is for datasets",
+    ]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs symbolic links")
 def test_a_path_stays_inside_the_manifests_folder_links_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.jsonl").write_text('{"input": "q", "expected": "a"}\n')

@@ -70,3 +70,17 @@ def test_one_answer_shows_that_the_target_lets_us_in() -> None:
     watch = OutageWatch(5, clock=Clock())
     watch.answered()
     assert not any(watch.sample_failed(TargetError("http-401", "")) for _ in range(30))
+
+
+def test_samples_are_in_doubt_as_long_as_all_were_turned_away_alike() -> None:
+    denied, wrong = TargetError("http-401", ""), TargetError("http-422", "")
+    watch = OutageWatch(5, clock=Clock())
+    assert not watch.in_doubt
+    watch.sample_failed(denied)
+    assert watch.in_doubt
+    watch.sample_failed(wrong)
+    assert not watch.in_doubt
+    let_in = OutageWatch(5, clock=Clock())
+    let_in.sample_failed(denied)
+    let_in.answered()
+    assert not let_in.in_doubt

@@ -72,6 +72,13 @@ def test_every_sample_is_asked_scored_and_written_down_once(tmp_path: Path) -> N
     assert target.closed == 1
 
 
+def test_the_latency_of_answers_given_long_ago_is_not_made_up(tmp_path: Path) -> None:
+    target = Calculator()
+    target.is_live = False  # type: ignore[attr-defined]
+    _, folder = run(tmp_path, target, 5)
+    assert [result.response.latency_ms for result in folder.results()] == [None] * 5
+
+
 def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
     _, folder = run(tmp_path, Calculator())
     before = folder.journal_path.read_bytes()
@@ -187,10 +194,32 @@ def test_an_unreachable_agent_stops_the_run_early_and_fails_no_sample(tmp_path: 
 
 def test_an_agent_that_turns_everyone_away_stops_the_run_early(tmp_path: Path) -> None:
     target = Calculator(faults=lambda _: [TargetError("http-401", "no key")])
-    outcome, _ = run(tmp_path, target, 1000)
+    outcome, folder = run(tmp_path, target, 1000)
     assert not outcome.completed
     assert outcome.reason == "the target turned away the first 10 samples (http-401: no key)"
     assert target.asked.total() < 50
+    # No sample is failed for a wrong key: with the right one all of them are asked.
+    assert (outcome.done, outcome.failed) == (0, 0)
+    resumed, _ = run(tmp_path, Calculator(), 1000, folder=folder)
+    assert (resumed.completed, resumed.failed) == (True, 0)
+
+
+@pytest.mark.parametrize("denied", [3, 9])
+def test_samples_that_were_turned_away_are_failed_once_the_agent_lets_others_in(
+    tmp_path: Path, denied: int
+) -> None:
+    target = Calculator(
+        faults=lambda each: [TargetError("http-401", "no key")] if number_of(each) < denied else []
+    )
+    outcome, folder = run(tmp_path, target, 20, concurrency=1)
+    assert (outcome.completed, outcome.failed) == (True, denied)
+    assert set(failure_kinds(folder)) == {f"q{n:05}" for n in range(denied)}
+
+
+def test_a_small_dataset_that_is_turned_away_whole_ends_with_its_failures(tmp_path: Path) -> None:
+    target = Calculator(faults=lambda _: [TargetError("http-401", "no key")])
+    outcome, folder = run(tmp_path, target, 4)
+    assert (outcome.completed, outcome.failed, folder.counts.failed) == (True, 4, 4)
 
 
 def test_an_attempt_that_takes_too_long_is_cut_off_and_tried_again(tmp_path: Path) -> None:
@@ -209,6 +238,9 @@ def test_a_sample_that_never_answers_fails_at_its_deadline(tmp_path: Path) -> No
     assert time.monotonic() - began < 3
     assert (outcome.completed, outcome.failed) == (True, 1)
     assert failure_kinds(folder) == {"q00001": "timeout"}
+    # The message is the same whatever was left of the time: results are compared byte by byte.
+    messages = {result.response.failure.message for result in folder.results() if result.response.failure}
+    assert messages == {"no answer in time"}
 
 
 class Stubborn:

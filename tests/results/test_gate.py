@@ -202,7 +202,7 @@ def comparison(difference: float, p: float | None, *, higher: bool = True) -> Me
     [
         (-0.1, 0.01, True, 0.0, False),
         (-0.1, 0.20, True, 0.0, True),  # not shown
-        (-0.1, None, True, 0.0, True),  # too few to test
+        (+0.1, None, True, 0.0, False),  # too few to test: nothing was shown
         (-0.1, 0.01, True, 0.125, True),  # within what is allowed
         (-0.125, 0.01, True, 0.125, True),  # equal to it
         (-0.25, 0.01, True, 0.125, False),

@@ -99,8 +99,8 @@ def test_a_chunk_that_has_one_place_is_at_it_and_the_others_say_that_they_are_am
 def test_repeated_paragraphs_that_follow_one_another_are_placed_in_turn() -> None:
     chunks = placed("same.\n\nsame.\n\nother.\n\nsame.", TextChunker(lambda text: text.split("\n\n")))
     assert [chunk.start for chunk in chunks] == [0, 7, 14, 22]
-    # The last two have one place after their neighbours: "other." stands once, and "same." once behind it.
-    assert [chunk.metadata for chunk in chunks] == [{"ambiguous": True}, {}, {}, {}]
+    # "other." stands once; that leaves two places for the two before it and one for the one behind it.
+    assert [chunk.metadata for chunk in chunks] == [{}, {}, {}, {}]
 
 
 def test_an_ambiguous_chunk_leaves_room_for_those_that_follow() -> None:

@@ -95,20 +95,11 @@ def test_parameters_that_make_no_sense_are_refused(arguments: dict[str, int]) ->
         FixedTokenChunker(**arguments)
 
 
-class LikeTiktoken:
-    """What is used of a tiktoken encoding, with the bytes of a text as its tokens."""
-
-    name = "bytes"
-
-    def encode_ordinary(self, text: str) -> list[int]:
-        return list(text.encode())
-
-    def decode_single_token_bytes(self, token: int) -> bytes:
-        return bytes([token])
-
-
 def test_a_tiktoken_encoding_is_taken_as_it_is() -> None:
-    tokenizer = tokenizer_from(LikeTiktoken())
+    tiktoken = pytest.importorskip("tiktoken", reason="tiktoken is not installed")
+    single_bytes = {bytes([value]): value for value in range(256)}
+    encoding = tiktoken.Encoding("bytes", pat_str=r"\S+|\s+", mergeable_ranks=single_bytes, special_tokens={})
+    tokenizer = tokenizer_from(encoding)
     assert isinstance(tokenizer, TiktokenTokenizer)
     assert tokenizer.name == "bytes"
     assert tokenizer.offsets("aé").tolist() == [0, 1, 1, 2]

@@ -26,6 +26,9 @@ class ModelServer:
     key: str | None = None
     delay: float = 0.0
     url: str = ""
+    hold_after: int | None = None
+    """After so many requests, those that follow wait until ``released`` is set."""
+    released: threading.Event = field(default_factory=threading.Event)
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     def prompts(self, model: str) -> list[str]:
@@ -34,6 +37,8 @@ class ModelServer:
     def reply(self, body: dict[str, Any], authorization: str | None, key: str | None) -> tuple[int, Any]:
         self.asked.append({**body, "idempotency": key})
         time.sleep(self.delay)
+        if self.hold_after is not None and len(self.asked) > self.hold_after:
+            self.released.wait()
         if self.key is not None and authorization != f"Bearer {self.key}":
             return 401, {"error": {"message": f"Incorrect API key provided: {authorization}"}}
         prompt = body["messages"][-1]["content"]
@@ -60,10 +65,14 @@ class ModelServer:
 
 @contextmanager
 def running_models(
-    references: Mapping[str, str], *, key: str | None = None, delay: float = 0.0
+    references: Mapping[str, str],
+    *,
+    key: str | None = None,
+    delay: float = 0.0,
+    hold_after: int | None = None,
 ) -> Iterator[ModelServer]:
     """Serve for as long as the block lasts."""
-    models = ModelServer(references, key=key, delay=delay)
+    models = ModelServer(references, key=key, delay=delay, hold_after=hold_after)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -85,12 +94,17 @@ def running_models(
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Say nothing of callers that were killed while they waited."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         models.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
         thread.start()
         try:
             yield models
         finally:
+            models.released.set()
             server.shutdown()
             thread.join()

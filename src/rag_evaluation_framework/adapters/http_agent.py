@@ -11,17 +11,18 @@ An attempt that fails in the middle of a conversation starts it over, under the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
 from rag_evaluation_framework.adapters.conversations import Ask, replay
 from rag_evaluation_framework.adapters.http_client import MAX_BODY_BYTES, HttpClient, Reply
-from rag_evaluation_framework.adapters.http_replies import reply_value, unmasked
+from rag_evaluation_framework.adapters.http_replies import reply_value
+from rag_evaluation_framework.adapters.masking import header_mask, unmasked
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.evaluation.agent_api import DEFAULT_PATH, PROTOCOLS
-from rag_evaluation_framework.evaluation.secrets import Secrets, names_a_secret
+from rag_evaluation_framework.evaluation.secrets import names_a_secret
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.version import __version__
@@ -33,8 +34,9 @@ class HttpAgent:
     """Fulfils ``extensions.Target``.
 
     ``secret_headers`` are sent like ``headers`` and hidden wherever the agent sends them back, as are the
-    password and the secret parameters of the URL; ``mask`` hides more. ``response_paths`` says where the answer, contexts, citations and usage stand in a reply
-    that is not of a usual shape. ``body`` has fields to send with every message.
+    password and the secret parameters of the URL; ``mask`` hides more. ``response_paths`` says where the
+    answer, contexts, citations and usage stand in a reply that is not of a usual shape. ``body`` has fields
+    to send with every message.
     """
 
     def __init__(
@@ -56,7 +58,8 @@ class HttpAgent:
         self.address = joined_address(url, path)
         self.name = shown_address(self.address)
         self.reader = AnswerReader(response_paths)
-        self.mask = _mask_of([*(secret_headers or {}).values(), *secrets_in_address(url)], mask)
+        own_mask = header_mask([*(secret_headers or {}).values(), *secrets_in_address(url)])
+        self.mask = _both(mask or unmasked, own_mask)
         self._protocol = protocol
         self._body = {**(body or {}), **({} if model is None else {"model": model})}
         self._headers = {
@@ -146,10 +149,7 @@ def _refuse_two_authorizations(address: str, headers: Mapping[str, str]) -> None
         )
 
 
-def _mask_of(hidden: Sequence[str], other: Callable[[str], str] | None) -> Callable[[str], str]:
-    secrets = Secrets()
-    for value in hidden:
-        secrets.add(value)
-    if not secrets:
-        return other or unmasked
-    return secrets.mask if other is None else lambda text: secrets.mask(other(text))
+def _both(first: Callable[[str], str], second: Callable[[str], str]) -> Callable[[str], str]:
+    if unmasked in (first, second):
+        return first if second is unmasked else second
+    return lambda text: second(first(text))

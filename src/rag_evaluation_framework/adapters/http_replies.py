@@ -10,6 +10,7 @@ import msgspec
 
 from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.adapters.http_status import quoted, status_failure
+from rag_evaluation_framework.adapters.masking import unmasked
 from rag_evaluation_framework.errors import TargetError
 
 _decoder = msgspec.json.Decoder()
@@ -23,11 +24,6 @@ _KNOWN_CHARSETS = re.compile(
     r"|shift[_-]?jis|euc-?jp|euc-?kr|koi8-?[ru])\Z",
     re.IGNORECASE,
 )
-
-
-def unmasked(text: str) -> str:
-    """Return the text as it is: the mask of a target that has no secrets."""
-    return text
 
 
 def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str]) -> Any:

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -100,7 +101,7 @@ def imported_function(place: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     try:
         found: Any = import_module(module_name)
-    except Exception as error:  # noqa: BLE001 - importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - importing runs the user's code: it may do anything
         raise UsageError(
             f"target {shown(place)}: cannot import {module_name} ({_described(error)})"
         ) from None
@@ -136,7 +137,8 @@ async def _in_thread(call: Callable[[], Any]) -> Any:
             failure = error
         except (Exception, SystemExit) as error:  # noqa: BLE001 - handed over to the caller
             failure = TargetError("callable-error", _described(error))
-        if not loop.is_closed():
+        # A run that has ended meanwhile wants no answer any more.
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, failure)
 
     threading.Thread(target=run, name="target", daemon=True).start()

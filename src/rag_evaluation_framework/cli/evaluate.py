@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions, evaluate_options
+from rag_evaluation_framework.cli.exit_codes import drop_output
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifest import Manifest
@@ -92,7 +93,11 @@ def _evaluate(options: EvaluateOptions, secrets: Secrets) -> int:
     if progress is not None:
         progress.finish()
     verdict = _decided(options, manifest, plan, evaluations)
-    output.evaluation(manifest, evaluations, verdict, warnings=plan.warnings)
+    try:
+        output.evaluation(manifest, evaluations, verdict, plan=plan)
+    except BrokenPipeError:
+        # Whoever was reading went away, as with `| head`; the verdict stands.
+        drop_output()
     return _exit_code(evaluations, verdict)
 
 

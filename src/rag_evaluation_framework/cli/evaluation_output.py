@@ -62,10 +62,10 @@ class Output:
         evaluations: Sequence[DatasetEvaluation],
         verdict: GateVerdict,
         *,
-        warnings: Sequence[str],
+        plan: Plan,
     ) -> None:
         """Print the evaluation and write the files that were asked for."""
-        options, mask = self.options, self.secrets.mask
+        options, mask, warnings = self.options, self.secrets.mask, plan.warnings
         if options.out is not None:
             for each in evaluations:
                 name = f"{each.folder.head.run_id}.results.json"
@@ -76,11 +76,11 @@ class Output:
             text = evaluation_markdown(evaluations, verdict, target=self.target, warnings=warnings)
             _write(options.markdown, mask(text))
         if options.as_json:
-            document = evaluation_document(evaluations, verdict, target=self.target, warnings=warnings)
+            document = evaluation_document(evaluations, verdict, plan=plan, target=self.target)
             click.echo(strict_json.encode(self.secrets.mask_value(document), indent=2))
         else:
             click.echo(mask(evaluation_text(evaluations, verdict, warnings=warnings)))
-        if os.environ.get("GITHUB_ACTIONS") == "true":
+        if os.environ.get("GITHUB_ACTIONS"):
             # On standard error, which GitHub reads as well, so that --json stays JSON.
             for line in github_annotations(evaluations, verdict, manifest=manifest.file, warnings=warnings):
                 click.echo(mask(line), err=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from urllib.parse import parse_qsl, urlsplit
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.masked_target import MaskedTarget
-from rag_evaluation_framework.evaluation.secrets import Secrets, names_a_secret
+from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 
 
@@ -37,10 +36,11 @@ def shown_target(options: EvaluateOptions, target: Target) -> str:
 
 
 def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
-    from rag_evaluation_framework.adapters.http_agent import HttpAgent
+    from rag_evaluation_framework.adapters.http_agent import HttpAgent, secrets_in_address
 
     api = manifest.api
-    _hide_secrets_of(url, secrets)
+    for value in secrets_in_address(url):
+        secrets.add(value)
     headers = api.resolved_headers(os.environ, secrets=secrets)
     return HttpAgent(
         url,
@@ -58,16 +58,3 @@ def _hide_what_is_there(manifest: Manifest, secrets: Secrets) -> None:
     """Hide the secrets of headers that this target does not send, where they are set: it may know them."""
     with suppress(InputError):
         manifest.api.resolved_headers(os.environ, secrets=secrets)
-
-
-def _hide_secrets_of(url: str, secrets: Secrets) -> None:
-    """Hide a password in a URL, and the parameters that by their names are secrets."""
-    try:
-        parts = urlsplit(url)
-        # Basic authentication sends the two together, in base 64.
-        found = [parts.password or "", f"{parts.username}:{parts.password}" if parts.password else ""]
-    except ValueError:  # no URL; the agent says so without showing it
-        return
-    found += [value for name, value in parse_qsl(parts.query) if names_a_secret(name)]
-    for value in found:
-        secrets.add(value)

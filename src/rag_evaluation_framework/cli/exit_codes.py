@@ -24,7 +24,7 @@ def run_program(program: click.Command, arguments: Sequence[str] | None, *, name
         # A file that refuses is an error of ours already; what is left is standard output, on a full disk.
         code = 2
         _say([f"input or output failed: {error.strerror or error}"], name=name)
-        _drop_output()
+        drop_output()
     sys.exit(code)
 
 
@@ -53,6 +53,6 @@ def _say(lines: Sequence[str], *, name: str) -> None:
             click.echo(f"{name}: {line}", err=True)
 
 
-def _drop_output() -> None:
+def drop_output() -> None:
     """Send what is still buffered nowhere, or Python would fail on it once more when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.reports.excerpts import one_line
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.probing import Probe
@@ -137,7 +138,7 @@ def _text(outcome: Probe) -> str:
     lines += [f"{part:<11} {value}" for part, value in _parts(outcome)]
     lines += ["", *(f"hint: {hint}" for hint in outcome.hints())] if outcome.hints() else []
     if outcome.body:
-        lines += ["", "The reply:", outcome.body]
+        lines += ["", "The reply:", *(one_line(line, len(line)) for line in outcome.body.splitlines())]
     return "\n".join(lines)
 
 
@@ -148,10 +149,10 @@ def _parts(outcome: Probe) -> list[tuple[str, str]]:
         return []
     usage = answer.usage
     spent = f"{usage.input_tokens} in, {usage.output_tokens} out" if usage else ""
-    first = f"{len(answer.contexts)}: {_cut(answer.contexts[0])}" if answer.contexts else ""
+    contexts = [one_line(context, _TEXT_CHARACTERS) for context in answer.contexts]
     values = {
-        "answer": _cut(answer.text),
-        "contexts": first,
+        "answer": one_line(answer.text, _TEXT_CHARACTERS),
+        "contexts": f"{len(contexts)}: {contexts[0]}" if contexts else "",
         "citations": f"{len(answer.citations)}" if answer.citations else "",
         "usage": spent,
     }
@@ -159,8 +160,3 @@ def _parts(outcome: Probe) -> list[tuple[str, str]]:
         (part, f"{value}  ← {answer.found[part]}" if part in answer.found else "not found")
         for part, value in values.items()
     ]
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _TEXT_CHARACTERS else line[: _TEXT_CHARACTERS - 1] + "…"

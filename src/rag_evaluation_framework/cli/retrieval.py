@@ -19,10 +19,11 @@ _LEVELS = ("token", "chunk", "document")
 _TESTS = ("randomisation", "t", "wilcoxon")
 _PATH = click.Path(path_type=Path)
 
-EXAMPLES = """\\b
+EXAMPLES = """\b
 Examples:
   rag-eval retrieval documents --dataset questions.eval.json -k 5
-  rag-eval retrieval documents --dataset questions.eval.json -k 5 -k 10 --reranker none --reranker lexical \\\\
+  rag-eval retrieval documents --dataset questions.eval.json -k 5 -k 10 \\
+      --reranker none --reranker lexical \\
       --chunker 'recursive(chunk_size=200, overlap=50)' --chunker 'fixed(tokens=100)' --chunker sentence
   rag-eval retrieval beir/scifact --retriever bm25 --retriever fused --out results
   rag-eval retrieval --config sweep.config.yaml --json > sweep.json"""
@@ -121,23 +122,15 @@ def _embedders(settings: RetrievalSettings) -> list[str | Embedder]:
 
 def _inputs(settings: RetrievalSettings) -> tuple[Corpus, Dataset]:
     """Read the documents and the questions; a dataset that holds its documents may be both."""
-    from rag_evaluation_framework.datasets.recognition import read_dataset, recognise
-    from rag_evaluation_framework.errors import InputError, UsageError
+    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.errors import UsageError
     from rag_evaluation_framework.evaluation.retrieval_datasets import find_dataset
     from rag_evaluation_framework.records.documents import Corpus
 
     path = settings.corpus
     if not path.exists():
-        raise UsageError(
-            f"corpus: expected a folder of documents or a dataset, got {path}, which is not there"
-        )
-    holder: Dataset | None = None
-    try:
-        recognise(path)
-        holder = read_dataset(path)
-    except InputError:
-        if not path.is_dir():
-            raise
+        raise UsageError(f"corpus: expected a folder of documents or a dataset, got nothing at {path}")
+    holder = recognise(path).read(path) if path.is_file() or _is_dataset(path) else None
     if holder is not None and not holder.documents:
         raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
     corpus = Corpus(holder.documents) if holder is not None else Corpus.from_folder(path, settings.glob)
@@ -146,3 +139,14 @@ def _inputs(settings: RetrievalSettings) -> tuple[Corpus, Dataset]:
     if holder is None:
         raise UsageError(f"dataset: expected the questions as --dataset FILE, because {path} holds none")
     return corpus, holder
+
+
+def _is_dataset(folder: Path) -> bool:
+    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.errors import InputError
+
+    try:
+        recognise(folder)
+    except InputError:
+        return False
+    return True

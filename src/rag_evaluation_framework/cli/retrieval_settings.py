@@ -120,9 +120,8 @@ def _texts(name: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     listed = value if isinstance(value, list | tuple) else [value]
     texts = [NONE if each is None else each for each in listed]
     if wrong := next((each for each in texts if not isinstance(each, str)), None):
-        raise UsageError(
-            f"{name}: expected specifications such as recursive(chunk_size=200), got {shown(wrong)}"
-        )
+        example = "recursive(chunk_size=200)"
+        raise UsageError(f"{name}: expected specifications such as {example}, got {shown(wrong)}")
     return tuple(texts)
 
 

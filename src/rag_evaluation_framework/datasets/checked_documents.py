@@ -28,7 +28,6 @@ _YAML_SUFFIXES = (".yaml", ".yml")
 _ITEM = re.compile(r"\A\[(\d+)\]\.?")
 _INNERMOST = re.compile(r"(?:\.[^.\[\]]+|\[[^\]]*\]|^[^.\[\]]+)\Z")
 
-
 LinesOf: TypeAlias = Callable[[Iterable[str]], Mapping[str, int | None]]
 """Finds the line of each path in a file: of the value there, or of the nearest one around it."""
 
@@ -44,10 +43,10 @@ class DocumentFile:
     """The value is a list and stands as its items, one a line, which need no index to be found."""
 
     def place(self, issues: Iterable[Issue]) -> list[Issue]:
-        """Return the issues with their lines."""
+        """Return the issues with their lines, in reading order."""
         found = list(issues)
         lines = self.lines_of([issue.path for issue in found]) if found else {}
-        return [
+        placed = [
             replace(
                 issue,
                 line=lines[issue.path],
@@ -55,6 +54,7 @@ class DocumentFile:
             )
             for issue in found
         ]
+        return sorted(placed, key=lambda issue: issue.line or 0)
 
     def checked(
         self, kind: str, *, lenient: bool = False, on_warning: Callable[[Issue], None] | None = None

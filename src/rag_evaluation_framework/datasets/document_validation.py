@@ -21,8 +21,7 @@ def document_issues(path: Path, kind: str, *, lenient: bool = False) -> Iterator
     """Yield every issue of a document with its file and line."""
     document = _document(path, kind)
     issues = document.place(_value_issues(kind, document.value, lenient=lenient))
-    in_reading_order = sorted(issues, key=lambda issue: issue.line or 0)
-    yield from (issue.located(str(path)) for issue in in_reading_order)
+    yield from (issue.located(str(path)) for issue in issues)
 
 
 def _value_issues(kind: str, value: Any, *, lenient: bool) -> list[Issue]:

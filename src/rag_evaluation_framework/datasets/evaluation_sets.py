@@ -10,7 +10,7 @@ A dataset that comes from a dialect without a head is named after its file, as v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from rag_evaluation_framework.datasets.evaluation_queries import (
     encode_query,
 )
 from rag_evaluation_framework.datasets.evaluation_rows import read_dataset_document, rows_of_dataset
-from rag_evaluation_framework.datasets.problems import FileProblems
 from rag_evaluation_framework.datasets.residues import overlaid
 from rag_evaluation_framework.datasets.schema_validation import schema_issues
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
@@ -75,12 +74,8 @@ class EvaluationSets:
 
     def read(self, path: Path) -> Dataset:
         document = read_dataset_document(path)
-        problems = FileProblems(str(path))
-        problems.extend(document.place(schema_issues(KIND, document.value)))
-        problems.raise_if_any()
-        dataset = _decoded(document, problems)
-        problems.raise_if_any()
-        return dataset
+        document.checked(KIND)
+        return _decoded(document)
 
     def stream(self, path: Path) -> Iterator[Sample]:
         yield from self.read(path).samples
@@ -122,20 +117,20 @@ def encode_dataset(dataset: Dataset, path: str | Path) -> dict[str, Any]:
     return overlaid(value, dataset.extra, replace=False) if is_own else value
 
 
-def _decoded(document: DocumentFile, problems: FileProblems) -> Dataset:
+def _decoded(document: DocumentFile) -> Dataset:
+    """Turn a valid document into a dataset; what only the records find wrong is raised together."""
     value = document.value
     places = [f"queries[{index}]" for index in range(len(value["queries"]))]
     lines = document.lines_of(places)
     samples: list[Sample] = []
+    issues: list[Issue] = []
     for place, query in zip(places, value["queries"], strict=True):
         try:
             samples.append(decode_query(query, Origin(KIND, document.file, lines[place])))
         except InputError as error:
-            problems.extend(document.place(error.located(within=place).issues))
-    documents = tuple(map(decode_document, value.get("documents", ())))
-    problems.extend(document.place(_repeated("queries", "query_id", value)))
-    problems.extend(document.place(_repeated("documents", "document_id", value)))
-    problems.raise_if_any()
+            issues.extend(error.located(within=place).issues)
+    if issues:
+        raise InputError(document.place(issues)).located(document.file)
     # A container that is there but empty says nothing to a dataset, and is yet to be written back.
     extra = {
         name: item for name, item in value.items() if name not in _KNOWN or (name in _CONTAINERS and not item)
@@ -144,19 +139,10 @@ def _decoded(document: DocumentFile, problems: FileProblems) -> Dataset:
         samples=tuple(samples),
         dialect=KIND,
         **{name: value.get(name) for name in _HEAD},
-        documents=documents,
+        documents=tuple(map(decode_document, value.get("documents", ()))),
         metadata=value.get("metadata", {}),
         extra=extra,
     )
-
-
-def _repeated(items: str, id_field: str, value: Mapping[str, Any]) -> Iterator[Issue]:
-    seen: set[str] = set()
-    for index, item in enumerate(value.get(items, ())):
-        if item[id_field] in seen:
-            path = f"{items}[{index}].{id_field}"
-            yield Issue("duplicate-id", f"each {id_field} once", f"{item[id_field]!r} again", path)
-        seen.add(item[id_field])
 
 
 def _check_name(path: Path) -> None:

@@ -50,7 +50,8 @@ class _Fields(NamedTuple):
 def nearest_format(names: Iterable[str]) -> str | None:
     """Return the format whose schema knows the fields of a record best; ``None`` where none does.
 
-    Of schemas that know them equally well, the one that misses the fewest required fields is taken.
+    Of schemas that know them equally well, the one that misses the fewest required fields is taken. One that
+    misses more than half of them is not meant: a ``query_id`` alone does not make an annotation.
     """
     present = frozenset(names)
     telling = present - _SAYING_NOTHING
@@ -59,8 +60,10 @@ def nearest_format(names: Iterable[str]) -> str | None:
     evidence = {
         kind: sum(1 / shared[name] for name in fields.known & telling) for kind, fields in kinds.items()
     }
-    best = max(kinds, key=lambda kind: (evidence[kind], -len(kinds[kind].required - present)))
-    return FORMAT_OF_KIND[best] if evidence[best] >= _LEAST_EVIDENCE else None
+    missing = {kind: len(fields.required - present) for kind, fields in kinds.items()}
+    meant = [kind for kind in kinds if missing[kind] <= max(1, len(kinds[kind].required) // 2)]
+    best = max(meant, key=lambda kind: (evidence[kind], -missing[kind]), default=None)
+    return FORMAT_OF_KIND[best] if best is not None and evidence[best] >= _LEAST_EVIDENCE else None
 
 
 @cache

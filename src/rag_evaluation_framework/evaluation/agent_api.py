@@ -25,17 +25,17 @@ from dataclasses import dataclass, field
 
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.evaluation.manifest_reader import ManifestReader
-from rag_evaluation_framework.evaluation.references import has_reference, resolved
+from rag_evaluation_framework.evaluation.references import FILE_MARK, has_reference, resolved
 from rag_evaluation_framework.evaluation.secrets import Secrets, names_a_secret
 from rag_evaluation_framework.files.values import ValuePath, written_path
 
 DEFAULT_PATH = "/v1/chat"
 PROTOCOLS = ("simple", "openai-compatible")
+REPLY_PARTS = ("answer", "contexts", "citations", "usage")
 
 _API: ValuePath = ("spec", "api")
 _AUTH: ValuePath = (*_API, "auth")
 _AUTH_KEYS = ("type", "header", "value", "token")
-_PARTS = ("answer", "contexts", "citations", "usage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,8 @@ def _headers(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
 
 
 def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> WrittenHeader:
+    if FILE_MARK in value:
+        reader.problem(place, "a text, $env: or $secret:", f"{FILE_MARK}, which is for datasets")
     return WrittenHeader(name, value, place, reader.file, reader.line(place))
 
 
@@ -155,8 +157,8 @@ def _response_paths(reader: ManifestReader) -> dict[str, str]:
     place = (*_API, "responsePaths")
     found: dict[str, str] = {}
     for part in reader.mapping(place):
-        if part not in _PARTS:
-            reader.problem((*place, part), f"one of {', '.join(_PARTS)}", part)
+        if part not in REPLY_PARTS:
+            reader.problem((*place, part), f"one of {', '.join(REPLY_PARTS)}", part)
             continue
         text = reader.text((*place, part), required=True)
         if text is not None:

@@ -50,6 +50,8 @@ class Asker:
         self.limit = AdaptiveLimit(settings.concurrency)
         self.retries = 0
         self._target = target
+        # What was answered long ago took no time now: its latency is what it tells, or not known.
+        self._is_live = getattr(target, "is_live", True)
         self._run_id = run_id
         self._settings = settings
         self._stop = stop
@@ -97,8 +99,10 @@ class Asker:
             if reason := self._watch.sample_failed(outcome):
                 self._stop.set(reason)
         else:
-            told = outcome.latency_ms if outcome.latency_ms is not None else latency * 1000
-            response = replace(outcome, latency_ms=round(told, 3))
+            told = outcome.latency_ms
+            if told is None and self._is_live:
+                told = latency * 1000
+            response = replace(outcome, latency_ms=None if told is None else round(told, 3))
         timing = Timing(
             started_at=started_at,
             attempts=attempts.made + (not isinstance(outcome, TargetError)),
@@ -106,6 +110,11 @@ class Asker:
             latency_ms=response.latency_ms,
         )
         return Asked(response, timing)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether all samples so far were turned away alike: then the fault may be none of theirs."""
+        return self._watch.in_doubt
 
     async def _slot(self) -> None:
         await self.limit.acquire()
@@ -142,7 +151,7 @@ class Asker:
         if done:
             return TargetError("cancelled", "the target cancelled its own request")
         task.cancel()
-        return _timed_out(request)
+        return _timed_out()
 
     async def _wait(self, attempts: Attempts, error: TargetError, left: float) -> float | None:
         """Wait before the next attempt; return what is left of the sample's time, ``None`` to end it."""
@@ -170,7 +179,7 @@ async def _called(target: Target, request: Request) -> Response | TargetError:
     except TargetError as error:
         return error
     except TimeoutError:
-        return _timed_out(request)
+        return _timed_out()
     except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake is the sample's failure
         return TargetError("target-error", f"{type(error).__name__}: {error}")
     if not isinstance(response, Response):
@@ -178,8 +187,9 @@ async def _called(target: Target, request: Request) -> Response | TargetError:
     return response
 
 
-def _timed_out(request: Request) -> TargetError:
-    return TargetError("timeout", f"no answer within {request.timeout:g} s", retry=True)
+def _timed_out() -> TargetError:
+    # Without the seconds, which differ from run to run: equal results must be equal bytes.
+    return TargetError("timeout", "no answer in time", retry=True)
 
 
 def _digest(purpose: str, run_id: str, sample_id: str) -> str:

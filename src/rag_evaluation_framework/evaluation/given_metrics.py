@@ -21,7 +21,7 @@ from rag_evaluation_framework.records.scores import Score
 CUSTOM = "custom"
 """The method of a score that somebody else's metric computed."""
 
-_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class GivenMetric(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.retrieval_ground_truth import (
     Level,
     relevant_chunks,
@@ -192,7 +193,9 @@ class DocumentLevelScorer:
 
 
 def scorer_for(level: Level, dataset: Dataset, corpus: Corpus) -> LevelScorer:
-    """Return the scorer of a level; what the dataset lacks for it is an error."""
+    """Return the scorer of a level; what the dataset lacks for it is an error, and an empty corpus too."""
+    if not len(corpus):
+        raise UsageError("corpus: expected at least one document, got none")
     if level == "token":
         return TokenLevelScorer(dataset, corpus)
     return ChunkLevelScorer(dataset, corpus) if level == "chunk" else DocumentLevelScorer(dataset, corpus)

@@ -5,7 +5,8 @@
   asked again when the run is resumed.
 - *Turned away*: the first 10 samples all end with the same status, one that speaks of the caller or the
   target and not of a sample (401, 403, 404, 405, 407, 429, 502, 503, 504): a wrong key, a wrong address, a
-  target that is down behind its gateway.
+  target that is down behind its gateway. As long as it may come to that the samples are in doubt, and none
+  of them is failed for it either.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ class OutageWatch:
         self._missed_since = 0.0
         self._turned_away: list[str] = []
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether every sample so far was turned away, all with the same status."""
+        kinds = set(self._turned_away)
+        return not self._answered and len(kinds) == 1 and kinds <= _TURNED_AWAY
+
     def answered(self) -> None:
         """Take note of an answer."""
         self._heard = self._answered = True
@@ -59,7 +66,6 @@ class OutageWatch:
         if self._answered or len(self._turned_away) >= TURNED_AWAY_SAMPLES:
             return None
         self._turned_away.append(error.kind)
-        same = set(self._turned_away) == {error.kind} <= _TURNED_AWAY
-        if same and len(self._turned_away) == TURNED_AWAY_SAMPLES:
+        if self.in_doubt and len(self._turned_away) == TURNED_AWAY_SAMPLES:
             return f"the target turned away the first {TURNED_AWAY_SAMPLES} samples ({error})"
         return None

@@ -47,6 +47,7 @@ class EvaluatedCell:
     run: Run
     index: IndexSize
     store_recall: float | None
+    embedding_tokens: int | None
     seconds: StageSeconds
 
 
@@ -88,6 +89,7 @@ def evaluated_cells(
             ),
             index=_index_size(hits),
             store_recall=hits.store_recall,
+            embedding_tokens=hits.embedding_tokens,
             seconds=hits.seconds,
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -60,6 +61,7 @@ class RunLoop:
         self._on_progress = on_progress
         self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
         self._usage = replace(index.usage)
+        self._finished: deque[tuple[int, Sample, Asked]] = deque()
         self._written: list[Response] = []
         self._sync_now = asyncio.Event()
         self._ending = False
@@ -75,6 +77,8 @@ class RunLoop:
         workers = min(self._settings.concurrency, self._total - self.done)
         try:
             await self._finish([asyncio.ensure_future(self._work()) for _ in range(workers)])
+            if not self.stop.is_set:
+                self._write_finished()
         finally:
             self._ending = True
             self._sync_now.set()
@@ -105,12 +109,19 @@ class RunLoop:
                 return
             try:
                 asked = await self._asker.ask(sample)
-                self._write_down(index, sample, asked)
             except Stopped:
                 return
-            except StorageError as error:
-                self.stop.set(str(error))
-                return
+            self._finished.append((index, sample, asked))
+            # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
+            if not self._asker.in_doubt:
+                self._write_finished()
+
+    def _write_finished(self) -> None:
+        try:
+            while self._finished:
+                self._write_down(*self._finished.popleft())
+        except StorageError as error:
+            self.stop.set(str(error))
 
     def _write_down(self, index: int, sample: Sample, asked: Asked) -> None:
         result = scored_result(sample, asked.response, self._scorers)

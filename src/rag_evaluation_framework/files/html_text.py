@@ -57,6 +57,7 @@ class _Collector(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title: list[str] = []
+        self._titled = False  # pictures have titles too, later in the page
         self._hidden: list[str] = []
         self._preformatted = 0
         self._breaks = 0
@@ -73,6 +74,7 @@ class _Collector(HTMLParser):
         self._break(tag)
 
     def handle_endtag(self, tag: str) -> None:
+        self._titled = self._titled or tag == "title"
         if tag in self._hidden:
             del self._hidden[self._hidden.index(tag) :]
         self._preformatted = max(self._preformatted - (tag == "pre"), 0)
@@ -80,7 +82,7 @@ class _Collector(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._hidden:
-            if self._hidden == ["title"]:
+            if self._hidden == ["title"] and not self._titled:
                 self.title.append(data)
             return
         if not self._preformatted:

@@ -2,7 +2,8 @@
 
 The keys ``dataset, agentUrl, totalSamples, metrics, ciGateResult, samples`` are those of AgentSpec's own
 command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Ours stand beside them.
-Of several datasets ``dataset`` is a list, and ``metrics`` has each dataset's figures under its name.
+Of several datasets ``dataset`` is a list, and ``metrics`` has the figures of each that was begun under its
+name.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from rag_evaluation_framework.results.gate import GateVerdict
 
 
 def evaluation_document(
-    evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, target: str, warnings: Sequence[str]
+    evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, plan: Plan, target: str
 ) -> dict[str, Any]:
-    """Return everything about an evaluation as plain values."""
-    names = [each.plan.name for each in evaluations]
+    """Return everything about an evaluation as plain values; its shape depends on the plan alone."""
+    names = [dataset.name for dataset in plan.datasets]
     figures = {each.plan.name: _figures(each) for each in evaluations}
     single = len(names) == 1
     return {
         "dataset": names[0] if single else names,
         "agentUrl": target,
-        "totalSamples": sum(len(each.plan.selection) for each in evaluations),
+        "totalSamples": plan.samples,
         "metrics": figures[names[0]] if single else figures,
         "ciGateResult": verdict.result,
         "samples": [_sample(each, sample) for each in evaluations for sample in each.samples()],
         "gate": verdict.to_dict(),
         "runs": [_run(each) for each in evaluations],
-        "warnings": list(warnings),
+        "warnings": list(plan.warnings),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
 from itertools import islice
 
 from rag_evaluation_framework.reports.excerpts import figure, one_line
@@ -85,7 +86,8 @@ def _samples(evaluation: DatasetEvaluation) -> str:
         for sample in listed[:_LISTED_SAMPLES]
     ]
     more = "\n\n… and more" if len(listed) > _LISTED_SAMPLES else ""
-    summary = f"<summary>{escaped(evaluation.plan.name)}: samples that do not pass</summary>"
+    # This line is HTML, in which Markdown's backslashes would be shown.
+    summary = f"<summary>{escape(one_line(evaluation.plan.name))}: samples that do not pass</summary>"
     return f"<details>{summary}\n\n{_table(['input', 'expected', 'got'], rows)}{more}\n\n</details>"
 
 

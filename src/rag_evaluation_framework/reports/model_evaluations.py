@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluation_framework.evaluation.model_runs import SharedData
 from rag_evaluation_framework.evaluation.preflight import Prices
+from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.model_evaluations import ModelEvaluation
-from rag_evaluation_framework.statistics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def side_by_side_text(shown: SideBySide) -> str:
     if lines := list(_lines(shown)):
         parts.append("\n".join(lines))
     if shown.comparisons:
-        parts.append(_comparisons(shown.comparisons))
+        parts.append(comparisons_text(shown.comparisons, system="model", unit="sample"))
     return "\n\n".join(parts)
 
 
@@ -83,7 +83,7 @@ def _metrics(shown: SideBySide) -> str:
                     metric if place == 0 else "",
                     one_line(each.model),
                     figure(summary.value if summary else None),
-                    _interval(summary.interval if summary else None),
+                    interval_text(summary.interval if summary else None),
                     *(f"{count:,}" for count in counts),
                 ]
             )
@@ -133,44 +133,6 @@ def _lines(shown: SideBySide) -> Iterator[str]:
     yield from (f"warning: {one_line(warning, 400)}" for warning in shown.warnings)
 
 
-def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
-    first = comparisons[0]
-    rows = [
-        [
-            each.metric,
-            one_line(each.contender),
-            f"{each.difference:+.4f}",
-            _interval(each.interval),
-            _probability(each.p_value),
-            _probability(each.p_adjusted),
-            f"{each.wins}/{each.ties}/{each.losses}",
-            figure(each.smallest_detectable),
-            each.verdict,
-        ]
-        for each in comparisons
-    ]
-    interval = f"{100 * (1 - first.alpha):g}% interval"
-    headers = ["metric", "model", "difference", interval, "p", "p (Holm)"]
-    headers += ["wins/ties/losses", "detectable", "verdict"]
-    lines = [
-        f"tests: {'; '.join(dict.fromkeys(each.test for each in comparisons))}; Holm's correction over "
-        f"{sum(each.p_value is not None for each in comparisons)}; detectable: the smallest difference that "
-        "this many samples would show four times in five",
-        *_pairs(comparisons),
-    ]
-    table = text_table(headers, rows, align="<<>>>>>><")
-    return f"compared with {one_line(first.baseline)}, sample by sample\n\n{table}\n\n" + "\n".join(lines)
-
-
-def _pairs(comparisons: Sequence[MetricComparison]) -> Iterator[str]:
-    for each in {each.contender: each for each in comparisons}.values():
-        if each.n_unpaired:
-            yield (
-                f"{one_line(each.contender)}: compared over the {each.n:,} samples that both answered; "
-                f"{each.n_unpaired:,} that one of them did not are left out"
-            )
-
-
 def _model(shown: SideBySide, evaluation: ModelEvaluation) -> dict[str, Any]:
     summary, outcome = evaluation.summary, evaluation.outcome
     head = evaluation.folder.head
@@ -189,16 +151,6 @@ def _model(shown: SideBySide, evaluation: ModelEvaluation) -> dict[str, Any]:
         "performance": dict(summary.performance),
         "cost_usd": shown.cost_of(evaluation),
     }
-
-
-def _interval(interval: Interval | None) -> str:
-    return "–" if interval is None else f"[{figure(interval.low)}, {figure(interval.high)}]"
-
-
-def _probability(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def _count(value: float | None) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_header, interval_text
 from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.rankings import RankedSystem, RankingResults
-from rag_evaluation_framework.statistics.intervals import Interval
 
 _LISTED_QUERIES = 5
 
@@ -17,7 +16,7 @@ def ranking_text(results: RankingResults, *, per_query: bool = False) -> str:
     """Render means with intervals, then the comparisons, then (if asked for) every query."""
     parts = [_means(results), _notes(results)]
     if results.comparisons:
-        parts.append(_comparisons(results.comparisons))
+        parts.append(comparisons_text(results.comparisons, system="run", unit="query"))
     if per_query:
         parts.extend(_per_query(system) for system in results.systems)
     return "\n\n".join(parts)
@@ -30,14 +29,14 @@ def _means(results: RankingResults) -> str:
             summaries[0].metric if position == 0 else "",
             system.name,
             "–" if summary.value is None else f"{summary.value:.4f}",
-            _interval(summary.interval),
+            interval_text(summary.interval),
             str(summary.n_scored),
             str(summary.n_skipped),
         ]
         for summaries in zip(*(system.summaries for system in systems), strict=True)
         for position, (system, summary) in enumerate(zip(systems, summaries, strict=True))
     ]
-    headers = ["metric", "run", "mean", _interval_header(results.confidence), "scored", "skipped"]
+    headers = ["metric", "run", "mean", interval_header(results.confidence), "scored", "skipped"]
     return text_table(headers, rows, align="<<>>>>")
 
 
@@ -76,54 +75,6 @@ def _rules(rules: RankingRules) -> str:
     return text if rules.relevance_level == 1 else f"{text}; relevant from grade {rules.relevance_level}"
 
 
-def _comparisons(comparisons: Sequence[MetricComparison]) -> str:
-    first = comparisons[0]
-    rows = [
-        [
-            each.metric,
-            each.contender,
-            f"{each.difference:+.4f}",
-            _interval(each.interval),
-            _probability(each.p_adjusted),
-            "–" if each.effect_size is None else f"{each.effect_size:+.2f}",
-            f"{each.wins}/{each.ties}/{each.losses}",
-            "–" if each.smallest_detectable is None else f"{each.smallest_detectable:.4f}",
-            each.verdict,
-        ]
-        for each in comparisons
-    ]
-    headers = [
-        "metric",
-        "run",
-        "difference",
-        _interval_header(1 - first.alpha),
-        "p (Holm)",
-        "effect d",
-        "wins/ties/losses",
-        "detectable",
-        "verdict",
-    ]
-    table = text_table(headers, rows, align="<<>>>>>><")
-    tests = "; ".join(dict.fromkeys(each.test for each in comparisons))
-    corrected = sum(each.p_value is not None for each in comparisons)
-    lines = [
-        f"tests: {tests}; Holm's correction over {corrected}; detectable: the smallest difference that this "
-        "many queries would show four times in five",
-        *_pairs(comparisons),
-    ]
-    return f"compared with {first.baseline}, query by query\n\n{table}\n\n" + "\n".join(lines)
-
-
-def _pairs(comparisons: Sequence[MetricComparison]) -> Iterator[str]:
-    """Say of each run over how many queries it is compared, where that is not all of them."""
-    for each in {each.contender: each for each in comparisons}.values():
-        if each.n_unpaired:
-            yield (
-                f"{each.contender}: compared over the {each.n} queries scored in both runs; "
-                f"{each.n_unpaired}, scored in one of them only, left out"
-            )
-
-
 def _per_query(system: RankedSystem) -> str:
     metrics = list(system.report.per_query)
     columns = [values.tolist() for values in system.report.per_query.values()]
@@ -134,20 +85,6 @@ def _per_query(system: RankedSystem) -> str:
     return f"{system.name}, per query\n\n" + text_table(
         ["query", *metrics], rows, align="<" + ">" * len(metrics)
     )
-
-
-def _interval_header(confidence: float) -> str:
-    return f"{100 * confidence:g}% interval"
-
-
-def _interval(interval: Interval | None) -> str:
-    return "–" if interval is None else f"[{interval.low:.4f}, {interval.high:.4f}]"
-
-
-def _probability(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def _listed(queries: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""A sweep over retrieval pipelines as text for a terminal: ranked, with intervals, and what is really better."""
+"""A sweep over retrieval pipelines as text for a terminal: ranked, with intervals, and what is better."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rag_evaluation_framework.results.sweep_results import SweepCell, SweepResul
 
 _PARTS = ("chunker", "retriever", "reranker")
 _NOTHING = "–"
+# Says nothing that IoU does not say; it is in the files.
+_NOT_SHOWN = ("span_f1",)
 
 
 def sweep_text(results: SweepResults) -> str:
@@ -45,9 +47,14 @@ def _part(cell: SweepCell, part: str) -> str:
 def _tables(results: SweepResults) -> Iterator[str]:
     varying = [part for part in _PARTS if len(_values(results, part)) > 1] or ["chunker"]
     first = results.cells[0].metric(results.rank_by)
-    others = [each.metric for each in results.cells[0].summary.metrics if each.metric != results.rank_by]
+    others = [
+        each.metric
+        for each in results.cells[0].summary.metrics
+        if each.metric not in (results.rank_by, *_NOT_SHOWN)
+    ]
     confidence = f"{first.interval.confidence:.0%} interval" if first.interval else "interval"
-    headers = ["", *varying, results.rank_by, confidence, *others, "chunks", "seconds", "against the best"]
+    names = [_short(name) for name in (results.rank_by, *others)]
+    headers = ["", *varying, names[0], confidence, *names[1:], "chunks", "seconds", "against the best"]
     align = ">" + "<" * len(varying) + ">>" + ">" * len(others) + ">><"
     for k, cells in results.ranking().items():
         rows = [
@@ -80,14 +87,14 @@ def _tests(comparisons: Sequence[MetricComparison]) -> str:
     tests = "1 test" if len(comparisons) == 1 else f"{len(comparisons):,} tests"
     detectable = [each.smallest_detectable for each in comparisons if each.smallest_detectable is not None]
     lines = [
-        f"{real:,} of {len(comparisons):,} differences are real at {1 - comparisons[0].alpha:.0%} confidence: "
-        f"{comparisons[0].test}, query by query against the best of the same k; "
+        f"{real:,} of {len(comparisons):,} differences are real at {1 - comparisons[0].alpha:.0%} "
+        f"confidence: {comparisons[0].test}, query by query against the best of the same k; "
         f"Holm's correction over {tests}. The best was chosen on these same queries.",
     ]
     if detectable:
         lines.append(
-            f"So many queries would show a difference of {min(detectable):.3f} to {max(detectable):.3f} "
-            "four times in five."
+            f"Four times in five, this many queries would show a difference of {max(detectable):.3f} "
+            "in each of them."
         )
     return "\n".join(lines)
 
@@ -99,12 +106,17 @@ def _notes(results: SweepResults) -> Iterator[str]:
     if summary.n_skipped:
         yield f"{summary.n_skipped:,} queries are left out: the dataset has no truth for them at this level"
     if results.moved_spans:
-        yield f"{results.moved_spans:,} relevant spans were found elsewhere by their text: documents have changed"
+        yield f"{results.moved_spans:,} relevant spans were found elsewhere: documents have changed"
     recalls = {cell.cell.retriever: cell.evaluated.store_recall for cell in results.cells}
     for retriever, recall in recalls.items():
         if recall is not None and recall < 1:
             yield f"{retriever}: its store found {recall:.2%} of the true nearest chunks"
     yield "seconds: chunking, embedding, indexing and searching were done once for the cells that share them"
+
+
+def _short(metric: str) -> str:
+    """Return a metric's name for a table in which all are of one level: ``recall`` for ``span_recall``."""
+    return metric.removeprefix("span_").removeprefix("chunk_").replace("precision_omega", "omega")
 
 
 def _seconds(cell: SweepCell) -> float:

@@ -121,7 +121,7 @@ class DatasetEvaluation:
             self.folder,
             path,
             samples=self.plan.selection,
-            intervals=IntervalSettings(seed=self.folder.head.seed),
+            summary=self.summary,
             resources=self.resources,
         )
 
@@ -226,6 +226,7 @@ def _head(
         target=target.name,
         configuration={
             **settings.configuration,
+            "dataset_path": str(dataset.entry.path),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
             **group,

@@ -5,7 +5,8 @@
 - A metric that ran and scored nothing fails its threshold. A metric that did not run is *not evaluated*.
 - More errors than allowed, missing samples, no sample at all, or no threshold that could be evaluated fail
   the gate whatever the figures.
-- Against a baseline a metric fails when it is significantly worse, by more than the drop that is allowed.
+- Against a baseline a metric fails when it is significantly worse, by more than the drop that is allowed, and
+  when there are too few samples to test whether it is.
 """
 
 from __future__ import annotations
@@ -170,17 +171,18 @@ def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
     for compared in given.comparisons:
         up = compared.higher_is_better
         drop = -compared.difference if up else compared.difference
+        untested = compared.p_adjusted is None
         worse = compared.verdict == "worse" and drop > max_drop
-        p = "not tested" if compared.p_adjusted is None else f"p = {compared.p_adjusted:.4g}"
+        told = "too few to test" if untested else f"p = {compared.p_adjusted:.4g}: {compared.verdict}"
         yield GateRow(
             dataset=given.dataset,
             metric=compared.metric,
             operator=">=" if up else "<=",
             bound=compared.baseline_mean - max_drop if up else compared.baseline_mean + max_drop,
             value=compared.contender_mean,
-            status="failed" if worse else "passed",
+            status="failed" if worse or untested else "passed",
             held="mean against the baseline",
-            reason=f"{compared.difference:+.4g} over {compared.n} samples, {p}: {compared.verdict}",
+            reason=f"{compared.difference:+.4g} over {compared.n} samples, {told}",
         )
     for metric in given.uncompared:
         yield GateRow(

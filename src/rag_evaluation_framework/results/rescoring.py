@@ -26,5 +26,10 @@ def rescored_rows(folder: RunFolder, samples: Samples, scorers: Sequence[MetricS
 
 
 def rescored_head(folder: RunFolder, scorers: Sequence[MetricScorer]) -> RunHead:
-    """Return the head of a run with the versions of the metrics it is scored by now."""
-    return replace(folder.head, metric_versions={scorer.name: scorer.version for scorer in scorers})
+    """Return the head of a run with the metrics it is scored by now, their methods and versions."""
+    methods = {scorer.name: scorer.method for scorer in scorers}
+    return replace(
+        folder.head,
+        configuration={**folder.head.configuration, "metrics": methods},
+        metric_versions={scorer.name: scorer.version for scorer in scorers},
+    )

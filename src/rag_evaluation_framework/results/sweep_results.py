@@ -113,6 +113,7 @@ def _performance(cell: SweepCell) -> dict[str, Any]:
         "index": asdict(evaluated.index),
         "stage_seconds": {name: round(value, 6) for name, value in asdict(evaluated.seconds).items()},
         "store_recall": evaluated.store_recall,
+        "embedding_tokens": evaluated.embedding_tokens,
     }
     return {name: value for name, value in figures.items() if value is not None}
 

@@ -18,19 +18,19 @@ from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.retrieval.recursive_chunker import SEPARATORS
 from rag_evaluation_framework.retrieval.recursive_spans import SpanList, stripped
+from rag_evaluation_framework.retrieval.spaceless_text import SpacelessText
 
 
 def found_again(content: str, chunk: str) -> tuple[int, int] | None:
     """Return where the first copy of a chunk, less one full stop, starts and ends; ``None`` without one.
 
-    White space may differ, and then case too.
+    White space may differ.
     """
     wanted = chunk.removesuffix(".")
     start = content.find(wanted)
     if start >= 0:
         return start, start + len(wanted)
-    match = re.search(r"\s*".join(map(re.escape, wanted.split())), content, re.IGNORECASE)
-    return None if match is None else match.span()
+    return SpacelessText(content).find(wanted)
 
 
 def chroma_spans(doc: Document, chunks: Sequence[str]) -> list[CharacterSpan]:

@@ -21,13 +21,12 @@ from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
 # A fence (three or more ` or ~), a heading with #, or a line of text underlined with = or -.
 _MARK = re.compile(
     r"^ {0,3}(?P<fence>`{3,}|~{3,})"
-    r"|^ {0,3}(?P<hashes>#{1,6})(?:[ \t]+(?P<title>[^\r\n]*))?\r?$"
-    r"|^ {0,3}(?P<underlined>[^\s#>|`~*+-][^\r\n]*)\r?\n {0,3}(?P<line>=+|-{2,})[ \t]*\r?$",
+    r"|^ {0,3}(?P<hashes>#{1,6})(?:[ \t]++(?P<title>[^\r\n]*+))?\r?$"
+    r"|^ {0,3}(?P<underlined>[^\s#>|`~*+-][^\r\n]*+)\r?\n {0,3}(?P<line>=+|-{2,})[ \t]*\r?$",
     re.MULTILINE,
 )
 # Metadata in YAML before the text, whose last line would read as an underline.
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?---[ \t]*(?:\r?\n|\Z)")
-_TRAILING_HASHES = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +125,16 @@ def _headings(text: str, max_level: int) -> list[_Heading]:
         if fence:
             continue
         if match["hashes"]:
-            level, title = len(match["hashes"]), _TRAILING_HASHES.sub("", match["title"] or "").strip()
+            level, title = len(match["hashes"]), _title(match["title"] or "")
         else:
             level, title = (1 if match["line"][0] == "=" else 2), match["underlined"].strip()
         if level <= max_level:
             headings.append(_Heading(match.start(), match.end(), level, title))
     return headings
+
+
+def _title(text: str) -> str:
+    """Return a heading's text without the hashes that may close it."""
+    text = text.strip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else text

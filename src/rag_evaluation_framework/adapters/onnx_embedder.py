@@ -1,0 +1,138 @@
+"""Embeddings by an ONNX model on this machine, without torch.
+
+The folder holds ``model.onnx`` (or ``onnx/model.onnx``) and ``tokenizer.json``, as sentence-transformers
+models are published; ``1_Pooling/config.json`` says how tokens become one vector (mean without it),
+``sentence_bert_config.json`` how many tokens are read (512 without it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.adapters.extras import extra_module, require_extra
+from rag_evaluation_framework.adapters.local_models import weights_digest
+from rag_evaluation_framework.errors import InputError, Issue, UsageError
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.retrieval.embedding import check_texts
+from rag_evaluation_framework.retrieval.vectors import Matrix, checked_vectors, unit_vectors
+from rag_evaluation_framework.specifications import Specification
+
+EXTRA = "onnx"
+
+_FEATURE = "OnnxEmbedder"
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+_MAX_TOKENS = 512
+
+
+class OnnxEmbedder:
+    """Fulfils ``extensions.Embedder``. ``path`` is the model's folder; it is loaded at the first text."""
+
+    def __init__(self, path: str | Path, *, batch_size: int = 32) -> None:
+        require_extra("onnxruntime", feature=_FEATURE, extra=EXTRA)
+        require_extra("tokenizers", feature=_FEATURE, extra=EXTRA)
+        if batch_size < 1:
+            raise UsageError(f"onnx: batch_size: expected at least 1, got {batch_size}")
+        self.path = Path(path)
+        self.batch_size = batch_size
+        self._model_file = next((self.path / it for it in _MODEL_FILES if (self.path / it).is_file()), None)
+        if self._model_file is None or not (self.path / "tokenizer.json").is_file():
+            raise UsageError(f"onnx: {self.path}: expected a folder with model.onnx and tokenizer.json")
+
+    def __repr__(self) -> str:
+        return str(Specification("onnx", {"path": self.path.as_posix()}))
+
+    @property
+    def cache_key(self) -> str:
+        """The hash of the model's weights, whatever the folder is called."""
+        return f"onnx {weights_digest(self._model_file or self.path)}"
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector of length one for each text."""
+        check_texts(texts)
+        # Texts of like length share a batch, so that little is padding; the order is restored at the end.
+        order = sorted(range(len(texts)), key=lambda number: (len(texts[number]), texts[number]))
+        vectors: list[Matrix | None] = [None] * len(texts)
+        for start in range(0, len(order), self.batch_size):
+            numbers = order[start : start + self.batch_size]
+            for number, vector in zip(numbers, self._batch([texts[it] for it in numbers]), strict=True):
+                vectors[number] = vector
+        return checked_vectors(vectors, f"embedder {self}", rows=len(texts))
+
+    def _batch(self, texts: Sequence[str]) -> Matrix:
+        encoded = self._tokenizer.encode_batch(list(texts))
+        given = {
+            "input_ids": np.array([it.ids for it in encoded], np.int64),
+            "attention_mask": np.array([it.attention_mask for it in encoded], np.int64),
+            "token_type_ids": np.array([it.type_ids for it in encoded], np.int64),
+        }
+        wanted = {it.name for it in self._session.get_inputs()}
+        output = self._session.run(None, {name: given[name] for name in given if name in wanted})[0]
+        if output.ndim not in (2, 3) or len(output) != len(texts):
+            found = f"an array of shape {output.shape}"
+            expected = f"a vector for each of {len(texts)} texts, or for each of their tokens"
+            raise InputError([Issue("wrong-size", expected, found, f"embedder {self}")])
+        return unit_vectors(output if output.ndim == 2 else self._pooled(output, given["attention_mask"]))
+
+    def _pooled(self, tokens: Matrix, mask: npt.NDArray[np.int64]) -> Matrix:
+        """Make one vector of a text's tokens, as the model was trained: their mean, or the first one."""
+        if self._pools_first_token:
+            return tokens[:, 0]
+        weights = mask[:, :, None].astype(np.float32)
+        return np.asarray((tokens * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the loaded model behind: a copy in another process loads its own."""
+        loaded = {"_session", "_tokenizer"}
+        return {name: value for name, value in self.__dict__.items() if name not in loaded}
+
+    @cached_property
+    def _pools_first_token(self) -> bool:
+        pooling = _settings(self.path / "1_Pooling" / "config.json")
+        if pooling.get("pooling_mode_cls_token") or pooling.get("pooling_mode") == "cls":
+            return True
+        known = (pooling.get("pooling_mode", "mean") == "mean") and pooling.get(
+            "pooling_mode_mean_tokens", True
+        )
+        if not known:
+            raise UsageError(
+                f"onnx: {self.path / '1_Pooling'}: expected pooling by mean or by the first token"
+            )
+        return False
+
+    @cached_property
+    def _session(self) -> Any:
+        runtime = extra_module("onnxruntime", feature=_FEATURE, extra=EXTRA)
+        try:
+            return runtime.InferenceSession(str(self._model_file), providers=["CPUExecutionProvider"])
+        except Exception as error:  # the runtime's errors have no class in common
+            raise UsageError(f"embedder {self}: the model cannot be loaded: {error}") from error
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        tokenizers = extra_module("tokenizers", feature=_FEATURE, extra=EXTRA)
+        try:
+            tokenizer = tokenizers.Tokenizer.from_file(str(self.path / "tokenizer.json"))
+        except Exception as error:  # the library raises Exception itself
+            raise UsageError(f"embedder {self}: the tokenizer cannot be loaded: {error}") from error
+        limit = _settings(self.path / "sentence_bert_config.json").get("max_seq_length", _MAX_TOKENS)
+        tokenizer.enable_truncation(max_length=int(limit))
+        padding = tokenizer.padding or {}
+        tokenizer.enable_padding(
+            pad_id=padding.get("pad_id", tokenizer.token_to_id("[PAD]") or 0),
+            pad_token=padding.get("pad_token", "[PAD]"),
+        )
+        return tokenizer
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Read a settings file of the model; none is no settings."""
+    if not path.is_file():
+        return {}
+    value = strict_json.decode(path.read_bytes())
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,161 @@
+"""``rag-eval retrieval`` from the outside: what it prints and writes, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+DOCUMENTS, QUESTIONS = str(HANDBOOK / "documents"), str(HANDBOOK / "questions.eval.json")
+SWEEP = [
+    *("retrieval", DOCUMENTS, "--dataset", QUESTIONS, "--store", "exact", "-k", "3", "-k", "5"),
+    *("--chunker", "recursive(chunk_size=200,overlap=50)", "--chunker", "sentence"),
+]
+
+
+def rag_eval(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    program = "from rag_evaluation_framework.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: Path) -> None:
+    done = rag_eval(*SWEEP, "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert (
+        "handbook_v1.0.0, token level: 80 queries, 24 documents, 4 cells; ranked by span_recall"
+        in done.stdout
+    )
+    assert "k = 3" in done.stdout
+    assert "k = 5" in done.stdout
+    assert "of 2 differences are real" in done.stdout
+    assert done.stderr == ""
+    written = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert written[0] == "001_recursive-chunk-size-200-overlap-50_k3.results.json"
+    assert written[-1] == "sweep.json"
+    assert len(written) == 5
+
+
+def test_json_alone_stands_on_standard_output() -> None:
+    done = rag_eval(*SWEEP, "--json", "--per-query")
+    document = json.loads(done.stdout)
+    assert [cell["configuration"]["k"] for cell in document["cells"]] == [3, 3, 5, 5]
+    assert len(document["cells"][0]["per_query"]["span_recall"]) == 80
+    assert document["comparisons"][0]["baseline"] == document["cells"][0]["name"]
+
+
+def configured(folder: Path, **retrieval: Any) -> Path:
+    config = {"dataset": QUESTIONS, "retrieval": {"corpus": DOCUMENTS, "store": "exact", **retrieval}}
+    path = folder / "sweep.config.yaml"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+def test_a_configuration_file_says_the_same_and_options_come_first(tmp_path: Path) -> None:
+    chunkers = ["recursive(chunk_size=200, overlap=50)", "sentence"]
+    path = configured(tmp_path, chunker=chunkers, k=[3, 5], reranker=[None])
+    by_file = json.loads(rag_eval("retrieval", "--config", str(path), "--json").stdout)
+    by_options = json.loads(rag_eval(*SWEEP, "--json").stdout)
+    for document in (by_file, by_options):
+        for cell in document["cells"]:
+            del cell["performance"]
+    assert by_file == by_options
+    overridden = json.loads(rag_eval("retrieval", "--config", str(path), "-k", "4", "--json").stdout)
+    assert {cell["configuration"]["k"] for cell in overridden["cells"]} == {4}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"chunkers": "sentence"}, "unknown setting of retrieval 'chunkers'; did you mean chunker"),
+        ({"k": "five"}, "k: expected a whole number, got 'five'"),
+        ({"chunker": [5]}, "chunker: expected specifications such as recursive(chunk_size=200), got 5"),
+    ],
+)
+def test_a_wrong_configuration_is_one_clear_line(
+    tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    done = rag_eval("retrieval", "--config", str(configured(tmp_path, **settings)))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_path: Path) -> None:
+    dataset = {
+        "dataset_id": "tiny",
+        "name": "Tiny",
+        "version": "1.0.0",
+        "queries": [
+            {
+                "query_id": "q1",
+                "query_text": "What colour is the fox?",
+                "relevant_documents": ["d1"],
+                "citations": [{"file_name": "fox.md", "start_char": 0, "end_char": 15}],
+            }
+        ],
+        "documents": [
+            {"document_id": "d1", "content": "The fox is red.", "metadata": {"file_name": "fox.md"}},
+            {"document_id": "d2", "content": "Whales are blue."},
+        ],
+    }
+    path = tmp_path / "tiny.eval.json"
+    path.write_text(json.dumps(dataset), encoding="utf-8")
+    done = rag_eval("retrieval", str(path), "--store", "exact", "-k", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cells"][0]["metrics"]["span_recall"]["value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "--dataset", QUESTIONS], "got nothing at nowhere"),
+        ([DOCUMENTS], "dataset: expected the questions as --dataset FILE"),
+        ([], "corpus: expected a folder of documents"),
+        ([DOCUMENTS, "--dataset", "nothing"], "no dataset 'nothing': there is no such path"),
+        ([DOCUMENTS, "--dataset", QUESTIONS, "-k", "0"], "k: expected a whole number of at least 1, got 0"),
+        ([DOCUMENTS, "--dataset", QUESTIONS, "--chunker", "recursive(size=1)"], "recursive(size=1)"),
+        ([DOCUMENTS, "--dataset", QUESTIONS, "--level", "chunk"], "expected relevant chunk ids"),
+        ([DOCUMENTS, "--dataset", QUESTIONS, "--glob", "*.rst"], "a pattern that matches a file"),
+    ],
+)
+def test_wrong_input_is_one_clear_line_and_exit_code_2(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = rag_eval("retrieval", *arguments, "--store", "exact", folder=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_embedding_server_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    # Nothing listens on port 9 (discard) of this machine.
+    embedder = 'openai(model=m, base_url="http://127.0.0.1:9/v1")'
+    done = rag_eval(*SWEEP, "--embedder", embedder, folder=tmp_path)
+    assert done.returncode in (2, 3)
+    assert "127.0.0.1:9" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_embeddings_kept_on_disk_give_the_same_figures(tmp_path: Path) -> None:
+    cached = [*SWEEP, "--cache", str(tmp_path / "cache"), "--json"]
+    first, again, without = (
+        json.loads(rag_eval(*line).stdout) for line in (cached, cached, [*SWEEP, "--json"])
+    )
+    for document in (first, again, without):
+        for cell in document["cells"]:
+            del cell["performance"]
+    assert first == again == without
+    assert list((tmp_path / "cache").iterdir())

@@ -1,0 +1,242 @@
+"""Evaluations at token, chunk and document level, with figures small enough to work out by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation
+from rag_evaluation_framework.evaluation.level_scoring import DocumentLevelScorer
+from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.metrics.chunks import ChunkRecall
+from rag_evaluation_framework.metrics.spans import SpanF1, SpanRecall, TokenLevelMetric
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+
+LETTERS = "abcdefgh"
+
+
+class FourCharacters:
+    """Cuts after every four characters; knows no positions."""
+
+    def chunk(self, text: str) -> list[str]:
+        return [text[start : start + 4] for start in range(0, len(text), 4)]
+
+    def __str__(self) -> str:
+        return "four"
+
+
+class LetterCounts:
+    """A vector is how often each letter occurs."""
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return np.array([[text.count(letter) for letter in LETTERS] for text in texts], np.float32)
+
+    def __str__(self) -> str:
+        return "letters"
+
+
+# Chunks: aaaa bbbb | cccc aaaa | dddd
+CORPUS = Corpus(
+    [
+        Document(DocumentId("1.md"), "aaaabbbb"),
+        Document(DocumentId("2.md"), "ccccaaaa"),
+        Document(DocumentId("3.md"), "dddd"),
+    ]
+)
+
+
+def written(path: Path, *examples: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(example) + "\n" for example in examples), encoding="utf-8")
+    return path
+
+
+def example(
+    query: str, ids: Sequence[str] = (), spans: Sequence[tuple[str, int, int]] = ()
+) -> dict[str, Any]:
+    places = [{"doc_id": document, "start": start, "end": end} for document, start, end in spans]
+    outputs: dict[str, Any] = {"relevant_chunk_ids": list(ids)}
+    return {
+        "id": query,
+        "inputs": {"query": query},
+        "outputs": outputs | ({"spans": places} if places else {}),
+    }
+
+
+def run_tokens(path: Path, **options: Any) -> Any:
+    evaluation = TokenLevelEvaluation(corpus=CORPUS, langsmith_dataset_name=str(path))
+    options = {"k": 2, "vector_store": ExactVectorStore(), **options}
+    return evaluation.run(chunker=FourCharacters(), embedder=LetterCounts(), **options)
+
+
+def test_token_level_counts_characters_of_both_places_of_a_repeated_text(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    result = run_tokens(path)
+    # The query a finds both chunks aaaa, tied: 1.md 0-4 and 2.md 4-8. Of the relevant 2-6, characters 2 and 3
+    # are retrieved: recall 2/4, precision 2/8, IoU 2/10. The chunks needed are 0-4 and 4-8: omega 4/8.
+    assert result.metrics == {
+        "span_recall": 0.5,
+        "span_precision": 0.25,
+        "span_iou": 0.2,
+        "span_f1": pytest.approx(1 / 3),
+        "precision_omega": 0.5,
+    }
+    assert result.experiment_url is None
+    hits = result.raw_results.results[0].response.hits
+    assert [hit.span for hit in hits] == [
+        CharacterSpan(DocumentId("1.md"), 0, 4),
+        CharacterSpan(DocumentId("2.md"), 4, 8),
+    ]
+
+
+def test_a_query_without_truth_is_retrieved_for_skipped_and_not_counted(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("b", spans=[("1.md", 4, 8)]), example("d"))
+    result = run_tokens(path, k=1)
+    assert result.metrics["span_recall"] == 1.0
+    unscored = result.raw_results.results[1]
+    assert unscored.response.hits
+    assert {score.status for score in unscored.scores} == {"skipped"}
+
+
+class CountsSpans(TokenLevelMetric):
+    """Somebody else's metric."""
+
+    def calculate(self, retrieved: Sequence[CharacterSpan], ground_truth: Sequence[CharacterSpan]) -> float:
+        return len(retrieved) + 10 * len(ground_truth)
+
+
+class NotANumber(TokenLevelMetric):
+    def calculate(self, retrieved: Sequence[CharacterSpan], ground_truth: Sequence[CharacterSpan]) -> float:
+        return float("nan")
+
+
+def test_given_metrics_replace_the_list_ours_and_others_alike(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    result = run_tokens(path, metrics=[SpanRecall(), SpanF1(), CountsSpans(), NotANumber()])
+    assert result.metrics == {"span_recall": 0.5, "span_f1": pytest.approx(1 / 3), "counts_spans": 12.0}
+    failed = result.raw_results.results[0].scores[3]
+    assert (failed.metric, failed.status) == ("not_a_number", "failed")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ([], "at least one"),
+        ([SpanRecall], "objects with a method calculate"),
+        ([SpanRecall(), SpanRecall()], "span_recall again"),
+    ],
+)
+def test_metrics_that_make_no_sense_are_refused(tmp_path: Path, metrics: Any, message: str) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    with pytest.raises(UsageError, match=message):
+        run_tokens(path, metrics=metrics)
+
+
+def run_chunks(path: Path, chunker: Any = None, **options: Any) -> Any:
+    evaluation = ChunkLevelEvaluation(corpus=CORPUS, langsmith_dataset_name=str(path))
+    options = {"k": 2, "vector_store": ExactVectorStore(), **options}
+    return evaluation.run(chunker=chunker or FourCharacters(), embedder=LetterCounts(), **options)
+
+
+def test_chunk_level_indexes_a_repeated_text_once_so_k_results_are_k_chunks(tmp_path: Path) -> None:
+    relevant = [generate_chunk_id("aaaa"), generate_chunk_id("cccc")]
+    path = written(tmp_path / "c.jsonl", example("aab", relevant))
+    result = run_chunks(path)
+    # aab finds aaaa, once, and bbbb: one of two relevant ones, one of two retrieved ones.
+    assert result.metrics == {"chunk_recall": 0.5, "chunk_precision": 0.5, "chunk_f1": 0.5}
+    assert result.raw_results.head.configuration["chunks"] == 4
+    found = [hit.id for hit in result.raw_results.results[0].response.hits]
+    assert found == [generate_chunk_id("aaaa"), generate_chunk_id("bbbb")]
+
+
+class Shouting:
+    """Changes the text, so that its chunks stand nowhere in the document."""
+
+    def chunk(self, text: str) -> list[str]:
+        return [piece.upper() for piece in FourCharacters().chunk(text)]
+
+
+def test_chunk_level_takes_a_chunker_that_changes_the_text_at_its_word(tmp_path: Path) -> None:
+    class CountsCapitals(LetterCounts):
+        def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            return super().embed([text.lower() for text in texts])
+
+    path = written(tmp_path / "c.jsonl", example("b", [generate_chunk_id("BBBB")]))
+    evaluation = ChunkLevelEvaluation(CORPUS, path)
+    result = evaluation.run(Shouting(), CountsCapitals(), 1, ExactVectorStore(), metrics=[ChunkRecall()])
+    assert result.metrics == {"chunk_recall": 1.0}
+    assert result.raw_results.results[0].response.hits[0].span is None
+
+
+def test_a_chunk_id_that_no_chunk_has_is_found_before_anything_is_embedded(tmp_path: Path) -> None:
+    class Refuses:
+        def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            raise AssertionError("nothing may be embedded")
+
+    path = written(tmp_path / "c.jsonl", example("a", [generate_chunk_id("zzzz")]))
+    with pytest.raises(InputError, match="which no chunk has"):
+        ChunkLevelEvaluation(CORPUS, path).run(FourCharacters(), Refuses(), 1, ExactVectorStore())
+
+
+def test_document_level_ranks_a_document_by_its_best_chunk() -> None:
+    def chunk(document: str, start: int) -> PositionAwareChunk:
+        content = CORPUS[document].content[start : start + 4]
+        return PositionAwareChunk("pa_chunk_x", content, DocumentId(document), start, start + 4)  # type: ignore[arg-type]
+
+    dataset = _judged({"q1": {"2.md": 2, "3.md": 1}, "q2": {}})
+    scorer = DocumentLevelScorer(dataset, CORPUS)
+    found = {"q1": [chunk("1.md", 0), chunk("2.md", 0), chunk("1.md", 4)], "q2": [chunk("1.md", 0)]}
+    scores = scorer.for_chunks([], chunker="four").scores(found)
+    by_name = {score.metric: score.value for score in scores["q1"]}
+    # Documents in order: 1.md, 2.md. One of two relevant ones found, at rank 2.
+    assert by_name["recall"] == 0.5
+    assert by_name["precision"] == 0.5
+    assert by_name["mrr"] == 0.5
+    assert {score.status for score in scores["q2"]} == {"skipped"}
+
+
+def _judged(judgements: dict[str, dict[str, int]]) -> Any:
+    from rag_evaluation_framework.records.datasets import Dataset
+    from rag_evaluation_framework.records.samples import Sample, Turn
+
+    return Dataset(
+        samples=tuple(
+            Sample(id=query, turns=(Turn(role="user", content=query),), relevant_documents=grades)
+            for query, grades in judgements.items()
+        ),
+        dialect="beir",
+    )
+
+
+def test_a_run_says_which_parts_it_used_and_which_data(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    head = run_tokens(path, k=1).raw_results.head
+    assert head.target == "four · dense(embedder=letters, store=exact) · k=1"
+    assert head.configuration["level"] == "token"
+    assert head.dataset_hash.startswith("sha256:")
+    assert read_dataset(path).samples[0].id == "a"
+
+
+def test_wrong_arguments_are_one_clear_message_each(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
+    with pytest.raises(UsageError, match="k: expected a whole number of at least 1, got 0"):
+        run_tokens(path, k=0)
+    with pytest.raises(UsageError, match="workers: expected a whole number of at least 1, got 0"):
+        run_tokens(path, workers=0)
+    with pytest.raises(UsageError, match="corpus: expected a Corpus, got 'documents'"):
+        TokenLevelEvaluation("documents", str(path))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="corpus: expected at least one document"):
+        TokenLevelEvaluation(Corpus([]), str(written(tmp_path / "n.jsonl", example("a")))).run(
+            FourCharacters(), LetterCounts()
+        )

@@ -1,0 +1,231 @@
+"""A sweep over the handbook: ranked, tested against the best, the same bytes each time, written and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.datasets.file_validation import validate_file
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
+from rag_evaluation_framework.results.results_comparison import compare_documents
+from rag_evaluation_framework.results.retrieval_sweeps import evaluate_sweep
+from rag_evaluation_framework.results.run_summaries import IntervalSettings
+from rag_evaluation_framework.results.sweep_results import SweepResults
+from rag_evaluation_framework.retrieval.components import chunker_from
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.statistics.corrections import holm
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+QUESTIONS = HANDBOOK / "questions.eval.json"
+CHUNKERS = ("recursive(chunk_size=200, overlap=50)", "recursive(chunk_size=500)", "fixed(tokens=100)")
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return Corpus.from_folder(HANDBOOK / "documents")
+
+
+def swept(corpus: Corpus, *, seed: int = 0, **options: Any) -> SweepResults:
+    options = {
+        "chunkers": CHUNKERS,
+        "vector_stores": ["exact"],
+        "rerankers": [None, "lexical"],
+        "k": (3, 5),
+        "intervals": IntervalSettings(resamples=1000, seed=seed),
+        "now": lambda: NOON,
+        **options,
+    }
+    return evaluate_sweep(corpus, QUESTIONS, **options)
+
+
+@pytest.fixture(scope="module")
+def results(corpus: Corpus) -> SweepResults:
+    return swept(corpus)
+
+
+def test_cells_stand_by_k_and_then_the_best_first_each_with_an_interval(results: SweepResults) -> None:
+    assert [each.cell.k for each in results.cells] == [3] * 6 + [5] * 6
+    for cells in results.ranking().values():
+        values = [each.metric("span_recall").value for each in cells]
+        assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+    for each in results.cells:
+        for metric in each.summary.metrics:
+            assert metric.interval is not None
+            assert metric.value is not None
+            assert metric.interval.low <= metric.value <= metric.interval.high
+            assert (metric.n_scored, metric.n_skipped, metric.n_failed) == (80, 0, 0)
+
+
+def test_a_cell_has_the_figures_of_its_evaluation_alone(corpus: Corpus, results: SweepResults) -> None:
+    evaluation = TokenLevelEvaluation(corpus, QUESTIONS)
+    alone = evaluation.run(chunker_from(CHUNKERS[1]), HashingEmbedder(), 5, ExactVectorStore())
+    name = alone.raw_results.head.target
+    cell = next(each for each in results.cells if each.name == name)
+    assert {each.metric: each.value for each in cell.summary.metrics} == dict(alone.metrics)
+
+
+def test_each_cell_is_tested_against_the_best_of_its_k_with_one_correction(results: SweepResults) -> None:
+    best = {k: cells[0].name for k, cells in results.ranking().items()}
+    assert len(results.comparisons) == 10
+    for each in results.comparisons:
+        assert each.baseline == best[int(each.contender[-1])]
+        assert each.difference <= 0
+        assert each.n == 80
+    p_values = [each.p_value for each in results.comparisons if each.p_value is not None]
+    assert [each.p_adjusted for each in results.comparisons] == holm(p_values)
+
+
+def test_the_text_ranks_shows_intervals_and_says_which_differences_are_real(results: SweepResults) -> None:
+    text = sweep_text(results)
+    real = sum(each.verdict == "worse" for each in results.comparisons)
+    assert f"{real} of 10 differences are real at 95% confidence" in text
+    assert text.count("the best\n") == 2
+    assert "dense(embedder=hashing(dimensions=1024), store=exact)" in text
+    assert "k = 3" in text
+    assert "95% interval" in text
+
+
+def documents(results: SweepResults, folder: Path) -> dict[str, Any]:
+    """Write a sweep and return every document in it, without what each run took."""
+    read = {path.name: json.loads(path.read_bytes()) for path in results.write(folder)}
+    for name, document in read.items():
+        if name == "sweep.json":
+            for cell in document["cells"]:
+                del cell["performance"]
+        else:
+            del document["performance_metrics"]
+    return read
+
+
+def test_same_seed_same_bytes_whatever_the_number_of_workers(
+    corpus: Corpus, results: SweepResults, tmp_path: Path
+) -> None:
+    once = documents(results, tmp_path / "1")
+    for workers in (2, 4):
+        assert documents(swept(corpus, workers=workers), tmp_path / str(workers)) == once
+    other = documents(swept(corpus, seed=1), tmp_path / "seed")
+    assert other["sweep.json"]["cells"] != once["sweep.json"]["cells"]
+
+
+def test_results_are_valid_and_compare_query_by_query(results: SweepResults, tmp_path: Path) -> None:
+    paths = [path for path in results.write(tmp_path) if path.name != "sweep.json"]
+    assert len(paths) == 12
+    for path in paths:
+        assert validate_file(path).issues == ()
+    first, second = (json.loads(path.read_bytes()) for path in paths[:2])
+    assert first["query_results"][0]["query_text"].startswith("On which weekday")
+    assert first["query_results"][0]["retrieval_results"]["retrieved_spans"][0].keys() == {
+        "chunk_id",
+        "document_id",
+        "start_char",
+        "end_char",
+    }
+    assert first["performance_metrics"]["index"]["chunks"] > 0
+    assert first["performance_metrics"]["stage_seconds"].keys() == {
+        "chunk",
+        "embed",
+        "index",
+        "search",
+        "rerank",
+    }
+    compared = compare_documents({"first": first, "second": second})
+    assert {test["metric"] for test in compared["paired_tests"]} >= {"span_recall", "span_iou"}
+
+
+def test_cells_may_be_ranked_by_another_metric(corpus: Corpus) -> None:
+    ranked = swept(corpus, rank_by="span_iou", rerankers=[None], k=5)
+    values = [each.metric("span_iou").value for each in ranked.cells]
+    assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+    assert {each.metric for each in ranked.comparisons} == {"span_iou"}
+
+
+def test_lexical_and_fused_retrievers_are_cells_beside_the_dense_one(corpus: Corpus) -> None:
+    ranked = swept(
+        corpus, retrievers=["dense", "bm25", "fused"], chunkers=CHUNKERS[1:2], rerankers=[None], k=5
+    )
+    kinds = {each.cell.retriever.partition("(")[0] for each in ranked.cells}
+    assert kinds == {"dense", "bm25", "fused"}
+
+
+def written_beir(folder: Path) -> Path:
+    corpus = [{"_id": f"d{n}", "title": "", "text": text} for n, text in enumerate(["red fox", "blue whale"])]
+    queries = [
+        {"_id": "q1", "text": "fox"},
+        {"_id": "q2", "text": "whale"},
+        {"_id": "q3", "text": "unjudged"},
+    ]
+    (folder / "qrels").mkdir(parents=True)
+    for name, records in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
+        (folder / name).write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    lines = ["query-id\tcorpus-id\tscore", "q1\td0\t1", "q2\td1\t1"]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_a_beir_folder_is_evaluated_at_document_level_and_unjudged_queries_are_skipped(
+    tmp_path: Path,
+) -> None:
+    from rag_evaluation_framework.datasets.recognition import read_dataset
+
+    dataset = read_dataset(written_beir(tmp_path / "beir"))
+    ranked = evaluate_sweep(
+        Corpus(dataset.documents), dataset, chunkers=["recursive"], vector_stores=["exact"], k=1
+    )
+    assert ranked.level == "document"
+    recall = ranked.cells[0].metric("recall")
+    assert (recall.value, recall.n_scored, recall.n_skipped) == (1.0, 2, 1)
+    assert ranked.comparisons == ()
+    assert "1 queries are left out" in sweep_text(ranked)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"level": "words"}, UnknownNameError, "unknown level 'words'"),
+        ({"rank_by": "ndcg"}, UnknownNameError, "unknown metric at token level 'ndcg'"),
+        ({"level": "chunk"}, UsageError, "expected relevant chunk ids in at least one of 80 samples"),
+        ({"k": 0}, UsageError, "k: expected a whole number of at least 1, got 0"),
+        ({"embedders": ["nothing"]}, UnknownNameError, "unknown embedder"),
+    ],
+)
+def test_wrong_settings_are_one_clear_message_each(
+    corpus: Corpus, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        swept(corpus, **options)
+
+
+class WrongSize:
+    """An embedder whose vectors are longer for queries than for chunks."""
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return [[1.0] * (2 if len(texts) == 80 else 3) for _ in texts]
+
+
+class NotFinite:
+    def embed(self, texts: Sequence[str]) -> Any:
+        return [[float("nan")] * 3 for _ in texts]
+
+
+@pytest.mark.parametrize(
+    ("embedder", "message"),
+    [
+        (WrongSize(), "expected vectors of 3 numbers, got 2"),
+        (NotFinite(), "expected a finite number, got nan"),
+    ],
+)
+def test_an_embedder_that_returns_nonsense_is_one_clear_message(
+    corpus: Corpus, embedder: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        swept(corpus, embedders=[embedder])

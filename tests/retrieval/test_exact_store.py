@@ -1,0 +1,145 @@
+"""The exact store finds the true nearest, orders ties by place, and gives the same answer however asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stored_texts import chunk, numbered_chunks, places, random_vectors
+
+from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.retrieval import exact_search
+from rag_evaluation_framework.retrieval.exact_search import nearest
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.retrieval.stored_chunks import StoredChunks
+from rag_evaluation_framework.retrieval.vectors import unit_vectors
+
+
+def test_a_worked_example_is_ordered_by_the_cosine() -> None:
+    # Cosines with (1, 0): (2, 0) is 1, (3, 4) is 3/5, (0, 5) is 0, (-1, 0) is -1.
+    chunks = [chunk("a", start=0), chunk("b", start=5), chunk("c", start=9), chunk("d", start=20)]
+    store = ExactVectorStore()
+    store.add(chunks, [[3, 4], [-1, 0], [2, 0], [0, 5]])
+    assert [it.content for it in store.search([1, 0], 4)] == ["c", "a", "d", "b"]
+    assert [it.content for it in store.search([1, 0], 2)] == ["c", "a"]
+
+
+def test_equal_cosines_are_ordered_by_document_then_start_whatever_the_order_of_adding() -> None:
+    chunks = [chunk("x", "b", 7), chunk("x", "a", 90), chunk("x", "b", 2), chunk("x", "a", 10)]
+    store = ExactVectorStore()
+    store.add(chunks[:1], [[1, 1]])
+    store.add(chunks[1:], [[2, 2], [1, 1], [3, 3]])
+    assert places(store.search([1, 0], 4)) == [("a", 10), ("a", 90), ("b", 2), ("b", 7)]
+    assert places(store.search([1, 0], 2)) == [("a", 10), ("a", 90)]
+
+
+def test_every_occurrence_of_a_repeated_text_is_kept() -> None:
+    store = ExactVectorStore()
+    store.add([chunk("same", start=number * 10) for number in range(5)], [[1.0, 0.0]] * 5)
+    assert len(store) == 5
+    assert [it.start for it in store.search([1.0, 0.0], 10)] == [0, 10, 20, 30, 40]
+
+
+@pytest.mark.parametrize("count", [1, 5, 40, 700, 4000])
+def test_the_nearest_are_those_of_a_plain_sort_in_float64(count: int) -> None:
+    vectors, queries = unit_vectors(random_vectors(count, 24)), unit_vectors(random_vectors(50, 24, seed=1))
+    numbers, scores = nearest(queries, vectors, 10, tie_order=np.arange(count))
+    expected = (queries.astype(np.float64)[:, None, :] * vectors[None, :, :]).sum(axis=-1)
+    order = np.argsort(-expected, axis=1, kind="stable")[:, :10]
+    assert numbers.tolist() == order.tolist()
+    assert np.allclose(scores, np.take_along_axis(expected, order, axis=1), atol=1e-12)
+
+
+def test_rows_in_several_blocks_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, queries = unit_vectors(random_vectors(1000, 8)), unit_vectors(random_vectors(9, 8, seed=1))
+    whole = nearest(queries, vectors, 20, tie_order=np.arange(1000))[0]
+    monkeypatch.setattr(exact_search, "_ROW_BLOCK", 130)
+    monkeypatch.setattr(exact_search, "_QUERY_BLOCK", 4)
+    assert nearest(queries, vectors, 20, tie_order=np.arange(1000))[0].tolist() == whole.tolist()
+
+
+@given(
+    values=st.lists(st.integers(0, 3), min_size=2, max_size=60),
+    k=st.integers(1, 12),
+    seed=st.integers(0, 5),
+)
+def test_with_many_ties_the_first_by_place_are_chosen(values: list[int], k: int, seed: int) -> None:
+    directions = random_vectors(4, 6, seed=seed)
+    stored = StoredChunks()
+    stored.add([chunk("t", start=9 * number) for number in range(len(values))], directions[values])
+    query = directions[:1]
+    cosines = unit_vectors(directions).astype(np.float64) @ unit_vectors(query)[0].astype(np.float64)
+    expected = sorted(range(len(values)), key=lambda number: (-cosines[values[number]], number))[:k]
+    assert [it.start // 9 for it in stored.nearest(stored.queries(query, k), k)[0]] == expected
+
+
+def test_hundreds_of_equal_vectors_are_still_cut_by_place() -> None:
+    vectors = np.repeat(random_vectors(3, 16), 400, axis=0)
+    store = ExactVectorStore()
+    store.add([chunk("t", start=2 * (1199 - number)) for number in range(1200)], vectors.tolist())
+    found = store.search(vectors[500].tolist(), 30)
+    assert [it.start for it in found] == [2 * number for number in range(400, 430)]
+
+
+def test_asking_one_by_one_and_all_at_once_gives_the_same() -> None:
+    store = ExactVectorStore()
+    store.add(numbered_chunks(3000), random_vectors(3000, 32))  # type: ignore[arg-type]
+    queries = random_vectors(20, 32, seed=4)
+    together = store.search_many(queries, 10)  # type: ignore[arg-type]
+    assert together == [store.search(query.tolist(), 10) for query in queries]
+    assert together[5:9] == store.search_many(queries[5:9].tolist(), 10)
+
+
+def test_a_vector_of_zeros_is_at_cosine_zero_and_does_no_harm() -> None:
+    store = ExactVectorStore()
+    store.add([chunk("a", start=0), chunk("b", start=9), chunk("c", start=20)], [[0, 0], [1, 0], [-1, 0]])
+    assert [it.content for it in store.search([1, 0], 3)] == ["b", "a", "c"]
+
+
+def test_an_empty_store_finds_nothing() -> None:
+    assert ExactVectorStore().search([1.0, 2.0], 5) == []
+
+
+def test_a_cleared_store_takes_vectors_of_another_size() -> None:
+    store = ExactVectorStore()
+    store.add([chunk("a")], [[1, 2]])
+    store.clear()
+    store.add([chunk("b")], [[1, 2, 3]])
+    assert [it.content for it in store.search([1, 2, 3], 5)] == ["b"]
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.0, True])
+def test_a_k_that_is_no_number_of_results_is_refused(k: int) -> None:
+    store = ExactVectorStore()
+    store.add([chunk("a")], [[1, 2]])
+    with pytest.raises(UsageError, match=r"k: expected a whole number of at least 1, got"):
+        store.search([1, 2], k)
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "message"),
+    [
+        ([[1, 2]], r"embeddings: expected 2 vectors, got 1"),
+        ([[1, 2], [1, 2, 3]], r"embeddings: expected a list of vectors of one size, got sizes 2, 3"),
+        ([[1, float("nan")], [1, 2]], r"embeddings\[0\]\[1\]: expected a finite number, got nan"),
+        ([[1, 2], [1e39, 2]], r"embeddings\[1\]\[0\]: expected a finite number, got inf"),
+        ([[], []], r"embeddings: expected vectors of at least one number, got empty ones"),
+        ([["x", "y"], ["z", "w"]], r"embeddings: expected a list of vectors of one size, got"),
+        ([1.0, 2.0], r"embeddings: expected a list of vectors, got an array of 1 dimension"),
+    ],
+)
+def test_vectors_that_cannot_be_are_refused_and_nothing_is_kept(embeddings: object, message: str) -> None:
+    store = ExactVectorStore()
+    with pytest.raises(InputError, match=message):
+        store.add([chunk("a"), chunk("b", start=5)], embeddings)  # type: ignore[arg-type]
+    assert len(store) == 0
+
+
+def test_a_query_of_another_size_is_refused() -> None:
+    store = ExactVectorStore()
+    store.add([chunk("a")], [[1, 2]])
+    with pytest.raises(InputError, match=r"query_embeddings: expected vectors of 2 numbers, got 3"):
+        store.search([1, 2, 3], 1)
+    with pytest.raises(InputError, match=r"embeddings: expected vectors of 2 numbers, got 3"):
+        store.add([chunk("b")], [[1, 2, 3]])

@@ -1,0 +1,114 @@
+"""Fusion by reciprocal rank, and the retrievers that are built by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from stored_texts import TEXTS, chunk, chunks_of
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.extensions import Retriever
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.retrieval.fusion import FusedRetriever, reciprocal_rank_fusion
+from rag_evaluation_framework.retrieval.retrievers import RETRIEVERS, DenseRetriever, retriever_from
+
+A, B, C, D = (chunk(text, start=start) for text, start in [("a", 0), ("b", 10), ("c", 20), ("d", 30)])
+
+
+def test_a_worked_fusion() -> None:
+    # With constant 60: A = 1/61 + 1/63, B = 1/62 + 1/61, C = 1/63, D = 1/62.
+    assert reciprocal_rank_fusion([[A, B, C], [B, D, A]], 4) == [B, A, D, C]
+    assert reciprocal_rank_fusion([[A, B, C], [B, D, A]], 2) == [B, A]
+
+
+def test_equal_scores_are_ordered_by_place() -> None:
+    assert reciprocal_rank_fusion([[C, A], [A, C]], 2) == [A, C]
+
+
+def test_the_same_text_in_two_places_is_two_chunks() -> None:
+    here, there = chunk("same", "a", 0), chunk("same", "b", 0)
+    assert reciprocal_rank_fusion([[here], [there]], 5) == [here, there]
+
+
+def test_a_chunk_that_one_ranking_has_twice_counts_once() -> None:
+    assert reciprocal_rank_fusion([[A, A, B], [B]], 3) == [B, A]
+
+
+@pytest.mark.parametrize("name", RETRIEVERS.names())
+def test_every_retriever_fulfils_the_protocol(name: str) -> None:
+    texts = {
+        "bm25": "bm25",
+        "dense": "dense(embedder=hashing, store=exact)",
+        "fused": "fused(lexical=bm25, dense=dense(embedder=hashing))",
+    }
+    retriever = retriever_from(texts[name])
+    assert isinstance(retriever, Retriever)
+    assert str(retriever_from(str(retriever))) == str(retriever)
+    chunks = chunks_of(TEXTS)
+    retriever.index(chunks)
+    found = retriever.retrieve(["parental leave of an employee", "年假"], 3)
+    assert [row[0].content for row in found] == [TEXTS[0], TEXTS[5]]
+    assert all(len(row) <= 3 and len(set(row)) == len(row) and set(row) <= set(chunks) for row in found)
+    assert found == retriever.retrieve(["parental leave of an employee", "年假"], 3)
+    assert retriever.retrieve([], 3) == []
+    retriever.index(chunks[3:])
+    assert TEXTS[0] not in [it.content for it in retriever.retrieve(["parental leave"], 9)[0]]
+    with pytest.raises(UsageError, match="k: expected a whole number of at least 1, got 0"):
+        retriever.retrieve(["leave"], 0)
+
+
+def test_fusion_asks_deeper_than_k() -> None:
+    chunks = chunks_of(TEXTS)
+    fused = FusedRetriever(lexical=BM25Retriever(), dense=DenseRetriever(HashingEmbedder()), depth=8)
+    fused.index(chunks)
+    assert len(fused.retrieve(["days"], 1)[0]) == 1
+    lexical, dense = (it.retrieve(["days"], 8)[0] for it in fused.retrievers.values())
+    assert fused.retrieve(["days"], 5)[0] == reciprocal_rank_fusion([lexical, dense], 5)
+
+
+class SeedStore:
+    """A store as a user writes it: lists of lists in, one query at a time, no batch and no clear."""
+
+    def __init__(self) -> None:
+        self.inner = ExactVectorStore()
+
+    def add(self, chunks: Sequence[PositionAwareChunk], embeddings: Sequence[Sequence[float]]) -> None:
+        assert isinstance(chunks, list)
+        assert isinstance(embeddings, list)
+        assert isinstance(embeddings[0][0], float)
+        self.inner.add(chunks, embeddings)
+
+    def search(self, query_embedding: Sequence[float], k: int) -> list[PositionAwareChunk]:
+        assert isinstance(query_embedding, list)
+        return self.inner.search(query_embedding, k)
+
+
+def test_a_store_of_the_users_own_gets_lists_and_one_query_at_a_time() -> None:
+    chunks = chunks_of(TEXTS)
+    own, ours = DenseRetriever(HashingEmbedder(), SeedStore()), DenseRetriever(HashingEmbedder())
+    own.index(chunks)
+    ours.index(chunks)
+    assert own.retrieve(TEXTS, 3) == ours.retrieve(TEXTS, 3)
+    with pytest.raises(UsageError, match=r"expected a new store for each index, or one with clear\(\)"):
+        own.index(chunks)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bm26", "unknown retriever 'bm26'; did you mean bm25"),
+        ("fused(lexical=bm25)", "fused: expected at least two retrievers, got 1"),
+        ("fused(lexical=bm25, other=nothing)", "unknown retriever 'nothing'"),
+        ("dense", "missing a required argument: 'embedder'"),
+        ("dense(embedder=hashin)", "unknown embedder 'hashin'; did you mean hashing"),
+        ("bm25(k9=1)", "unexpected keyword argument 'k9'"),
+        ("fused(a=bm25, b=bm25, constant=-1)", "constant: expected a number of at least 0, got -1"),
+    ],
+)
+def test_what_cannot_be_built_says_why(text: str, message: str) -> None:
+    with pytest.raises((UsageError, UnknownNameError), match=message):
+        retriever_from(text)
