@@ -25,6 +25,7 @@ ROOMS = [
     "statistics",
     "metrics",
     "datasets",
+    "retrieval",
     "evaluation",
     "results",
     "reports",
@@ -35,7 +36,21 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "common", "base", "manager", "misc"}
 IMPORT_NAMES = {"PyYAML": "yaml", "backports.zstd": "backports", "jsonschema-rs": "jsonschema_rs"}
 # What extras bring; imported inside functions only, when used.
-EXTRAS = {"pyarrow", "h5py"}
+EXTRAS = {
+    "chonkie",
+    "chromadb",
+    "cohere",
+    "h5py",
+    "langchain_text_splitters",
+    "onnxruntime",
+    "pyarrow",
+    "pypdf",
+    "qdrant_client",
+    "rs_bpe",
+    "sentence_transformers",
+    "tokenizers",
+    "torch",
+}
 
 
 def room_of(module: Path) -> str:
