@@ -11,8 +11,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from rag_evaluation_framework.datasets.file_validation import validate_file
-from rag_evaluation_framework.datasets.schema_validation import schema_issues
+from rag_evaluation_framework.datasets.checks.file_validation import validate_file
+from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.schemas import schema
 from rag_evaluation_framework.files.json_lines import read_lines
 

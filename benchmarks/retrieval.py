@@ -2,9 +2,9 @@
 
 The grid is 5 chunkers × 3 values of k × 2 rerankers over the handbook in ``examples/``. The straightforward
 way chunks, embeds, indexes, searches and scores anew for each cell, query by query and with the same parts;
-its figures must be the sweep's. The hashing embedder costs next to nothing, so the ratio is the least there is; with a model
-(all-MiniLM-L6-v2, where a package carries it; fewer documents) embedding is nearly all of the time. How fast
-spans are scored is measured in ``benchmarks/spans.py``.
+its figures must be the sweep's. The hashing embedder costs next to nothing, so the ratio is the least there
+is; with a model (all-MiniLM-L6-v2, where a package carries it; fewer documents) embedding is nearly all of
+the time. How fast spans are scored is measured in ``benchmarks/spans.py``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.evaluation.level_scoring import TokenLevelScorer
 from rag_evaluation_framework.evaluation.retrieval_ground_truth import relevant_spans
 from rag_evaluation_framework.evaluation.retrieval_runs import evaluated_cells, mean_scores

@@ -188,7 +188,10 @@ def test_failures_are_counted_by_kind_and_the_comparison_leaves_them_out(
     assert ended.code == 0
     # Prompts 0, 3, 6 and 9 of 11 have no answer.
     assert "flaky: 4 without an answer: http-422 4" in ended.out
-    assert "flaky: compared over the 7 samples scored on both sides; 4, scored on one side only, left out" in ended.out
+    assert (
+        "flaky: compared over the 7 samples scored on both sides; 4, scored on one side only, left out"
+        in ended.out
+    )
 
 
 def test_tokens_are_added_up_and_cost_what_the_price_says(evaluate: Command, server: ModelServer) -> None:

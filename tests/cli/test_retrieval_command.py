@@ -151,9 +151,8 @@ def test_an_embedding_server_that_is_not_there_is_one_clear_line(tmp_path: Path)
 
 def test_embeddings_kept_on_disk_give_the_same_figures(tmp_path: Path) -> None:
     cached = [*SWEEP, "--cache", str(tmp_path / "cache"), "--json"]
-    first, again, without = (
-        json.loads(rag_eval(*line).stdout) for line in (cached, cached, [*SWEEP, "--json"])
-    )
+    lines = (cached, cached, [*SWEEP, "--json"])
+    first, again, without = (json.loads(rag_eval(*line).stdout) for line in lines)
     for document in (first, again, without):
         for cell in document["cells"]:
             del cell["performance"]

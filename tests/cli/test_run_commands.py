@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from rag_evaluation_framework.cli.runs import command as runs_command
 from rag_evaluation_framework.cli.score import command as score_command
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.datasets.results_files import read_results
-from rag_evaluation_framework.datasets.schema_validation import schema_issues
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runner import RunSettings, run_samples

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.sample_fields import is_held
+from rag_evaluation_framework.datasets.dialects.sample_fields import is_held
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.identifiers import DocumentId

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seed_examples import ANSWER_QUALITY_ANNOTATION, CITATION_ANNOTATION
 
-from rag_evaluation_framework.datasets.annotations import (
+from rag_evaluation_framework.datasets.annotators.annotations import (
     decoded_annotation,
     encoded_annotation,
     read_annotation_files,

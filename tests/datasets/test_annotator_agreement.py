@@ -8,12 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.agreement import AgreementReport, agreement_report
-from rag_evaluation_framework.datasets.agreement_figures import ALPHA, INTERVAL_ALPHA, KAPPA, AgreementFigure
-from rag_evaluation_framework.datasets.annotations import encoded_annotation
-from rag_evaluation_framework.datasets.marked_characters import jaccard, majority, marked_stretches
-from rag_evaluation_framework.datasets.merged_truth import merged_truth
-from rag_evaluation_framework.datasets.validation import value_issues
+from rag_evaluation_framework.datasets.annotators.agreement import AgreementReport, agreement_report
+from rag_evaluation_framework.datasets.annotators.agreement_figures import (
+    ALPHA,
+    INTERVAL_ALPHA,
+    KAPPA,
+    AgreementFigure,
+)
+from rag_evaluation_framework.datasets.annotators.annotations import encoded_annotation
+from rag_evaluation_framework.datasets.annotators.marked_characters import jaccard, majority, marked_stretches
+from rag_evaluation_framework.datasets.annotators.merged_truth import merged_truth
+from rag_evaluation_framework.datasets.checks.validation import value_issues
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.annotations import (

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
-from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.folders.catalogue import EvaluationDatasetLoader
 from rag_evaluation_framework.errors import InputError, MissingDatasetError, RagEvalError
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.files.compression import compress

@@ -18,9 +18,9 @@ from seed_examples import (
     SAMPLE_DATASET,
 )
 
-from rag_evaluation_framework.datasets.consistency_rules import RULES, rule_issues
+from rag_evaluation_framework.datasets.checks.consistency_rules import RULES, rule_issues
+from rag_evaluation_framework.datasets.checks.validation import DataFormatValidator, value_issues
 from rag_evaluation_framework.datasets.schemas import KINDS, schema
-from rag_evaluation_framework.datasets.validation import DataFormatValidator, value_issues
 
 
 def example(kind: str, number: int = 0) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.locating import line_of, lines_of
+from rag_evaluation_framework.datasets.checks.locating import line_of, lines_of
 from rag_evaluation_framework.files.strict_json import decode_with_lines
 from rag_evaluation_framework.files.values import written_path
 

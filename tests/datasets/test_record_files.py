@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
-from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
-from rag_evaluation_framework.datasets.langsmith import LANGSMITH
-from rag_evaluation_framework.datasets.ragas import RAGAS
-from rag_evaluation_framework.datasets.record_dialect import RecordDialect
-from rag_evaluation_framework.datasets.record_files import layout_of
-from rag_evaluation_framework.datasets.sample_ids import content_id
+from rag_evaluation_framework.datasets.dialects.agent_samples import AGENT_SAMPLES
+from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
+from rag_evaluation_framework.datasets.dialects.ragas import RAGAS
+from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
+from rag_evaluation_framework.datasets.dialects.record_files import layout_of
+from rag_evaluation_framework.datasets.dialects.sample_ids import content_id
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.records.samples import Sample, Turn

@@ -21,7 +21,7 @@ from seed_examples import (
 )
 from single_mistakes import mistakes
 
-from rag_evaluation_framework.datasets.schema_validation import WORDINGS, schema_issues
+from rag_evaluation_framework.datasets.checks.schema_validation import WORDINGS, schema_issues
 from rag_evaluation_framework.datasets.schemas import KINDS, LENIENT_KINDS, schema
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.files.values import written_path

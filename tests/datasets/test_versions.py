@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.versions import parse_version, precedence, same_version, split_version
+from rag_evaluation_framework.datasets.folders.versions import (
+    parse_version,
+    precedence,
+    same_version,
+    split_version,
+)
 
 # The examples of the standard's sections 9 and 11 in ascending order, with a few between them.
 ASCENDING = [

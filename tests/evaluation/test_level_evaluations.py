@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.level_scoring import DocumentLevelScorer

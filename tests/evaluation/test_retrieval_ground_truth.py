@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, MissingDatasetError, MissingExtraError, UsageError
 from rag_evaluation_framework.evaluation.retrieval_datasets import find_dataset
 from rag_evaluation_framework.evaluation.retrieval_ground_truth import (

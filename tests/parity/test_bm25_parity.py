@@ -33,7 +33,7 @@ def test_scores_are_those_of_bm25s_with_lucenes_formula(k1: float, b: float) -> 
 
 
 def test_one_word_ranks_as_rank_bm25_ranks_it() -> None:
-    # For a single word the idf is a constant factor, so that the order depends on saturation and length alone.
+    # For one word the idf is a constant factor: saturation and length alone decide.
     texts, _ = collection(1)
     theirs, ours = rank_bm25.BM25Okapi(texts, k1=1.5, b=0.75), BM25Index(texts)
     for word in ("w20", "w50", "w120"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.file_validation import validate_file
+from rag_evaluation_framework.datasets.checks.file_validation import validate_file
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
 from rag_evaluation_framework.records.documents import Corpus
@@ -89,7 +89,7 @@ def test_the_text_ranks_shows_intervals_and_says_which_differences_are_real(resu
     text = sweep_text(results)
     real = sum(each.verdict == "worse" for each in results.comparisons)
     assert f"{real} of 10 differences are real at 95% confidence" in text
-    assert text.count("the best\n") == 2
+    assert text.count("  the best\n") == 2
     assert "dense(embedder=hashing(dimensions=1024), store=exact)" in text
     assert "k = 3" in text
     assert "95% interval" in text
@@ -121,7 +121,7 @@ def test_results_are_valid_and_compare_query_by_query(results: SweepResults, tmp
     paths = [path for path in results.write(tmp_path) if path.name != "sweep.json"]
     assert len(paths) == 12
     for path in paths:
-        assert validate_file(path).issues == ()
+        assert list(validate_file(path)) == []
     first, second = (json.loads(path.read_bytes()) for path in paths[:2])
     assert first["query_results"][0]["query_text"].startswith("On which weekday")
     assert first["query_results"][0]["retrieval_results"]["retrieved_spans"][0].keys() == {
@@ -172,10 +172,10 @@ def written_beir(folder: Path) -> Path:
     return folder
 
 
-def test_a_beir_folder_is_evaluated_at_document_level_and_unjudged_queries_are_skipped(
+def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queries(
     tmp_path: Path,
 ) -> None:
-    from rag_evaluation_framework.datasets.recognition import read_dataset
+    from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 
     dataset = read_dataset(written_beir(tmp_path / "beir"))
     ranked = evaluate_sweep(

@@ -50,7 +50,9 @@ def test_pairs_of_characters_tell_words_from_shared_characters() -> None:
 
 def test_equal_scores_are_ordered_by_document_then_start_also_at_the_cut() -> None:
     retriever = BM25Retriever()
-    retriever.index([chunk("same words", doc, start) for doc, start in [("b", 1), ("a", 9), ("b", 0), ("a", 4)]])
+    retriever.index(
+        [chunk("same words", doc, start) for doc, start in [("b", 1), ("a", 9), ("b", 0), ("a", 4)]]
+    )
     assert places(retriever.retrieve(["words"], 3)[0]) == [("a", 4), ("a", 9), ("b", 0)]
 
 

@@ -32,8 +32,14 @@ class Scripted:
         ([[1.0, 2.0]], "embedder scripted: expected 2 vectors, got 1"),
         ([[1.0, 2.0]] * 3, "embedder scripted: expected 2 vectors, got 3"),
         ([[1.0], [1.0, 2.0]], "embedder scripted: expected a list of vectors of one size, got sizes 1, 2"),
-        ([[1.0, 2.0], [float("nan"), 0.0]], r"embedder scripted\[1\]\[0\]: expected a finite number, got nan"),
-        ([[1.0, 2.0], [float("-inf"), 0.0]], r"embedder scripted\[1\]\[0\]: expected a finite number, got -inf"),
+        (
+            [[1.0, 2.0], [float("nan"), 0.0]],
+            r"embedder scripted\[1\]\[0\]: expected a finite number, got nan",
+        ),
+        (
+            [[1.0, 2.0], [float("-inf"), 0.0]],
+            r"embedder scripted\[1\]\[0\]: expected a finite number, got -inf",
+        ),
         (None, "embedder scripted: expected a list of vectors"),
         ("ab", "embedder scripted: expected a list of vectors"),
     ],

@@ -62,7 +62,9 @@ def test_models_do_not_share_vectors(tmp_path: Path) -> None:
 
 def test_another_embedder_under_the_same_name_is_noticed(tmp_path: Path) -> None:
     CachedEmbedder(Counting(8), tmp_path).embed(TEXTS[:2])
-    with pytest.raises(InputError, match=r"counting: expected vectors of one size for one model, got sizes 8, 9"):
+    with pytest.raises(
+        InputError, match=r"counting: expected vectors of one size for one model, got sizes 8, 9"
+    ):
         CachedEmbedder(Counting(9), tmp_path).embed(TEXTS[:3])
 
 
@@ -81,7 +83,7 @@ def test_a_wrong_vector_is_not_kept(tmp_path: Path) -> None:
         def embed(self, texts: Sequence[str]) -> Matrix:
             return np.full((len(texts), 8), np.nan, np.float32)
 
-    with pytest.raises(InputError, match="embedder counting.*expected a finite number, got nan"):
+    with pytest.raises(InputError, match=r"embedder counting.*expected a finite number, got nan"):
         CachedEmbedder(Broken(), tmp_path).embed(TEXTS)
     assert CachedEmbedder(Counting(8), tmp_path).embed(TEXTS).shape == (len(TEXTS), 8)
 

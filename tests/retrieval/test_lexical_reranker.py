@@ -12,12 +12,11 @@ from rag_evaluation_framework.retrieval.rerankers import LexicalReranker
 
 
 def test_a_worked_order() -> None:
-    # By words: c, then a and b as they came (no shared word). Fused with constant 10:
-    # a = 1/11 + 1/12, b = 1/12 + 1/13, c = 1/13 + 1/11. So a 0.1742, c 0.1678, b 0.1603.
+    # By words: c, then a and b as they came (no shared word). Words count twice; with constant 10:
+    # a = 2/12 + 1/11 = 0.2576, b = 2/13 + 1/12 = 0.2372, c = 2/11 + 1/13 = 0.2587.
     a, b, c = chunks_of(["red sky", "green sea", "blue lamp"])
-    assert LexicalReranker().rerank("a lamp", [a, b, c], 3) == [a, c, b]
-    # With constant 0: a = 1/1 + 1/2, b = 1/2 + 1/3, c = 1/3 + 1/1.
-    assert LexicalReranker(constant=0).rerank("a lamp", [a, b, c], 2) == [a, c]
+    assert LexicalReranker().rerank("a lamp", [a, b, c], 3) == [c, a, b]
+    assert LexicalReranker().rerank("a lamp", [a, b, c], 1) == [c]
 
 
 def test_candidates_that_share_the_words_come_first() -> None:

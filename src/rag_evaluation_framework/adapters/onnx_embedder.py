@@ -1,8 +1,8 @@
 """Embeddings by an ONNX model on this machine, without torch.
 
 The folder holds ``model.onnx`` (or ``onnx/model.onnx``) and ``tokenizer.json``, as sentence-transformers
-models are published; ``1_Pooling/config.json`` says how tokens become one vector (mean without it),
-``sentence_bert_config.json`` how many tokens are read (512 without it).
+models are published. ``1_Pooling/config.json`` says how tokens become one vector (their mean without it);
+how many tokens are read is the least that the model's settings name (512 where they name none).
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ EXTRA = "onnx"
 _FEATURE = "OnnxEmbedder"
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 _MAX_TOKENS = 512
+_LIMITS = (
+    ("sentence_bert_config.json", "max_seq_length"),
+    ("tokenizer_config.json", "model_max_length"),
+    ("config.json", "max_position_embeddings"),
+)
 
 
 class OnnxEmbedder:
@@ -120,8 +125,9 @@ class OnnxEmbedder:
             tokenizer = tokenizers.Tokenizer.from_file(str(self.path / "tokenizer.json"))
         except Exception as error:  # the library raises Exception itself
             raise UsageError(f"embedder {self}: the tokenizer cannot be loaded: {error}") from error
-        limit = _settings(self.path / "sentence_bert_config.json").get("max_seq_length", _MAX_TOKENS)
-        tokenizer.enable_truncation(max_length=int(limit))
+        limits = [_settings(self.path / file).get(name) for file, name in _LIMITS]
+        known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
+        tokenizer.enable_truncation(max_length=min(known, default=_MAX_TOKENS))
         padding = tokenizer.padding or {}
         tokenizer.enable_padding(
             pad_id=padding.get("pad_id", tokenizer.token_to_id("[PAD]") or 0),

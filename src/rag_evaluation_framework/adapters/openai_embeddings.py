@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from rag_evaluation_framework.adapters.attempts import attempted_async
 from rag_evaluation_framework.adapters.event_loops import run_to_end
 from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
@@ -81,13 +79,11 @@ class OpenAIEmbedder:
         bearer = {"Authorization": f"Bearer {key}"} if key else {}
         return {"Content-Type": "application/json", **checked_headers(bearer)}
 
-    async def _all(
-        self, parts: Sequence[Sequence[str]], headers: dict[str, str]
-    ) -> list[tuple[list[Any], int]]:
+    async def _all(self, parts: Sequence[Sequence[str]], headers: dict[str, str]) -> list[tuple[Matrix, int]]:
         client = HttpClient(max_body_bytes=_MAX_BODY_BYTES)
         slots = asyncio.Semaphore(self._concurrency)
 
-        async def one(number: int, texts: Sequence[str]) -> tuple[list[Any], int]:
+        async def one(number: int, texts: Sequence[str]) -> tuple[Matrix, int]:
             async with slots:
                 return await attempted_async(lambda: self._asked(client, texts, headers), str(number))
 
@@ -101,7 +97,7 @@ class OpenAIEmbedder:
 
     async def _asked(
         self, client: HttpClient, texts: Sequence[str], headers: dict[str, str]
-    ) -> tuple[list[Any], int]:
+    ) -> tuple[Matrix, int]:
         """Send one batch and return its vectors, in order, and the tokens it took."""
         asked: dict[str, Any] = {
             "model": self.model,
@@ -113,7 +109,8 @@ class OpenAIEmbedder:
             self._url, strict_json.encode(asked), headers=headers, timeout=self._timeout
         )
         mask = header_mask([headers.get("Authorization", "")])
-        return _vectors_of(reply_value(reply, url=self._url, mask=mask), len(texts))
+        rows, tokens = _rows_of(reply_value(reply, url=self._url, mask=mask), len(texts))
+        return checked_vectors(rows, f"embedder {self}", dimensions=self.dimensions), tokens
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -130,7 +127,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _vectors_of(value: Any, count: int) -> tuple[list[Any], int]:
+def _rows_of(value: Any, count: int) -> tuple[list[Any], int]:
     """Read ``{"data": [{"index", "embedding"}…], "usage": …}``; anything else is a failure that says so."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(data, list) or not all(isinstance(it, dict) and "embedding" in it for it in data):
@@ -142,4 +139,4 @@ def _vectors_of(value: Any, count: int) -> tuple[list[Any], int]:
         raise TargetError("no-embeddings", f"expected {count} embeddings, one for each text, got {len(data)}")
     usage = value.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return [np.asarray(rows[number]) for number in range(count)], tokens if isinstance(tokens, int) else 0
+    return [rows[number] for number in range(count)], tokens if isinstance(tokens, int) else 0

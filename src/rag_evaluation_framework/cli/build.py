@@ -14,7 +14,7 @@ import click
 from rag_evaluation_framework.reports.excerpts import counted
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.build import BuildPaths, BuiltSplits
+    from rag_evaluation_framework.datasets.splits.build import BuildPaths, BuiltSplits
 
 EXAMPLES = """\b
 Examples:
@@ -81,8 +81,13 @@ def command(
     many records were of other task types, and how many were dropped and why. Names that end in .gz or .zst
     are compressed. SOURCE_DATE_EPOCH sets the time in the manifest.
     """
-    from rag_evaluation_framework.datasets.build import DEFAULT_VERSION, BuildPaths, build_splits, build_time
-    from rag_evaluation_framework.datasets.build_settings import read_build_settings
+    from rag_evaluation_framework.datasets.splits.build import (
+        DEFAULT_VERSION,
+        BuildPaths,
+        build_splits,
+        build_time,
+    )
+    from rag_evaluation_framework.datasets.splits.build_settings import read_build_settings
     from rag_evaluation_framework.files import strict_json
 
     settings = read_build_settings(config) if config else {}

@@ -43,7 +43,7 @@ def command(corpora: tuple[Path, ...], manifest: Path, pattern: str, as_json: bo
 
     Exit code 0, or 2 where something is wrong.
     """
-    from rag_evaluation_framework.datasets.processed_corpus import corpus_issues, split_issues
+    from rag_evaluation_framework.datasets.splits.processed_corpus import corpus_issues, split_issues
 
     issues = chain(split_issues(manifest), *(corpus_issues(folder, pattern=pattern) for folder in corpora))
     count = _print_json(issues) if as_json else _print_text(issues)

@@ -25,7 +25,7 @@ def command(folder: Path, as_json: bool) -> None:
 
     Nothing is ever overwritten: a file that is there already stays as it is, and is named.
     """
-    from rag_evaluation_framework.datasets.layout import create_layout
+    from rag_evaluation_framework.datasets.folders.layout import create_layout
     from rag_evaluation_framework.files import strict_json
 
     done = create_layout(folder)

@@ -105,7 +105,7 @@ def command(
     BEIR qrels and JSON, plain, gzip or Zstandard.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
-    from rag_evaluation_framework.datasets.rankings import RetrievalRun, read_qrels, read_run
+    from rag_evaluation_framework.datasets.dialects.rankings import RetrievalRun, read_qrels, read_run
     from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.metrics.declaration import parse_metrics
     from rag_evaluation_framework.metrics.ranking_rules import RankingRules

@@ -91,6 +91,7 @@ def _results(settings: RetrievalSettings, *, test: Any, workers: int, show_steps
         return evaluate_sweep(
             corpus,
             dataset,
+            dataset_name=(settings.dataset or settings.corpus).name,
             chunkers=settings.chunkers,
             embedders=_embedders(settings),
             retrievers=settings.retrievers,
@@ -122,7 +123,7 @@ def _embedders(settings: RetrievalSettings) -> list[str | Embedder]:
 
 def _inputs(settings: RetrievalSettings) -> tuple[Corpus, Dataset]:
     """Read the documents and the questions; a dataset that holds its documents may be both."""
-    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.datasets.dialects.recognition import recognise
     from rag_evaluation_framework.errors import UsageError
     from rag_evaluation_framework.evaluation.retrieval_datasets import find_dataset
     from rag_evaluation_framework.records.documents import Corpus
@@ -142,7 +143,7 @@ def _inputs(settings: RetrievalSettings) -> tuple[Corpus, Dataset]:
 
 
 def _is_dataset(folder: Path) -> bool:
-    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.datasets.dialects.recognition import recognise
     from rag_evaluation_framework.errors import InputError
 
     try:

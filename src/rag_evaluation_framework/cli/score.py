@@ -74,7 +74,7 @@ def command(
     The run itself stays as it is. What is expected of each sample is read from the dataset, which may have
     grown since, but must hold the samples of the run as they were. Exits with 3 if the run is incomplete.
     """
-    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.datasets.dialects.recognition import recognise
     from rag_evaluation_framework.evaluation.run_folder import RunFolder
     from rag_evaluation_framework.evaluation.scorers import scorers_for
     from rag_evaluation_framework.results.documents import write_results_document

@@ -13,7 +13,7 @@ import click
 from rag_evaluation_framework.reports.excerpts import counted
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.file_validation import CheckedFile
+    from rag_evaluation_framework.datasets.checks.file_validation import CheckedFile
 
 EXAMPLES = """\b
 Examples:
@@ -54,7 +54,7 @@ def command(
     Reports every problem with file, line, path and a stable code. Exit code 0, or 2 where there is an error;
     warnings do not fail. Any file may be compressed with gzip or Zstandard.
     """
-    from rag_evaluation_framework.datasets.file_validation import checked_files
+    from rag_evaluation_framework.datasets.checks.file_validation import checked_files
 
     checked = checked_files(paths, format=format_, lenient=lenient, against=against)
     counts = _print_json(checked) if as_json else _print_text(checked)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets import hdf5_tables, parquet_tables
-from rag_evaluation_framework.datasets.checked_documents import read_document, write_document
-from rag_evaluation_framework.datasets.problems import FileProblems
-from rag_evaluation_framework.datasets.validation import value_issues
+from rag_evaluation_framework.datasets.checks.checked_documents import read_document, write_document
+from rag_evaluation_framework.datasets.checks.problems import FileProblems
+from rag_evaluation_framework.datasets.checks.validation import value_issues
+from rag_evaluation_framework.datasets.tables import hdf5_tables, parquet_tables
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.checked_documents import read_document, write_document
-from rag_evaluation_framework.datasets.validation import value_issues
+from rag_evaluation_framework.datasets.checks.checked_documents import read_document, write_document
+from rag_evaluation_framework.datasets.checks.validation import value_issues
 from rag_evaluation_framework.errors import InputError
 
 

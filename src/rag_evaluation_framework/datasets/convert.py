@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.document_names import DocumentNames
-from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
-from rag_evaluation_framework.datasets.record_dialect import RecordDialect
-from rag_evaluation_framework.datasets.sample_fields import dataset_fields, is_held, sample_fields
+from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
+from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, recognise
+from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
+from rag_evaluation_framework.datasets.dialects.sample_fields import dataset_fields, is_held, sample_fields
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files.compression import plain_name

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets import csv_tables, parquet_tables
-from rag_evaluation_framework.datasets.checked_documents import read_document, write_document
-from rag_evaluation_framework.datasets.csv_tables import Columns
-from rag_evaluation_framework.datasets.problems import FileProblems
+from rag_evaluation_framework.datasets.checks.checked_documents import read_document, write_document
+from rag_evaluation_framework.datasets.checks.problems import FileProblems
 from rag_evaluation_framework.datasets.schemas import schema
+from rag_evaluation_framework.datasets.tables import csv_tables, parquet_tables
+from rag_evaluation_framework.datasets.tables.csv_tables import Columns
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files.compression import open_reading, plain_name
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from rag_evaluation_framework.datasets.document_names import DocumentNames
+from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
 from rag_evaluation_framework.errors import Issue, shown
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus, Document

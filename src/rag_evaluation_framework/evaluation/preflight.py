@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.dialects.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.needs import MissingFields

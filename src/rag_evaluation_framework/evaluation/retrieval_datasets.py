@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import MissingDatasetError, MissingExtraError, UsageError, shown
 from rag_evaluation_framework.records.datasets import Dataset
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
+from rag_evaluation_framework.datasets.checks.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.evaluation.corpus_names import CorpusNames, changed_documents
 from rag_evaluation_framework.records.citations import SpanCitation

@@ -32,6 +32,8 @@ FAMILY_MODULES: dict[Family, tuple[str, ...]] = {
     "texts": ("texts", "similarity"),
 }
 
+_ROOM = "rag_evaluation_framework.metrics"
+
 _CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@]*)\Z")
 # trec_eval prints ndcg_cut_10 and is asked for ndcg_cut.10.
 _TREC_CUT_OFF = re.compile(r"(?P<name>.+)[_.](?P<k>\d+)\Z")
@@ -140,12 +142,17 @@ def metric(
 
 
 def all_metrics() -> list[Metric]:
-    """Return every metric, family by family, in the order in which each module declares them."""
-    for modules in FAMILY_MODULES.values():
-        for module in modules:
-            import_module(f"rag_evaluation_framework.metrics.{module}")
-    order = list(FAMILY_MODULES)
-    return sorted(_declared.values(), key=lambda declared: order.index(declared.family))
+    """Return every metric, family by family, in the order in which the modules declare them."""
+    places = [f"{_ROOM}.{module}" for modules in FAMILY_MODULES.values() for module in modules]
+    for place in places:
+        import_module(place)
+    families = list(FAMILY_MODULES)
+
+    def order(declared: Metric) -> tuple[int, int]:
+        home = declared.function.__module__
+        return families.index(declared.family), places.index(home) if home in places else len(places)
+
+    return sorted(_declared.values(), key=order)
 
 
 def parse_metric(text: str) -> BoundMetric:

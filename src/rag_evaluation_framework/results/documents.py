@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.datasets.checked_documents import is_named_yaml
+from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
 from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.evaluation.run_folder import RunFolder

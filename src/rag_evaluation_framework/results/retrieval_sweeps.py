@@ -35,7 +35,7 @@ from rag_evaluation_framework.results.comparison import (
 from rag_evaluation_framework.results.run_rows import rows_of_run
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 from rag_evaluation_framework.results.sweep_results import SweepCell, SweepResults
-from rag_evaluation_framework.retrieval.grid import grid_of
+from rag_evaluation_framework.retrieval.grid import Grid, grid_of
 from rag_evaluation_framework.retrieval.ordered_work import in_order
 from rag_evaluation_framework.retrieval.remembering_embedder import OnTexts
 from rag_evaluation_framework.retrieval.sweep import OnStep
@@ -52,6 +52,7 @@ def evaluate_sweep(
     rerankers: Sequence[str | Reranker | None] = (None,),
     k: int | Sequence[int] = 5,
     fetch_k: int | None = None,
+    dataset_name: str | None = None,
     level: Level | None = None,
     rank_by: str | None = None,
     test: PairedTest = "randomisation",
@@ -67,36 +68,63 @@ def evaluate_sweep(
     is by default the finest that the dataset has truth for, the ranking by the level's first metric. Figures
     depend on the seed of ``intervals`` and not on the number of workers.
     """
+    return evaluate_grid(
+        corpus,
+        dataset,
+        grid_of(
+            chunkers=chunkers,
+            embedders=embedders,
+            retrievers=retrievers,
+            vector_stores=vector_stores,
+            rerankers=rerankers,
+            k=k,
+            fetch_k=fetch_k,
+            on_texts=on_texts,
+        ),
+        dataset_name=dataset_name,
+        level=level,
+        rank_by=rank_by,
+        test=test,
+        intervals=intervals,
+        workers=workers,
+        on_step=on_step,
+        now=now,
+    )
+
+
+def evaluate_grid(
+    corpus: Corpus,
+    dataset: Dataset | str | Path,
+    grid: Grid,
+    *,
+    dataset_name: str | None = None,
+    level: Level | None = None,
+    rank_by: str | None = None,
+    test: PairedTest = "randomisation",
+    intervals: IntervalSettings | None = None,
+    workers: int = 1,
+    on_step: OnStep | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> SweepResults:
+    """Evaluate the combinations of a grid whose parts are built already; see :func:`evaluate_sweep`."""
     intervals = intervals or IntervalSettings()
     loaded = dataset if isinstance(dataset, Dataset) else find_dataset(dataset)
     scorer = scorer_for(_checked_level(level) if level else level_of(loaded), loaded, corpus)
     rank_by = _checked_metric(rank_by or scorer.metrics[0], scorer)
-    grid = grid_of(
-        chunkers=chunkers,
-        embedders=embedders,
-        retrievers=retrievers,
-        vector_stores=vector_stores,
-        rerankers=rerankers,
-        k=k,
-        fetch_k=fetch_k,
-        on_texts=on_texts,
-    )
-    evaluated = list(
-        evaluated_cells(
-            corpus,
-            loaded,
-            scorer,
-            grid,
-            dataset_name=None if isinstance(dataset, Dataset) else Path(dataset).name,
-            seed=intervals.seed,
-            workers=workers,
-            on_step=on_step,
-            now=now,
-        )
+    evaluated = evaluated_cells(
+        corpus,
+        loaded,
+        scorer,
+        grid,
+        dataset_name=dataset_name or (None if isinstance(dataset, Dataset) else Path(dataset).name),
+        seed=intervals.seed,
+        workers=workers,
+        on_step=on_step,
+        now=now,
     )
     cells = in_order(
         lambda cell: SweepCell(cell, summarise_run(rows_of_run(cell.run), intervals=intervals)),
-        evaluated,
+        list(evaluated),
         workers=workers,
     )
     ranked = tuple(_ranked(cells, rank_by))

@@ -11,6 +11,7 @@ from rag_evaluation_framework.evaluation.retrieval_ground_truth import Level
 from rag_evaluation_framework.evaluation.retrieval_runs import EvaluatedCell
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.documents import write_results_document
@@ -93,7 +94,10 @@ class SweepResults:
     def write(self, folder: str | Path) -> list[Path]:
         """Write a results document for each cell, and the ranking as ``sweep.json``; return the paths."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refused("write", folder, error) from error
         paths = [self._write_cell(folder, each) for each in self.cells]
         path = folder / SWEEP_FILE
         write_bytes_atomically(path, strict_json.encode(self.to_dict(), indent=2) + b"\n")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import (
@@ -12,7 +11,6 @@ from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
     PositionAwareChunker,
-    Registry,
     Reranker,
     Retriever,
     VectorStore,
@@ -33,9 +31,6 @@ from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, retrie
 
 DENSE = "dense"
 FUSED = "fused"
-
-Part = TypeVar("Part")
-Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,18 +95,17 @@ def grid_of(
         chunkers=[chunker_from(each) if isinstance(each, str) else each for each in chunkers],
         retrievers=expanded_retrievers(
             retrievers,
-            _built(EMBEDDERS, embedders),
-            vector_stores=_built(VECTOR_STORES, vector_stores),
+            [component_from(EMBEDDERS, each) if isinstance(each, str) else each for each in embedders],
+            vector_stores=[
+                component_from(VECTOR_STORES, each) if isinstance(each, str) else each
+                for each in vector_stores
+            ],
             on_texts=on_texts,
         ),
-        rerankers=_built(RERANKERS, rerankers),
+        rerankers=[component_from(RERANKERS, each) if isinstance(each, str) else each for each in rerankers],
         ks=[k] if isinstance(k, int) else list(k),
         fetch_k=fetch_k,
     )
-
-
-def _built(registry: Registry[Callable[..., Part]], parts: Sequence[str | Kept]) -> list[Part | Kept]:
-    return [component_from(registry, each) if isinstance(each, str) else each for each in parts]
 
 
 def expanded_retrievers(

@@ -85,7 +85,7 @@ def _matrix(values: Any, source: str) -> Matrix:
 def _described(values: Any) -> str:
     """Say what is wrong with what no matrix can be made of: sizes that differ, or no numbers."""
     if isinstance(values, Sequence) and not isinstance(values, str):
-        sizes = {len(row) for row in values if isinstance(row, Sequence | np.ndarray)}
+        sizes = {len(row) for row in values if isinstance(row, Sequence) or np.ndim(row)}
         if len(sizes) > 1:
             return "sizes " + ", ".join(map(str, sorted(sizes)))
     return shown(values)

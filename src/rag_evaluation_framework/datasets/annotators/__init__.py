@@ -1,0 +1,1 @@
+"""Ground truth annotations: reading and writing them, agreement, and the merged truth."""

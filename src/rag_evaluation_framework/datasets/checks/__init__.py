@@ -1,0 +1,1 @@
+"""What can be wrong with a file: schema, consistency, quality, golden contexts; and where."""

@@ -1,0 +1,214 @@
+"""The three dialects of the offline pipeline: raw records, question answering split, summary split.
+
+A raw record may say the same thing under several names (see :mod:`.split_mapping`); it is written back under
+the first of them, with what retrieval did inside ``rag``. Relevant chunks are those that
+``metadata.selected_chunk_ids`` names, the category is ``task_type``. Citations are kept as they are: what
+they point at depends on who made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
+from rag_evaluation_framework.datasets.splits.split_mapping import QUESTION_NAMES, REFERENCE_NAMES, first_text
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+
+_CHUNK_IDS = "selected_chunk_ids"
+_RETRIEVAL_NAMES = ("contexts", "sources", "scores", "retrieved")
+_HOLDS = frozenset(
+    {
+        "id",
+        "question",
+        "reference",
+        "recorded.contexts",
+        "recorded.sources",
+        "recorded.retrieved",
+        "recorded.prompt",
+        "relevant_chunk_ids",
+        "category",
+        "metadata",
+    }
+)
+
+
+class _OfflineDialect(RecordDialect):
+    """Raw records, brought under the names that they are written with before they are read."""
+
+    def sample(self, record: Mapping[str, Any]) -> Sample:
+        return super().sample(_renamed(record))
+
+
+def _renamed(record: Mapping[str, Any]) -> Record:
+    """Return a raw record with everything under its first name, and what retrieval did inside ``rag``."""
+    renamed = dict(record)
+    for names in (QUESTION_NAMES, REFERENCE_NAMES):
+        if not first_text(record, names[:1]) and (text := first_text(record, names)):
+            renamed[names[0]] = text
+            for name in names[1:]:
+                if renamed.get(name) == text:
+                    del renamed[name]
+    rag = dict(record.get("rag", {}))
+    for name in _RETRIEVAL_NAMES:
+        if name in renamed and name not in rag:
+            rag[name] = renamed.pop(name)
+    if not rag.get("prompt") and renamed.get("rag_prompt"):
+        rag["prompt"] = renamed.pop("rag_prompt")
+    return renamed | ({"rag": rag} if rag else {})
+
+
+def _decode_offline(record: Mapping[str, Any]) -> Sample:
+    question = first_text(record, QUESTION_NAMES)
+    if not question:
+        raise invalid("instruction", "what is asked", record.get("instruction"), code="missing-field")
+    rag = record.get("rag", {})
+    return _sample(
+        record, question, first_text(record, REFERENCE_NAMES) or None, retrieval=rag, prompt=rag.get("prompt")
+    )
+
+
+def _encode_offline(sample: Sample) -> Record:
+    record: Record = {**_name(sample, "qa"), "instruction": sample.question}
+    if sample.reference is not None:
+        record["expected_response"] = sample.reference
+    recorded = sample.recorded or Recorded()
+    rag: Record = {} if recorded.prompt is None else {"prompt": recorded.prompt}
+    rag |= {name: values for name, values in _retrieval(recorded).items() if values}
+    if rag:
+        record["rag"] = rag
+    metadata = _metadata(sample)
+    return record | ({"metadata": metadata} if metadata else {})
+
+
+def _decode_qa(record: Mapping[str, Any]) -> Sample:
+    return _sample(
+        record,
+        record["question"],
+        record["reference_answer"],
+        retrieval=record,
+        prompt=record["rag_prompt"] or None,
+    )
+
+
+def _encode_qa(sample: Sample) -> Record:
+    return _split_record(sample, "qa", question_name="question", reference_name="reference_answer")
+
+
+def _decode_summary(record: Mapping[str, Any]) -> Sample:
+    return _sample(
+        record,
+        record["instruction"],
+        record["reference_summary"],
+        retrieval=record,
+        prompt=record["rag_prompt"] or None,
+    )
+
+
+def _encode_summary(sample: Sample) -> Record:
+    return _split_record(sample, "summaries", question_name="instruction", reference_name="reference_summary")
+
+
+def _sample(
+    record: Mapping[str, Any],
+    question: str,
+    reference: str | None,
+    *,
+    retrieval: Mapping[str, Any],
+    prompt: str | None,
+) -> Sample:
+    recorded = Recorded(
+        contexts=tuple(retrieval.get("contexts", ())),
+        sources=tuple(retrieval.get("sources", ())),
+        retrieved=tuple(retrieval.get("retrieved", ())),
+        prompt=prompt,
+    )
+    metadata = dict(record.get("metadata", {}))
+    chunk_ids: Sequence[str] = ()
+    if _is_texts(metadata.get(_CHUNK_IDS)):
+        chunk_ids = metadata.pop(_CHUNK_IDS)
+    return Sample(
+        id=record["task_id"],
+        turns=(Turn(role="user", content=question),),
+        reference=reference,
+        recorded=None if recorded == Recorded() else recorded,
+        relevant_chunk_ids=tuple(chunk_ids),
+        category=record["task_type"],
+        metadata=metadata,
+    )
+
+
+def _split_record(sample: Sample, task_type: str, *, question_name: str, reference_name: str) -> Record:
+    """Return the record of a sample, with every field that a split must have."""
+    recorded = sample.recorded or Recorded()
+    record: Record = {**_name(sample, task_type), question_name: sample.question}
+    if sample.reference is not None:
+        record[reference_name] = sample.reference
+    return record | {
+        "rag_prompt": recorded.prompt or "",
+        **_retrieval(recorded),
+        "citations": [],
+        "metadata": _metadata(sample),
+    }
+
+
+def _name(sample: Sample, task_type: str) -> Record:
+    return {"task_id": sample.id, "task_type": sample.category or task_type}
+
+
+def _retrieval(recorded: Recorded) -> Record:
+    return {
+        "contexts": list(recorded.contexts),
+        "sources": list(recorded.sources),
+        "retrieved": [dict(entry) for entry in recorded.retrieved],
+    }
+
+
+def _metadata(sample: Sample) -> Record:
+    chunk_ids = {_CHUNK_IDS: list(sample.relevant_chunk_ids)} if sample.relevant_chunk_ids else {}
+    return {**sample.metadata, **chunk_ids}
+
+
+def _is_texts(value: Any) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and bool(value)
+        and all(isinstance(item, str) for item in value)
+    )
+
+
+OFFLINE_RECORDS = _OfflineDialect(
+    name="offline-records",
+    kind="offline-record",
+    suffixes=("offline_dataset.jsonl",),
+    holds=_HOLDS,
+    needs_ids=True,
+    decode=_decode_offline,
+    encode=_encode_offline,
+    signature=lambda record: (
+        {"task_id", "task_type"} <= record.keys()
+        and not {"reference_answer", "reference_summary"} & record.keys()
+    ),
+)
+QA_PAIRS = RecordDialect(
+    name="qa-pairs",
+    kind="qa-pair",
+    suffixes=("qa_pairs.jsonl",),
+    holds=_HOLDS,
+    needs_ids=True,
+    decode=_decode_qa,
+    encode=_encode_qa,
+    signature=lambda record: {"task_id", "question", "reference_answer"} <= record.keys(),
+)
+SUMMARIES = RecordDialect(
+    name="summaries",
+    kind="summary",
+    suffixes=("summaries.jsonl",),
+    holds=_HOLDS,
+    needs_ids=True,
+    decode=_decode_summary,
+    encode=_encode_summary,
+    signature=lambda record: {"task_id", "instruction", "reference_summary"} <= record.keys(),
+)

@@ -1,0 +1,1 @@
+"""From raw offline records to the question answering and summary splits with their manifest."""

@@ -1,0 +1,168 @@
+"""Chroma, embedded and as a server: what it finds, keeps and leaves behind."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore
+from rag_evaluation_framework.errors import InputError, TargetError, UsageError
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+
+chromadb = pytest.importorskip("chromadb", reason="the extra 'chroma' is not installed")
+
+
+def chunks_of(count: int) -> list[PositionAwareChunk]:
+    return [
+        PositionAwareChunk(
+            generate_pa_chunk_id("text"), "text", DocumentId(f"d{it % 3}"), 10 * it, 10 * it + 4
+        )
+        for it in range(count)
+    ]
+
+
+def vectors_of(count: int, dimensions: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+
+
+def collections() -> int:
+    return int(chromadb.EphemeralClient().count_collections())
+
+
+def test_of_ten_thousand_vectors_without_structure_the_true_ten_nearest_are_found() -> None:
+    vectors, queries = vectors_of(10_000, 48), vectors_of(100, 48, seed=1)
+    store, exact = ChromaVectorStore(), ExactVectorStore()
+    store.add(chunks_of(10_000), vectors)
+    exact.add(chunks_of(10_000), vectors)
+    assert store.recall_against_exact(queries, 10) >= 0.999
+    same = [
+        a == b for a, b in zip(store.search_many(queries, 10), exact.search_many(queries, 10), strict=True)
+    ]
+    assert sum(same) >= 99
+    store.clear()
+
+
+def test_recall_against_exact_search_shows_settings_that_miss() -> None:
+    vectors, queries = vectors_of(2_000, 64), vectors_of(50, 64, seed=1)
+    poor = ChromaVectorStore(max_neighbors=2, ef_construction=2, ef_search=2)
+    poor.add(chunks_of(2_000), vectors)
+    assert poor.recall_against_exact(queries, 10) < 0.9
+
+
+def test_hundreds_of_equal_vectors_are_all_kept_and_cut_by_place() -> None:
+    vectors = np.repeat(vectors_of(3, 16), 300, axis=0)
+    store, exact = ChromaVectorStore(), ExactVectorStore()
+    for it in (store, exact):
+        it.add(chunks_of(900)[::-1], vectors)
+    queries = vectors[[0, 450, 899]]
+    assert store.search_many(queries, 7) == exact.search_many(queries, 7)
+    assert len(store.search(vectors[0].tolist(), 1000)) == 900
+    assert store.recall_against_exact(queries, 7) == 1.0
+
+
+def test_every_store_has_a_collection_of_its_own_which_goes_with_it() -> None:
+    before = collections()
+    first, second = ChromaVectorStore(), ChromaVectorStore()
+    first.add(chunks_of(3), [[1, 0], [0, 1], [1, 1]])
+    second.add(chunks_of(1), [[1, 0]])
+    assert collections() == before + 2
+    assert len(second.search([1, 0], 9)) == 1
+    first.clear()
+    assert collections() == before + 1
+    assert first.search([1, 0], 5) == []
+    del second
+    gc.collect()
+    assert collections() == before
+
+
+def test_positions_and_texts_stand_in_the_metadata() -> None:
+    store = ChromaVectorStore()
+    store.add(chunks_of(5), vectors_of(5, 4).tolist())
+    client = chromadb.EphemeralClient()
+    name = max(it.name for it in client.list_collections() if it.count() == 5)
+    kept = client.get_collection(name).get(include=["documents", "metadatas"])
+    assert kept["documents"] == ["text"] * 5
+    assert sorted((it["doc_id"], it["start"], it["end"]) for it in kept["metadatas"]) == sorted(
+        (it.doc_id, it.start, it.end) for it in chunks_of(5)
+    )
+    store.clear()
+
+
+def test_a_folder_holds_the_collection_as_long_as_the_store_lives(tmp_path: Path) -> None:
+    store = ChromaVectorStore(path=str(tmp_path / "db"))
+    store.add(chunks_of(4), vectors_of(4, 8))
+    assert len(store.search(vectors_of(1, 8)[0], 2)) == 2
+    assert (tmp_path / "db" / "chroma.sqlite3").is_file()
+    store.clear()
+
+
+def test_wrong_settings_and_vectors_are_refused() -> None:
+    with pytest.raises(UsageError, match="chroma: expected a host or a path, got both"):
+        ChromaVectorStore("localhost", path="x")
+    with pytest.raises(UsageError, match="chroma: ef_search: expected a whole number of at least 1, got 0"):
+        ChromaVectorStore(ef_search=0)
+    store = ChromaVectorStore()
+    with pytest.raises(InputError, match="embeddings: expected 2 vectors, got 1"):
+        store.add(chunks_of(2), [[1.0, 2.0]])
+    with pytest.raises(UsageError, match="k: expected a whole number of at least 1, got 0"):
+        store.search([1.0], 0)
+
+
+def test_a_server_that_is_not_there_is_one_clear_error() -> None:
+    store = ChromaVectorStore("127.0.0.1", 9)
+    with pytest.raises(TargetError, match=r"chroma at 127\.0\.0\.1:9: Could not connect"):
+        store.add(chunks_of(1), [[1.0, 2.0]])
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run ``chroma run`` until the tests here are done."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = int(free.getsockname()[1])
+    program = Path(sys.executable).with_name("chroma")
+    folder = tmp_path_factory.mktemp("chroma")
+    with subprocess.Popen(
+        [program, "run", "--path", folder, "--host", "127.0.0.1", "--port", str(number)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            _wait_for(number)
+            yield number
+        finally:
+            process.kill()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError("chroma did not start")
+
+
+def test_a_server_finds_what_the_exact_store_finds(port: int) -> None:
+    vectors, queries = vectors_of(500, 16), vectors_of(20, 16, seed=1)
+    store, exact = ChromaVectorStore("127.0.0.1", port), ExactVectorStore()
+    for it in (store, exact):
+        it.add(chunks_of(500), vectors)
+    assert store.search_many(queries, 5) == exact.search_many(queries, 5)
+    assert str(store).startswith(f'chroma(host="127.0.0.1", port={port}, max_neighbors=')
+    client = chromadb.HttpClient("127.0.0.1", port)
+    assert client.count_collections() == 1
+    store.clear()
+    assert client.count_collections() == 0

@@ -1,0 +1,98 @@
+"""Cohere's SDK against a server that speaks its protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from component_server import ComponentServer, running_components
+
+from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker
+from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.evaluation import retries
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.identifiers import DocumentId
+
+pytest.importorskip("cohere", reason="the extra 'cohere' is not installed")
+
+KEY = "co-verysecret-0123456789"
+
+
+def chunks_of(*texts: str) -> list[PositionAwareChunk]:
+    return [
+        PositionAwareChunk(
+            generate_pa_chunk_id(text), text, DocumentId("d"), 100 * number, 100 * number + len(text)
+        )
+        for number, text in enumerate(texts)
+    ]
+
+
+CHUNKS = chunks_of("lunch at noon", "parental leave", "leave for parents", "parental leave of thirty days")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ComponentServer]:
+    monkeypatch.setenv("CO_API_KEY", KEY)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    with running_components() as running:
+        yield running
+
+
+def test_candidates_come_back_by_score_and_ties_as_they_came(server: ComponentServer) -> None:
+    found = CohereReranker(base_url=server.url).rerank("parental leave days", CHUNKS, 3)
+    assert [it.content for it in found] == [CHUNKS[3].content, CHUNKS[1].content, CHUNKS[2].content]
+    assert server.requests == [
+        {
+            "model": "rerank-v3.5",
+            "query": "parental leave days",
+            "documents": [it.content for it in CHUNKS],
+            "top_n": 4,
+        }
+    ]
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_failures_that_pass_are_tried_again_in_one_layer(server: ComponentServer) -> None:
+    reranker = CohereReranker(base_url=server.url)
+    server.statuses = [429, 503, 500]
+    assert len(reranker.rerank("leave", CHUNKS, 2)) == 2
+    assert len(server.requests) == 4
+    server.requests.clear()
+    server.statuses = [500] * 20
+    with pytest.raises(TargetError, match=r"http-500: reranker cohere\(.*\) at http://"):
+        reranker.rerank("leave", CHUNKS, 2)
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422])
+def test_final_failures_are_asked_once_and_show_no_key(server: ComponentServer, status: int) -> None:
+    server.statuses = [status]
+    with pytest.raises(TargetError, match=f"http-{status}: .*as told") as caught:
+        CohereReranker(base_url=server.url).rerank("leave", CHUNKS, 2)
+    assert KEY not in str(caught.value)
+    assert len(server.requests) == 1
+
+
+def test_scores_that_do_not_cover_the_candidates_are_refused(server: ComponentServer) -> None:
+    server.answers["/v2/rerank"] = lambda _: {"id": "1", "results": [{"index": 0, "relevance_score": 1.0}]}
+    with pytest.raises(TargetError, match="expected 4 scores, one a candidate, got 1"):
+        CohereReranker(base_url=server.url).rerank("leave", CHUNKS, 2)
+
+
+def test_a_server_that_is_not_there_and_one_that_is_slow_are_clear_errors(
+    server: ComponentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TargetError, match=r"connection-failed: .*http://127\.0\.0\.1:9: cannot connect"):
+        CohereReranker(base_url="http://127.0.0.1:9").rerank("leave", CHUNKS, 2)
+    server.delay = 0.5
+    with pytest.raises(TargetError, match=r"timeout: .*no complete reply in time"):
+        CohereReranker(base_url=server.url, timeout=0.05).rerank("leave", CHUNKS, 2)
+
+
+def test_it_is_built_without_a_key_and_reranks_only_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CO_API_KEY", "COHERE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    reranker = CohereReranker()
+    assert str(reranker) == "cohere(model=rerank-v3.5)"
+    with pytest.raises(UsageError, match="cohere: expected a key in the environment variable CO_API_KEY"):
+        reranker.rerank("leave", CHUNKS, 2)

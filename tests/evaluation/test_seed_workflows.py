@@ -1,0 +1,144 @@
+"""The evaluations as the design documents write them, with OpenAI's endpoint played by a local server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from embedding_server import EmbeddingServer, running_embeddings
+
+from rag_evaluation_framework.records.chunks import generate_chunk_id
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+
+TOKEN_LEVEL = """
+from rag_evaluation_framework import (
+    Corpus,
+    TokenLevelEvaluation,
+    RecursiveCharacterChunker,
+    FixedTokenChunker,
+    SemanticChunker,
+    OpenAIEmbedder,
+    ChromaVectorStore,
+)
+
+corpus = Corpus.from_folder("./knowledge_base")
+
+eval = TokenLevelEvaluation(
+    corpus=corpus,
+    langsmith_dataset_name="my-rag-eval-token-level",
+)
+
+chunkers_to_test = [
+    RecursiveCharacterChunker(chunk_size=200, overlap=0),
+    RecursiveCharacterChunker(chunk_size=200, overlap=50),
+    RecursiveCharacterChunker(chunk_size=500, overlap=0),
+    FixedTokenChunker(tokens=100),
+    SemanticChunker(embedder=OpenAIEmbedder()),
+]
+
+results = []
+for chunker in chunkers_to_test:
+    result = eval.run(
+        chunker=chunker,
+        embedder=OpenAIEmbedder(),
+        k=5,
+        # vector_store defaults to ChromaVectorStore
+        # reranker defaults to None
+    )
+    results.append(result)
+    print(f"{chunker}: Recall={result.metrics['span_recall']:.3f}")
+"""
+
+CHUNK_LEVEL = """
+from rag_evaluation_framework import (
+    Corpus,
+    ChunkLevelEvaluation,
+    RecursiveCharacterChunker,
+    OpenAIEmbedder,
+)
+
+corpus = Corpus.from_folder("./knowledge_base")
+
+chunker = RecursiveCharacterChunker(chunk_size=200)
+
+eval = ChunkLevelEvaluation(
+    corpus=corpus,
+    langsmith_dataset_name="my-rag-eval-chunk-level",
+)
+
+result = eval.run(
+    chunker=chunker,  # Must match the chunker used for data generation!
+    embedder=OpenAIEmbedder(),
+    k=5,
+)
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
+    """Prepare a folder as the user has it: the documents, and datasets in LangSmith's shape."""
+    (tmp_path / "knowledge_base").mkdir()
+    for name in ("timetable.md", "fares.md", "visitor-guide-zh.md"):
+        shutil.copy(HANDBOOK / "documents" / name, tmp_path / "knowledge_base" / name)
+    (tmp_path / "langsmith").mkdir()
+    for key in ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.chdir(tmp_path)
+    with running_embeddings() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+        yield running
+
+
+def example(query: str, outputs: dict[str, object]) -> str:
+    return json.dumps({"inputs": {"query": query}, "outputs": outputs}) + "\n"
+
+
+def test_the_token_level_workflow_runs_as_written(
+    server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("chromadb", reason="needs the extra chroma")
+    quoted = "Tuesdays are kept free for maintenance"
+    start = (tmp_path / "knowledge_base" / "timetable.md").read_bytes().decode().index(quoted)
+    span = {"doc_id": "timetable.md", "start": start, "end": start + len(quoted), "text": quoted}
+    outputs: dict[str, object] = {"relevant_chunk_ids": ["pa_chunk_0123456789ab"], "spans": [span]}
+    (tmp_path / "langsmith" / "my-rag-eval-token-level.jsonl").write_text(
+        example("Tuesdays are kept free for what?", outputs), encoding="utf-8"
+    )
+    names: dict[str, object] = {}
+    exec(TOKEN_LEVEL, names)
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 5
+    assert printed[0] == "recursive(chunk_size=200, overlap=0): Recall=1.000"
+    for result in names["results"]:  # type: ignore[attr-defined]
+        assert {"span_recall", "span_precision", "span_iou"} <= result.metrics.keys()
+        assert result.experiment_url is None
+        assert "store=chroma" in result.raw_results.head.configuration["retriever"]
+    assert server.keys == {"Bearer a-key"}
+
+
+def test_the_chunk_level_workflow_runs_as_written(server: EmbeddingServer, tmp_path: Path) -> None:
+    pytest.importorskip("chromadb", reason="needs the extra chroma")
+    from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+
+    text = (tmp_path / "knowledge_base" / "fares.md").read_bytes().decode()
+    content = RecursiveCharacterChunker(chunk_size=200).chunk(text)[3]
+    outputs: dict[str, object] = {"relevant_chunk_ids": [generate_chunk_id(content)]}
+    (tmp_path / "langsmith" / "my-rag-eval-chunk-level.jsonl").write_text(
+        example(content, outputs), encoding="utf-8"
+    )
+    names: dict[str, object] = {}
+    exec(CHUNK_LEVEL, names)
+    # The query is the chunk itself: it is found, with four others.
+    assert names["result"].metrics == {  # type: ignore[attr-defined]
+        "chunk_recall": 1.0,
+        "chunk_precision": 0.2,
+        "chunk_f1": pytest.approx(1 / 3),
+    }
+    # And so its text was embedded already.
+    assert set(Counter(server.texts).values()) == {1}
