@@ -41,6 +41,8 @@ from rag_evaluation_framework.errors import StorageError as StorageError
 from rag_evaluation_framework.errors import TargetError as TargetError
 from rag_evaluation_framework.errors import UnknownNameError as UnknownNameError
 from rag_evaluation_framework.errors import UsageError as UsageError
+from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation as ChunkLevelEvaluation
+from rag_evaluation_framework.evaluation.evaluation_result import EvaluationResult as EvaluationResult
 from rag_evaluation_framework.evaluation.run_folder import RunFolder as RunFolder
 from rag_evaluation_framework.evaluation.run_folder import list_runs as list_runs
 from rag_evaluation_framework.evaluation.run_records import Progress as Progress
@@ -48,6 +50,7 @@ from rag_evaluation_framework.evaluation.run_records import RunOutcome as RunOut
 from rag_evaluation_framework.evaluation.run_records import RunSettings as RunSettings
 from rag_evaluation_framework.evaluation.runner import run_samples as run_samples
 from rag_evaluation_framework.evaluation.scorers import scorers_for as scorers_for
+from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation as TokenLevelEvaluation
 from rag_evaluation_framework.extensions import Chunker as Chunker
 from rag_evaluation_framework.extensions import Dialect as Dialect
 from rag_evaluation_framework.extensions import Embedder as Embedder
@@ -131,6 +134,7 @@ from rag_evaluation_framework.results.comparison import compare_systems as compa
 from rag_evaluation_framework.results.documents import write_run_results as write_run_results
 from rag_evaluation_framework.results.rankings import RankingResults as RankingResults
 from rag_evaluation_framework.results.rankings import rank_systems as rank_systems
+from rag_evaluation_framework.results.retrieval_sweeps import evaluate_sweep as evaluate_sweep
 from rag_evaluation_framework.results.run_comparison import RunComparison as RunComparison
 from rag_evaluation_framework.results.run_comparison import compare_runs as compare_runs
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage

@@ -37,6 +37,7 @@ def vectors_of(count: int, dimensions: int, seed: int = 0) -> Any:
 
 
 def collections() -> int:
+    gc.collect()
     return int(chromadb.EphemeralClient().count_collections())
 
 
@@ -82,7 +83,6 @@ def test_every_store_has_a_collection_of_its_own_which_goes_with_it() -> None:
     assert collections() == before + 1
     assert first.search([1, 0], 5) == []
     del second
-    gc.collect()
     assert collections() == before
 
 

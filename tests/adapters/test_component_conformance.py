@@ -1,4 +1,4 @@
-"""Every registered embedder, store and reranker keeps the same promises; one that is new needs a line here."""
+"""Every registered embedder, store and reranker keeps the same promises; a new one needs a line here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from component_server import running_components
-from tiny_models import write_cross_encoder, write_sentence_model
 
 from rag_evaluation_framework.errors import InputError, MissingExtraError, UsageError
 from rag_evaluation_framework.extensions import BatchVectorStore, Embedder, Reranker, VectorStore
@@ -20,6 +19,7 @@ from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.retrieval.components import EMBEDDERS, RERANKERS, VECTOR_STORES, component_from
 from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder
 from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from tiny_models import write_cross_encoder, write_sentence_model
 
 TEXTS = [
     "parental leave of thirty days",
@@ -40,7 +40,6 @@ NEEDED = {
     "cohere": ["cohere"],
     "cross_encoder": ["sentence_transformers", "onnx"],
 }
-STORES = {"chroma": "chroma", "exact": "exact", "qdrant": "qdrant"}
 
 
 @pytest.fixture(scope="module")

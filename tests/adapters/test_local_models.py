@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_models import write_cross_encoder, write_sentence_model
 
 from rag_evaluation_framework.adapters.cross_encoder_reranker import CrossEncoderReranker
 from rag_evaluation_framework.adapters.local_models import model_folder, weights_digest
@@ -16,6 +15,7 @@ from rag_evaluation_framework.adapters.sentence_transformers_embedder import Sen
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.identifiers import DocumentId
+from tiny_models import write_cross_encoder, write_sentence_model
 
 for _package in ("sentence_transformers", "onnxruntime", "onnx"):
     pytest.importorskip(_package, reason=f"{_package} is not installed")

@@ -1,8 +1,8 @@
 """Chroma as a store: embedded in this process, in a folder, or a server.
 
-Every store indexes into a collection of its own, which goes when the store does. Each occurrence of a
-repeated text is one entry, with its document, positions and text as metadata. Chroma searches an
-approximate index (HNSW). With its own settings it found 52 to 95 % of the true nearest ten among 10,000
+Every store indexes into a collection of its own, which goes when the store does. An entry has its chunk's
+document, positions and text as metadata; of equal vectors there is one entry, for the first chunk. Chroma
+searches an approximate index (HNSW). With its own settings it found 52 to 95 % of the true nearest ten among 10,000
 vectors of 384 numbers; with those here 99.9 % and more, in 1 to 2 ms a query. ``recall_against_exact`` says
 what it finds of the vectors at hand.
 """

@@ -1,8 +1,8 @@
 """Qdrant as a store: in memory (its local mode), in a folder, or a server.
 
-Searches are exact (``exact=True``), so the index that a server may build plays no part in the results. Each
-occurrence of a repeated text is one point, with its document, positions and text as payload; the
-collection is the store's own and goes with it. A server's key is read from ``QDRANT_API_KEY``.
+Searches are exact, so the index that a server may build plays no part in the results. A point has its
+chunk's document, positions and text as payload; of equal vectors there is one point, for the first chunk.
+The collection is the store's own and goes with it. A server's key is read from ``QDRANT_API_KEY``.
 """
 
 from __future__ import annotations
@@ -63,10 +63,9 @@ class QdrantVectorStore(CandidateStore):
 
     def _propose(self, queries: Matrix, count: int) -> Proposals:
         models = extra_module("qdrant_client.models", feature=_FEATURE, extra=EXTRA)
-        requests = [
-            models.QueryRequest(query=query, limit=count, params=models.SearchParams(exact=True))
-            for query in queries.tolist()
-        ]
+        # Local mode knows no other search than the exact one and warns when it is asked for.
+        exact = models.SearchParams(exact=True) if self._url is not None else None
+        requests = [models.QueryRequest(query=query, limit=count, params=exact) for query in queries.tolist()]
         with self._failures():
             replies = self._client.query_batch_points(self._collection, requests=requests)
         return [

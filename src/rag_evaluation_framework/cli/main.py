@@ -46,6 +46,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "evaluate": _Command("evaluate", "Put a manifest's datasets to an agent and decide the gate."),
         "probe": _Command("probe", "Send one question to an agent and show what would be read."),
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
+        "retrieval": _Command(
+            "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
+        ),
         "score": _Command("score", "Score a saved run by other metrics, without asking anyone again."),
     },
     "Results": {
