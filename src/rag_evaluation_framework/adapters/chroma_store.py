@@ -2,9 +2,9 @@
 
 Every store indexes into a collection of its own, which goes when the store does. An entry has its chunk's
 document, positions and text as metadata; of equal vectors there is one entry, for the first chunk. Chroma
-searches an approximate index (HNSW). With its own settings it found 52 to 95 % of the true nearest ten among 10,000
-vectors of 384 numbers; with those here 99.9 % and more, in 1 to 2 ms a query. ``recall_against_exact`` says
-what it finds of the vectors at hand.
+searches an approximate index (HNSW). With its own settings it found 52 to 95 % of the true nearest ten among
+10,000 vectors of 384 numbers; with those here 99.9 % and more, in 1 to 2 ms a query.
+``recall_against_exact`` says what it finds of the vectors at hand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Embeddings from OpenAI, or from any server that speaks its protocol: ``POST {base_url}/embeddings``.
 
 Texts go out in batches, a few at once. The key is read from the environment when a text is embedded; an
-embedder is built without one. Only ``api.openai.com`` cannot do without.
+embedder is built without one. Only ``api.openai.com`` cannot do without. The address is ``base_url``, else
+``OPENAI_BASE_URL``, else OpenAI's.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rag_evaluation_framework.retrieval.vectors import Matrix, checked_vectors
 from rag_evaluation_framework.specifications import Specification
 
 MODEL = "text-embedding-3-small"
+ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 
 _BATCH_TEXTS = 64
 # OpenAI takes 300,000 tokens a request; a character is hardly ever more than one.
@@ -39,13 +41,14 @@ class OpenAIEmbedder:
     def __init__(
         self,
         model: str = MODEL,
-        base_url: str = BASE_URL,
+        base_url: str | None = None,
         *,
         key_env: str = KEY_VARIABLE,
         dimensions: int | None = None,
         concurrency: int = 4,
         timeout: float = 60.0,
     ) -> None:
+        base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
         self._url = joined_address(base_url, "/embeddings")
         if urlsplit(self._url).username is not None:
             raise UsageError("openai: base_url: expected no user and password; keys come from key_env")

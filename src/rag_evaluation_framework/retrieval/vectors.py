@@ -17,6 +17,9 @@ from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 
 Matrix = npt.NDArray[np.float32]
 
+# What a processor's cache holds as float64.
+_ROWS_AT_ONCE = 256
+
 
 def checked_vectors(
     values: Any, source: str, *, rows: int | None = None, dimensions: int | None = None
@@ -50,11 +53,14 @@ def checked_vectors(
 
 def unit_vectors(vectors: Matrix) -> Matrix:
     """Return the rows brought to length one; rows of zeros stay."""
-    # In float64, so that no finite float32 vector overflows or vanishes on the way.
-    wide = vectors.astype(np.float64)
-    lengths = np.sqrt(np.square(wide).sum(axis=1, keepdims=True))
-    lengths[lengths == 0] = 1.0
-    return np.ascontiguousarray(wide / lengths, dtype=np.float32)
+    unit = np.empty(vectors.shape, np.float32)
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):
+        # In float64, so that no finite float32 vector overflows or vanishes on the way.
+        wide = vectors[start : start + _ROWS_AT_ONCE].astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+        lengths[lengths == 0] = 1.0
+        np.divide(wide, lengths[:, None], out=unit[start : start + _ROWS_AT_ONCE], casting="same_kind")
+    return unit
 
 
 def check_k(k: int) -> None:

@@ -1,0 +1,166 @@
+"""Search against its peers: exact vectors against faiss, Chroma's recall, BM25 against bm25s and rank_bm25.
+
+CPU time is of all threads. Peers that are not installed are left out. Before a time is printed, both sides
+are checked to have found the same.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.retrieval.bm25 import BM25Index
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+
+Result = TypeVar("Result")
+Vectors = npt.NDArray[np.float32]
+
+DIMENSIONS = 384
+QUERIES = 1_000
+K = 10
+ROUNDS = 5
+
+
+def main() -> None:
+    """Print CPU time a query, the ratio to the peer, and what share of the true nearest was found."""
+    print(f"{'task':<58}{'CPU µs':>10}{'ratio':>9}{'recall':>9}")
+    for count in (10_000, 100_000):
+        _exact_search(count)
+    _chroma_recall()
+    _bm25()
+    _embedding()
+
+
+def _exact_search(count: int) -> None:
+    if find_spec("faiss") is None:
+        return
+    faiss: Any = import_module("faiss")
+    vectors, queries = _unit(count, seed=0), _unit(QUERIES, seed=1)
+    chunks = _chunks(count)
+
+    def ours() -> list[list[PositionAwareChunk]]:
+        store = ExactVectorStore()
+        store.add(chunks, vectors)  # type: ignore[arg-type]
+        return store.search_many(queries, K)  # type: ignore[arg-type]
+
+    def theirs() -> npt.NDArray[np.int64]:
+        index = faiss.IndexFlatIP(DIMENSIONS)
+        index.add(vectors)
+        found: npt.NDArray[np.int64] = index.search(queries, K)[1]
+        return found
+
+    # Turn about, because the machine's other load changes from one second to the next.
+    times: dict[str, list[float]] = {"ours": [], "faiss": []}
+    for _ in range(ROUNDS):
+        seconds, found = _cpu_seconds(ours)
+        times["ours"].append(seconds)
+        seconds, expected = _cpu_seconds(theirs)
+        times["faiss"].append(seconds)
+    same = float(np.mean([[it.start for it in row] for row in found] == expected * 10))
+    assert same > 0.999, same  # faiss orders near ties by float32
+    mine, peer = np.median(times["ours"]), np.median(times["faiss"])
+    _print_row(f"{count:,} × {DIMENSIONS}, exact store, filled and asked", mine / QUERIES, peer / mine, same)
+    _print_row("the same, faiss flat", peer / QUERIES, 1.0, 1.0)
+
+
+def _chroma_recall() -> None:
+    if find_spec("chromadb") is None:
+        return
+    vectors, queries = _unit(10_000, seed=0), _unit(QUERIES, seed=1)
+    stores = {
+        "our": ChromaVectorStore(),
+        "its own": ChromaVectorStore(max_neighbors=16, ef_construction=100, ef_search=100),
+    }
+    for name, store in stores.items():
+        filled, _ = _cpu_seconds(lambda store=store: store.add(_chunks(10_000), vectors))  # type: ignore[misc]
+        seconds, _ = _cpu_seconds(lambda store=store: store.search_many(queries, K))  # type: ignore[misc]
+        recall = store.recall_against_exact(queries, K)  # type: ignore[arg-type]
+        label = f"10,000 × {DIMENSIONS}, Chroma, {name} settings (filled in {filled:.1f} s)"
+        _print_row(label, seconds / QUERIES, None, recall)
+        store.clear()
+
+
+def _bm25() -> None:
+    rng = random.Random(0)
+    words = [f"w{number}" for number in range(30_000)]
+    weights = [1 / (number + 10) for number in range(30_000)]
+    texts = [rng.choices(words, weights, k=100) for _ in range(20_000)]
+    queries = [rng.choices(words, weights, k=8) for _ in range(200)]
+    built, index = _cpu_seconds(lambda: BM25Index(texts))
+    seconds, ours = _cpu_seconds(lambda: [index.scores(query) for query in queries])
+    rows = [("ours", built, seconds)]
+    if find_spec("bm25s") is not None:
+        peer: Any = import_module("bm25s").BM25(method="lucene")
+        built, _ = _cpu_seconds(lambda: peer.index(texts, show_progress=False))
+        seconds, theirs = _cpu_seconds(lambda: [peer.get_scores(list(query)) for query in queries])
+        assert np.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+        rows.append(("bm25s", built, seconds))
+    if find_spec("rank_bm25") is not None:
+        okapi: Any = import_module("rank_bm25").BM25Okapi
+        built, other = _cpu_seconds(lambda: okapi(texts))
+        seconds, _ = _cpu_seconds(lambda: [other.get_scores(query) for query in queries])
+        rows.append(("rank_bm25", built, seconds))
+    for name, built, seconds in rows:
+        label = f"BM25, 20,000 texts of 100 words, {name} (built in {built:.1f} s)"
+        _print_row(label, seconds / len(queries), seconds / rows[0][2] if name != "ours" else None, None)
+
+
+def _embedding() -> None:
+    rng = random.Random(0)
+    letters = "etaoinshrdlucmfw"
+    words = ["".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(5_000)]
+    texts = [" ".join(rng.choices(words, k=120)) for _ in range(5_000)]
+    embedder = HashingEmbedder()
+    seconds, _ = _cpu_seconds(lambda: embedder.embed(texts))
+    megabytes = sum(map(len, texts)) / 1e6
+    _print_row(f"hash a text of 120 words ({megabytes / seconds:.1f} MB/s)", seconds / len(texts), None, None)
+    with tempfile.TemporaryDirectory() as folder:
+        cached = CachedEmbedder(embedder, folder)
+        first, _ = _cpu_seconds(lambda: cached.embed(texts))
+        again, _ = _cpu_seconds(lambda: cached.embed(texts))
+    _print_row("write a vector of 1,024 numbers to the cache", (first - seconds) / len(texts), None, None)
+    _print_row("read it again", again / len(texts), None, None)
+
+
+def _unit(count: int, *, seed: int) -> Vectors:
+    vectors = np.random.default_rng(seed).normal(size=(count, DIMENSIONS)).astype(np.float32)
+    unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
+
+
+def _chunks(count: int) -> list[PositionAwareChunk]:
+    text = "a chunk"
+    identifier = generate_pa_chunk_id(text)
+    return [
+        PositionAwareChunk(identifier, text, DocumentId("document"), 10 * number, 10 * number + len(text))
+        for number in range(count)
+    ]
+
+
+def _cpu_seconds(call: Callable[[], Result]) -> tuple[float, Result]:
+    start = time.process_time()
+    result = call()
+    return time.process_time() - start, result
+
+
+def _print_row(task: str, seconds: float, ratio: float | None, recall: float | None) -> None:
+    shown_ratio = "" if ratio is None else f"{ratio:.1f}×"
+    shown_recall = "" if recall is None else f"{recall:.4f}"
+    print(f"{task:<58}{seconds * 1e6:>10.0f}{shown_ratio:>9}{shown_recall:>9}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
