@@ -30,10 +30,13 @@ $(VENV)/.bench: $(VENV)/.dev
 setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
-EXAMPLE := examples/handbook/ranking
+EXAMPLE := examples/handbook
 
-demo: $(VENV)/.core ## install the package and compare three retrieval systems, offline
-	$(BIN)/rag-eval rank $(EXAMPLE)/qrels.trec $(EXAMPLE)/bm25.run $(EXAMPLE)/ngrams.run $(EXAMPLE)/fused.run
+demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs and then chunkers
+	$(BIN)/rag-eval rank $(EXAMPLE)/ranking/qrels.trec $(EXAMPLE)/ranking/bm25.run $(EXAMPLE)/ranking/ngrams.run
+	@echo
+	$(BIN)/rag-eval retrieval $(EXAMPLE)/documents --dataset $(EXAMPLE)/questions.eval.json --retriever bm25 --retriever dense \
+	  --chunker 'recursive(chunk_size=200, overlap=50)' --chunker 'recursive(chunk_size=500)' --chunker 'sentence(chunk_size=400)' -k 5
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto

@@ -50,7 +50,7 @@ class BM25Index:
         rarity = np.log1p((self.size - holding + 0.5) / (holding + 0.5))
         mean_length = sum(lengths) / max(self.size, 1) or 1.0
         norms = k1 * (1.0 - b + b * np.array(lengths, np.float64) / mean_length)
-        self._texts = text_number.astype(np.int32 if self.size < 1 << 31 else np.int64)
+        self._texts = text_number.astype(np.intp)
         self._weights: Scores = rarity[word] * (counts / (counts + norms[text_number]))
         self._ends = np.concatenate([[0], np.cumsum(holding)])
 
@@ -61,7 +61,7 @@ class BM25Index:
             number = self._vocabulary.get(word)
             if number is not None:
                 column = slice(self._ends[number], self._ends[number + 1])
-                scores[self._texts[column]] += count * self._weights[column]
+                np.add.at(scores, self._texts[column], count * self._weights[column])
         return scores
 
 
