@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -50,9 +51,17 @@ def stub() -> str:
 
 
 def main() -> None:
-    STUB.write_text(stub(), encoding="utf-8")
-    (FOLDER / "metrics.md").write_text(metrics_page(), encoding="utf-8")
-    (FOLDER / "commands.md").write_text(commands_page(), encoding="utf-8")
+    """Write the files; with ``--check``, only say which of them are not what would be written."""
+    printed = {
+        STUB: stub(),
+        FOLDER / "metrics.md": metrics_page(),
+        FOLDER / "commands.md": commands_page(),
+    }
+    if "--check" in sys.argv:
+        stale = [path.name for path, text in printed.items() if path.read_text(encoding="utf-8") != text]
+        sys.exit(f"out of date, run `make docs`: {', '.join(stale)}" if stale else 0)
+    for path, text in printed.items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

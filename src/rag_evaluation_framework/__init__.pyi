@@ -51,6 +51,7 @@ from rag_evaluation_framework.evaluation.run_records import RunSettings as RunSe
 from rag_evaluation_framework.evaluation.runner import run_samples as run_samples
 from rag_evaluation_framework.evaluation.scorers import scorers_for as scorers_for
 from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation as TokenLevelEvaluation
+from rag_evaluation_framework.extensions import BatchVectorStore as BatchVectorStore
 from rag_evaluation_framework.extensions import Chunker as Chunker
 from rag_evaluation_framework.extensions import Dialect as Dialect
 from rag_evaluation_framework.extensions import Embedder as Embedder
@@ -58,6 +59,7 @@ from rag_evaluation_framework.extensions import LanguageModel as LanguageModel
 from rag_evaluation_framework.extensions import PositionAwareChunker as PositionAwareChunker
 from rag_evaluation_framework.extensions import Registry as Registry
 from rag_evaluation_framework.extensions import Reranker as Reranker
+from rag_evaluation_framework.extensions import Retriever as Retriever
 from rag_evaluation_framework.extensions import Scorer as Scorer
 from rag_evaluation_framework.extensions import Target as Target
 from rag_evaluation_framework.extensions import VectorStore as VectorStore
@@ -148,11 +150,15 @@ from rag_evaluation_framework.retrieval.embedders import HashingEmbedder as Hash
 from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder as CachedEmbedder
 from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore as ExactVectorStore
 from rag_evaluation_framework.retrieval.fusion import FusedRetriever as FusedRetriever
+from rag_evaluation_framework.retrieval.fusion import reciprocal_rank_fusion as reciprocal_rank_fusion
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker as MarkdownHeadingChunker
+from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline as RetrievalPipeline
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter as ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.positions import position_aware as position_aware
 from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker as RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.rerankers import LexicalReranker as LexicalReranker
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever as DenseRetriever
+from rag_evaluation_framework.retrieval.retrievers import retriever_from as retriever_from
 from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker as SemanticChunker
 from rag_evaluation_framework.retrieval.sentence_chunker import SentenceChunker as SentenceChunker
 from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker as FixedTokenChunker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,7 @@ def test_a_name_with_a_key_in_the_environment_is_never_read_from_the_local_folde
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LANGSMITH_API_KEY", "secret-key")
+    monkeypatch.setitem(sys.modules, "langsmith", None)  # as where the extra is not installed
     with pytest.raises(MissingExtraError, match="from LangSmith needs an extra") as raised:
         find_dataset("boats")
     assert "secret-key" not in str(raised.value)

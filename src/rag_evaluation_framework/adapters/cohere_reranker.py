@@ -7,7 +7,9 @@ retries nothing: that is done here, by the rules that hold for every request.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from rag_evaluation_framework.adapters.attempts import attempted
@@ -69,15 +71,14 @@ class CohereReranker:
         httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
         errors = extra_module("cohere.core.api_error", feature=_FEATURE, extra=EXTRA)
         try:
-            with httpx.Client(timeout=self._timeout) as connection:
-                client = cohere.ClientV2(api_key=key, base_url=self.base_url, httpx_client=connection)
-                reply = client.rerank(
-                    model=self.model,
-                    query=query,
-                    documents=[chunk.content for chunk in chunks],
-                    top_n=len(chunks),
-                    request_options={"max_retries": 0},
-                )
+            client = cohere.ClientV2(api_key=key, base_url=self.base_url, httpx_client=self._connection)
+            reply = client.rerank(
+                model=self.model,
+                query=query,
+                documents=[chunk.content for chunk in chunks],
+                top_n=len(chunks),
+                request_options={"max_retries": 0},
+            )
         except errors.ApiError as error:
             raise _failure(error, url=self.base_url, mask=header_mask([key])) from None
         except httpx.TimeoutException:
@@ -85,6 +86,18 @@ class CohereReranker:
         except httpx.HTTPError as error:
             raise TargetError("connection-failed", f"cannot connect: {error}", retry=True) from None
         return _checked({it.index: it.relevance_score for it in reply.results}, len(chunks))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the connection behind: a copy in another process opens its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "_connection"}
+
+    @cached_property
+    def _connection(self) -> Any:
+        """The connection that all calls share; it closes when the reranker goes."""
+        httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
+        connection = httpx.Client(timeout=self._timeout)
+        weakref.finalize(self, connection.close)
+        return connection
 
 
 def _checked(scores: dict[int, float], count: int) -> dict[int, float]:

@@ -28,8 +28,9 @@ from rag_evaluation_framework.retrieval.grid import grid_of
 class RetrievalEvaluation:
     """Evaluates retrieval pipelines over one corpus against one dataset.
 
-    ``langsmith_dataset_name`` is the path of a dataset of any dialect, or a name that is looked up in
-    ``datasets_folder`` (see :mod:`~rag_evaluation_framework.evaluation.retrieval_datasets`).
+    ``langsmith_dataset_name`` is the path of a dataset of any dialect, or a name: of a dataset at LangSmith
+    where an API key is set, else of one in ``datasets_folder`` (see
+    :mod:`~rag_evaluation_framework.evaluation.retrieval_datasets`).
     """
 
     level: Level

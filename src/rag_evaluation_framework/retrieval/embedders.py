@@ -27,7 +27,7 @@ MAX_DIMENSIONS = 1 << 20
 _WORD_PIECES = (3, 4, 5)
 _UNSPACED_PIECES = (1, 2)
 _SPACE = 32
-_BATCH = 512
+_BATCH = 64
 
 # Constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) and the prime of the 64-bit FNV hash.
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)

@@ -19,11 +19,12 @@ from rag_evaluation_framework.retrieval.vectors import Matrix
 Numbers = npt.NDArray[np.intp]
 Scores = npt.NDArray[np.float64]
 
-_SPARE = 16
-_QUERY_BLOCK = 128
+_SPARE = 8
 _ROW_BLOCK = 1 << 17
+_PRODUCT_SIZE = 1 << 24
+_QUERY_BLOCK = 1024
 _GROUP = 32
-_SCORED_AT_ONCE = 1 << 21
+_SCORED_AT_ONCE = 1 << 17
 _HALF_ULP = 2.0**-24
 
 
@@ -36,8 +37,9 @@ def nearest(queries: Matrix, vectors: Matrix, k: int, *, tie_order: Numbers) -> 
     k = min(k, len(vectors))
     numbers = np.empty((len(queries), k), np.intp)
     scores = np.empty((len(queries), k), np.float64)
-    for start in range(0, len(queries), _QUERY_BLOCK):
-        block = slice(start, start + _QUERY_BLOCK)
+    step = max(1, min(_QUERY_BLOCK, _PRODUCT_SIZE // max(1, min(_ROW_BLOCK, len(vectors)))))
+    for start in range(0, len(queries), step):
+        block = slice(start, start + step)
         numbers[block], scores[block] = _nearest_block(queries[block], vectors, k, tie_order)
     return numbers, scores
 
@@ -85,8 +87,8 @@ def _candidates(queries: Matrix, vectors: Matrix, count: int) -> tuple[Numbers, 
     product = np.empty((len(queries), min(_ROW_BLOCK, len(vectors))), np.float32)
     for start in range(0, len(vectors), _ROW_BLOCK):
         rows = vectors[start : start + _ROW_BLOCK]
-        block = product[:, : len(rows)] if len(rows) == product.shape[1] else product[:, : len(rows)].copy()
-        np.matmul(queries, rows.T, out=block)
+        is_whole = len(rows) == product.shape[1]
+        block = np.matmul(queries, rows.T, out=product) if is_whole else queries @ rows.T
         best = _best_columns(block, min(count, len(rows)))
         found.append(best + start)
         found_scores.append(np.take_along_axis(block, best, axis=1))

@@ -1,0 +1,206 @@
+"""LangSmith's SDK against a server that keeps datasets as LangSmith does."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langsmith_server import KEY, LangSmithServer, id_of, running_langsmith
+
+from rag_evaluation_framework.errors import (
+    InputError,
+    MissingDatasetError,
+    RagEvalError,
+    TargetError,
+    UsageError,
+)
+from rag_evaluation_framework.evaluation import retries
+from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_datasets import find_dataset
+from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.records.chunks import generate_chunk_id
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+
+pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
+
+TEXT = "Boats leave at noon."
+CORPUS = Corpus([Document(DocumentId("boats.md"), TEXT)])
+
+
+def example(query: str, *ids: str, **outputs: Any) -> dict[str, Any]:
+    return {"inputs": {"query": query}, "outputs": {"relevant_chunk_ids": list(ids), **outputs}}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LangSmithServer]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.delenv("LANGCHAIN_API_KEY", raising=False)
+    monkeypatch.setenv("LANGSMITH_API_KEY", KEY)
+    with running_langsmith() as running:
+        monkeypatch.setenv("LANGSMITH_ENDPOINT", running.url)
+        yield running
+
+
+def refused(kind: type[RagEvalError], name: str = "boats") -> str:
+    """Return the message of the error that reading raises: one line, and the key is nowhere in it."""
+    with pytest.raises(kind) as caught:
+        find_dataset(name)
+    assert "\n" not in str(caught.value)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    return str(caught.value)
+
+
+def test_a_name_is_read_from_langsmith_with_its_ids_and_metadata(server: LangSmithServer) -> None:
+    server.datasets["boats"] = [
+        {**example("When?", "chunk_a"), "metadata": {"difficulty": 2}},
+        example("Who?", "chunk_b", metadata={"source_docs": ["boats.md"], "generation_model": "m"}),
+    ]
+    dataset = find_dataset("boats")
+    assert (dataset.name, dataset.description, dataset.dialect) == ("boats", "About boats", "langsmith")
+    first, second = dataset.samples
+    assert (first.id, second.id) == (id_of("boats", 0), id_of("boats", 1))
+    assert (first.question, first.relevant_chunk_ids) == ("When?", ("chunk_a",))
+    assert first.metadata == {"dataset_split": ["base"], "difficulty": 2}
+    # The metadata within the outputs and those that LangSmith adds are one.
+    assert second.metadata == {"dataset_split": ["base"], "generation_model": "m"}
+    assert second.relevant_documents == {"boats.md": 1}
+    assert not second.extra
+
+
+@pytest.mark.parametrize(("count", "pages"), [(0, 1), (99, 1), (100, 2), (250, 3)])
+def test_all_pages_are_read_with_one_request_each(server: LangSmithServer, count: int, pages: int) -> None:
+    server.datasets["boats"] = [example(f"q{number}", "chunk_a") for number in range(count)]
+    threads = threading.active_count()
+    dataset = find_dataset("boats")
+    assert [sample.question for sample in dataset.samples] == [f"q{number}" for number in range(count)]
+    assert len(server.pages()) == pages
+    # Beside the pages: the dataset, and the workspace that the SDK asks for once.
+    assert len(server.requests) == pages + 2
+    assert threading.active_count() <= threads + 1  # the server's own thread for the connection; no tracing
+
+
+def test_both_evaluations_run_on_datasets_at_langsmith(server: LangSmithServer) -> None:
+    server.datasets["chunks"] = [example("When do boats leave?", generate_chunk_id(TEXT))]
+    span = {"doc_id": "boats.md", "start": 0, "end": 20, "text": TEXT}
+    server.datasets["tokens"] = [example("When do boats leave?", "pa_chunk_0123456789ab", spans=[span])]
+    parts: dict[str, Any] = {"chunker": RecursiveCharacterChunker(), "embedder": HashingEmbedder()}
+    store = ExactVectorStore()
+    chunks = ChunkLevelEvaluation(CORPUS, "chunks").run(**parts, vector_store=store)
+    assert chunks.metrics["chunk_recall"] == 1.0
+    tokens = TokenLevelEvaluation(CORPUS, "tokens").run(**parts, vector_store=store)
+    assert tokens.metrics["span_recall"] == 1.0
+
+
+def test_all_problems_of_a_dataset_are_in_one_error_with_the_examples_ids(server: LangSmithServer) -> None:
+    bad_span = {"doc_id": "boats.md", "start": 9, "end": 3}
+    server.datasets["boats"] = [
+        {"inputs": {"question": "When?"}, "outputs": {"relevant_chunk_ids": []}},
+        example("good", "chunk_a"),
+        {"inputs": {"query": "Who?"}, "outputs": None},
+        example("Where?", spans=[bad_span]),
+        {**example("twice", "chunk_a"), "id": id_of("boats", 1)},
+    ]
+    with pytest.raises(InputError) as caught:
+        find_dataset("boats")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 4
+    for line, number, place in zip(lines, [0, 2, 3], ["inputs", "outputs", "outputs.spans[0]"], strict=False):
+        assert line.startswith(f"LangSmith dataset 'boats': example '{id_of('boats', number)}'.{place}")
+    assert lines[3].endswith(f"expected each example once, got '{id_of('boats', 1)}' again")
+
+
+def test_an_unknown_name_says_where_it_was_looked_for(server: LangSmithServer) -> None:
+    server.datasets["boats"] = [example("When?", "chunk_a")]
+    message = refused(MissingDatasetError, "ships")
+    assert message == f"no dataset 'ships': LangSmith at {server.url} has none of this name"
+    server.bodies["/datasets"] = b'[{"id": "%s", "name": "boats", "created_at": "%s"}]' % (
+        id_of("boats").encode(),
+        b"2026-01-01T00:00:00Z",
+    )
+    assert refused(MissingDatasetError, "ships") == message
+
+
+@pytest.mark.parametrize("variable", ["LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"])
+def test_a_key_that_is_refused_is_named_by_its_variable_and_not_shown(
+    server: LangSmithServer, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("LANGSMITH_API_KEY")
+    monkeypatch.setenv(variable, "lsv2-wrong-0123456789")
+    message = refused(UsageError)
+    assert message == (
+        f"LangSmith at {server.url}: expected a key that it accepts in {variable}, "
+        'got one that it refuses: Unauthorized: {"detail": "Invalid token ***"}'
+    )
+    assert len(server.requests) == 1
+
+
+def test_a_key_that_cannot_be_sent_is_refused_unseen(
+    server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANGSMITH_API_KEY", f"{KEY}\nmore")
+    assert "expected one line of text" in refused(UsageError)
+    monkeypatch.setenv("LANGSMITH_API_KEY", f"{KEY}\N{SNOWMAN}")
+    assert "its SDK failed with UnicodeEncodeError" in refused(TargetError)
+
+
+def test_failures_that_pass_are_tried_again_page_by_page(server: LangSmithServer) -> None:
+    server.datasets["boats"] = [example(f"q{number}", "chunk_a") for number in range(150)]
+    server.statuses = {"/datasets": [503], "/examples": [500, 429]}
+    assert len(find_dataset("boats")) == 150
+    assert len(server.pages()) == 4
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(403, 1), (404, 1), (422, 1), (500, 4)])
+def test_failures_that_stay_are_one_line_of_ours(server: LangSmithServer, status: int, attempts: int) -> None:
+    server.datasets["boats"] = [example("When?", "chunk_a")]
+    server.statuses = {"/examples": [status] * 9}
+    message = refused(UsageError if status == 403 else TargetError)
+    assert "as told, ***" in message
+    assert server.url in message
+    assert len(server.pages()) == attempts
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/datasets", b"<html></html>"),
+        ("/datasets", b'{"hello": "there"}'),
+        ("/datasets", b"[7]"),
+        ("/examples", b'{"hello": "there"}'),
+    ],
+)
+def test_a_reply_that_is_not_langsmiths_is_said_to_be_another(
+    server: LangSmithServer, path: str, body: bytes
+) -> None:
+    server.datasets["boats"] = [example("When?", "chunk_a")]
+    server.bodies[path] = body
+    assert refused(TargetError) == (
+        f"wrong-reply: LangSmith at {server.url}: expected a reply of LangSmith's, got another"
+    )
+
+
+def test_a_page_that_is_not_strict_json_is_an_input_error(server: LangSmithServer) -> None:
+    server.datasets["boats"] = []
+    server.bodies["/examples"] = b'[{"id": "a", "metadata": {"x": NaN}}]'
+    assert f"LangSmith at {server.url}: /examples" in refused(InputError)
+
+
+def test_a_server_that_is_not_there_and_an_address_that_is_none_are_clear_errors(
+    server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANGSMITH_ENDPOINT", "http://user:password@127.0.0.1:9")
+    message = refused(TargetError)
+    assert message.startswith("connection-failed: LangSmith at http://127.0.0.1:9: cannot connect")
+    monkeypatch.setenv("LANGSMITH_ENDPOINT", "nowhere")
+    assert "in the environment: url: expected http://… or https://…, got nowhere" in refused(UsageError)
+    monkeypatch.setenv("LANGSMITH_RUNS_ENDPOINTS", "{}")
+    assert "the settings of its SDK in the environment: You cannot provide both" in refused(UsageError)

@@ -1,0 +1,45 @@
+"""Qdrant beyond what every store promises: folders, servers that are absent, and what it leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework.adapters.qdrant_store import QdrantVectorStore
+from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.identifiers import DocumentId
+
+pytest.importorskip("qdrant_client", reason="the extra 'qdrant' is not installed")
+
+CHUNK = PositionAwareChunk(generate_pa_chunk_id("text"), "text", DocumentId("d"), 3, 7)
+
+
+def test_a_folder_keeps_places_and_texts_as_payload_and_no_collection_afterwards(tmp_path: Path) -> None:
+    store = QdrantVectorStore(path=str(tmp_path))
+    store.add([CHUNK], [[3.0, 4.0]])
+    assert store.search([1.0, 0.0], 5) == [CHUNK]
+    client = store._client
+    (collection,) = client.get_collections().collections
+    (point,) = client.scroll(collection.name)[0]
+    expected = {"chunk_id": CHUNK.id, "content": "text", "doc_id": "d", "start": 3, "end": 7}
+    assert point.payload == expected
+    store.clear()
+    assert client.get_collections().collections == []
+    client.close()
+
+
+def test_a_server_that_is_not_there_is_one_clear_error() -> None:
+    store = QdrantVectorStore("http://127.0.0.1:9")
+    with pytest.raises(TargetError, match=r"store-failed: qdrant at http://127\.0\.0\.1:9: .*refused"):
+        store.add([CHUNK], [[1.0, 2.0]])
+
+
+def test_a_key_in_the_address_never_shows() -> None:
+    assert str(QdrantVectorStore("http://user:secret@host:6333/")) == "qdrant(url=http://host:6333/)"
+
+
+def test_a_server_and_a_folder_at_once_are_refused() -> None:
+    with pytest.raises(UsageError, match="qdrant: expected a url or a path, got both"):
+        QdrantVectorStore("http://localhost:6333", path="x")

@@ -1,0 +1,369 @@
+"""A retrieval pipeline on the same line as every other target: asked, journalled, resumed and scored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from simulated_targets import final_bytes, new_folder, samples
+
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation
+from rag_evaluation_framework.evaluation.pipeline_target import PipelineTarget, SearchesMany
+from rag_evaluation_framework.evaluation.retrieval_scorers import (
+    CHUNK_METRICS,
+    ChunkScorer,
+    SpanScorer,
+    retrieval_scorers,
+)
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runner import RunOutcome, RunSettings, run_samples
+from rag_evaluation_framework.evaluation.scorers import scorers_for
+from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.records.chunks import (
+    PositionAwareChunk,
+    generate_chunk_id,
+    generate_pa_chunk_id,
+)
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.responses import Hit, Request, Response
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.results.rescoring import rescored_rows
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
+from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+QUESTIONS = HANDBOOK / "questions.eval.json"
+SPANS = ("span_recall", "span_precision", "span_iou", "span_f1")
+
+
+@cache
+def corpus() -> Corpus:
+    return Corpus.from_folder(HANDBOOK / "documents")
+
+
+@cache
+def questions() -> Dataset:
+    return read_dataset(QUESTIONS)
+
+
+@cache
+def pipeline() -> RetrievalPipeline:
+    made = RetrievalPipeline(
+        RecursiveCharacterChunker(400, 40), HashingEmbedder(), vector_store=ExactVectorStore()
+    )
+    made.index(corpus())
+    return made
+
+
+class Watched:
+    """A pipeline that remembers how it was asked; some questions it is told not to answer."""
+
+    def __init__(self, inner: SearchesMany, *, refused: frozenset[str] = frozenset()) -> None:
+        self.batches: list[int] = []
+        self.asked: Counter[str] = Counter()
+        self._inner, self._refused = inner, refused
+        self._busy = threading.Lock()
+
+    def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Sequence[PositionAwareChunk]]:
+        assert self._busy.acquire(blocking=False), "two searches at once"
+        try:
+            self.batches.append(len(queries))
+            self.asked.update(queries)
+            if refused := self._refused.intersection(queries):
+                raise ValueError(f"cannot embed {min(refused)}")
+            return self._inner.retrieve(queries, k)
+        finally:
+            self._busy.release()
+
+
+class OneChunk:
+    """Finds the same chunk for every question."""
+
+    def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Sequence[PositionAwareChunk]]:
+        chunk = PositionAwareChunk(generate_pa_chunk_id("aaaa"), "aaaa", DocumentId("1.md"), 0, 4)
+        return [[chunk] for _ in queries]
+
+
+def request(question: str, *, timeout: float = 10.0) -> Request:
+    sample = Sample(id=question, turns=(Turn(role="user", content=question),))
+    return Request(sample=sample, key="k", thread_id="t", timeout=timeout)
+
+
+def run(
+    directory: Path,
+    target: Target,
+    scorers: Sequence[Scorer],
+    *,
+    folder: RunFolder | None = None,
+    concurrency: int = 16,
+    dataset: Dataset | None = None,
+) -> tuple[RunOutcome, RunFolder]:
+    folder = folder or new_folder(directory)
+    asked = (dataset or questions()).samples
+    outcome = run_samples(
+        asked, target, scorers, folder=folder, settings=RunSettings(concurrency=concurrency)
+    )
+    return outcome, folder
+
+
+def values(results: Sequence[SampleResult], metrics: Sequence[str]) -> dict[str, dict[str, float | None]]:
+    return {
+        result.sample_id: {score.metric: score.value for score in result.scores if score.metric in metrics}
+        for result in results
+    }
+
+
+def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation(tmp_path: Path) -> None:
+    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    outcome, folder = run(tmp_path, PipelineTarget(pipeline(), k=5), scorers)
+    assert (outcome.completed, outcome.failed) == (True, 0)
+    evaluated = TokenLevelEvaluation(corpus(), QUESTIONS).run(
+        RecursiveCharacterChunker(400, 40), HashingEmbedder(), k=5, vector_store=ExactVectorStore()
+    )
+    found = list(folder.results(order="dataset"))
+    assert values(found, SPANS) == values(evaluated.raw_results.results, SPANS)
+    assert len(found) == 80
+    assert 0 < evaluated.metrics["span_recall"] < 1
+    for result, expected in zip(found, evaluated.raw_results.results, strict=True):
+        assert [hit.span for hit in result.response.hits] == [hit.span for hit in expected.response.hits]
+
+
+def test_a_saved_run_is_scored_anew_from_its_hits_by_the_names_of_the_metrics(tmp_path: Path) -> None:
+    _, folder = run(tmp_path, PipelineTarget(pipeline()), ())
+    # The documents of the handbook are cited by their ids, so the samples alone tell the truth.
+    by_name = [SpanScorer(name) for name in SPANS]
+    rescored = [row.result for row in rescored_rows(folder, questions().samples, by_name)]
+    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    _, scored = run(tmp_path / "scored", PipelineTarget(pipeline()), scorers)
+    assert values(rescored, SPANS) == values(list(scored.results()), SPANS)
+
+
+def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evaluation(tmp_path: Path) -> None:
+    chunker = RecursiveCharacterChunker(400)
+    distinct = RetrievalPipeline(chunker, HashingEmbedder(), vector_store=ExactVectorStore(), distinct=True)
+    chunking = distinct.index(corpus())
+    examples = [
+        {
+            "id": f"q{number}",
+            "inputs": {"query": chunk.content[:60]},
+            "outputs": {"relevant_chunk_ids": [generate_chunk_id(chunk.content)]},
+        }
+        for number, chunk in enumerate(chunking.chunks[::40])
+    ]
+    path = tmp_path / "chunks.jsonl"
+    path.write_text("".join(json.dumps(example) + "\n" for example in examples), encoding="utf-8")
+    dataset = read_dataset(path)
+    scorers = retrieval_scorers(CHUNK_METRICS, dataset, corpus=corpus(), chunking=chunking)
+    _, folder = run(tmp_path / "run", PipelineTarget(distinct, k=3), scorers, dataset=dataset)
+    evaluated = ChunkLevelEvaluation(corpus(), path).run(
+        chunker, HashingEmbedder(), k=3, vector_store=ExactVectorStore()
+    )
+    found = list(folder.results(order="dataset"))
+    assert values(found, CHUNK_METRICS) == values(evaluated.raw_results.results, CHUNK_METRICS)
+    assert evaluated.metrics["chunk_recall"] > 0
+
+
+def test_questions_asked_together_are_one_search_and_never_two_at_once(tmp_path: Path) -> None:
+    watched = Watched(pipeline())
+    target = PipelineTarget(watched, batch_size=30)
+
+    async def all_at_once() -> list[Response]:
+        asked = [sample.question for sample in questions().samples]
+        return await asyncio.gather(*(target.answer(request(question)) for question in asked))
+
+    responses = asyncio.run(all_at_once())
+    assert watched.batches == [30, 30, 20]
+    texts = [tuple(chunk.content for chunk in found) for found in pipeline().retrieve(["ferry"], 5)]
+    assert len(responses) == 80
+    assert asyncio.run(target.answer(request("ferry"))).contexts == texts[0]
+    _, folder = run(tmp_path, PipelineTarget(again := Watched(pipeline())), (), concurrency=64)
+    assert sum(again.batches) == folder.counts.done == 80
+    assert len(again.batches) < 40
+
+
+@pytest.mark.parametrize("refused", [0, 1, 7])
+def test_the_number_of_workers_changes_nothing_even_where_a_question_breaks_its_batch(
+    tmp_path: Path, refused: int
+) -> None:
+    broken = frozenset(sample.question for sample in questions().samples[5 : 5 + refused])
+    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    found = set()
+    for concurrency in (1, 64):
+        target = PipelineTarget(Watched(pipeline(), refused=broken))
+        outcome, folder = run(tmp_path / str(concurrency), target, scorers, concurrency=concurrency)
+        assert (outcome.completed, outcome.failed) == (True, refused)
+        found.add(final_bytes(folder))
+    assert len(found) == 1
+    failures = [result.response.failure for result in folder.results() if result.response.failure]
+    assert {failure.kind for failure in failures} <= {"pipeline-error"}
+    assert all(failure.message.startswith("ValueError: cannot embed") for failure in failures)
+
+
+def test_a_resumed_run_searches_for_nothing_twice_and_ends_like_a_whole_one(tmp_path: Path) -> None:
+    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    _, folder = run(tmp_path / "cut", PipelineTarget(pipeline()), scorers)
+    journal = folder.journal_path.read_bytes()
+    lines = journal.splitlines(keepends=True)
+    # As after a kill: half of the lines, and the torn beginning of the next one.
+    folder.journal_path.write_bytes(b"".join(lines[:40]) + lines[40][:25])
+    kept = folder.counts.done
+    watched = Watched(pipeline())
+    outcome, _ = run(tmp_path, PipelineTarget(watched), scorers, folder=folder)
+    assert outcome.completed
+    assert 0 < kept < 80
+    assert (watched.asked.total(), max(watched.asked.values())) == (80 - kept, 1)
+    _, whole = run(tmp_path / "whole", PipelineTarget(pipeline()), scorers)
+    assert final_bytes(folder) == final_bytes(whole)
+
+
+def test_hits_are_an_answer_and_metrics_of_texts_have_no_score_for_them(tmp_path: Path) -> None:
+    _, folder = run(tmp_path, PipelineTarget(pipeline(), k=2), scorers_for(["token_f1"]))
+    for result in folder.results():
+        assert (result.response.text, result.response.failure) == (None, None)
+        assert result.response.context_origin == "system"
+        assert result.response.contexts == tuple(hit.text for hit in result.response.hits)
+        assert [(score.status, score.value) for score in result.scores] == [("failed", None)]
+
+
+def test_a_search_that_takes_too_long_is_a_timeout_that_may_be_tried_again() -> None:
+    released = threading.Event()
+
+    class Slow(OneChunk):
+        def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Sequence[PositionAwareChunk]]:
+            released.wait(10)
+            return super().retrieve(queries, k)
+
+    async def ask() -> Response:
+        target = PipelineTarget(Slow())
+        with pytest.raises(TargetError, match="timeout: no answer in time") as caught:
+            await target.answer(request("a", timeout=0.05))
+        assert caught.value.retry
+        later = asyncio.ensure_future(target.answer(request("b")))
+        await asyncio.sleep(0)
+        released.set()
+        return await later
+
+    assert asyncio.run(ask()).contexts == ("aaaa",)
+
+
+def test_what_may_pass_is_told_to_all_and_a_wrong_number_of_answers_is_an_error() -> None:
+    class Overloaded(OneChunk):
+        calls = 0
+
+        def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Sequence[PositionAwareChunk]]:
+            self.calls += 1
+            raise TargetError("http-503", "embedder is busy", retry=True)
+
+    class Forgetful(OneChunk):
+        def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Sequence[PositionAwareChunk]]:
+            return super().retrieve(queries, k)[1:]
+
+    async def three(pipeline: SearchesMany) -> list[str]:
+        target = PipelineTarget(pipeline)
+        asked = [target.answer(request(question)) for question in "abc"]
+        return [str(outcome) for outcome in await asyncio.gather(*asked, return_exceptions=True)]
+
+    overloaded = Overloaded()
+    assert asyncio.run(three(overloaded)) == ["http-503: embedder is busy"] * 3
+    assert overloaded.calls == 1
+    expected = "pipeline-error: expected the chunks of 1 queries, got those of 0"
+    assert asyncio.run(three(Forgetful())) == [expected] * 3
+
+
+def test_a_target_serves_one_run_after_another(tmp_path: Path) -> None:
+    target = PipelineTarget(OneChunk())
+    for number in range(2):
+        folder = new_folder(tmp_path / str(number))
+        outcome = run_samples(samples(20), target, (), folder=folder, settings=RunSettings())
+        assert (outcome.completed, outcome.failed) == (True, 0)
+
+
+def test_a_pipeline_is_named_by_its_chunker_and_refused_without_an_index() -> None:
+    assert isinstance(PipelineTarget(OneChunk()), Target)
+    assert PipelineTarget(OneChunk(), 3).name == "pipeline(pipeline=OneChunk, k=3)"
+    chunker = RecursiveCharacterChunker(400, 40)
+    assert str(chunker) in PipelineTarget(pipeline()).name
+    with pytest.raises(UsageError, match=r"expected index\(corpus\)"):
+        PipelineTarget(RetrievalPipeline(chunker, HashingEmbedder(), vector_store=ExactVectorStore()))
+    with pytest.raises(UsageError, match="k: expected a whole number"):
+        PipelineTarget(OneChunk(), 0)
+    with pytest.raises(UsageError, match="batch_size: expected a whole number"):
+        PipelineTarget(OneChunk(), batch_size=0)
+
+
+def judged(*, chunks: tuple[str, ...] = (), spans: tuple[tuple[int, int], ...] = ()) -> Sample:
+    cited = tuple(SpanCitation(file="1.md", start=start, end=end) for start, end in spans)
+    turns = (Turn(role="user", content="q"),)
+    return Sample(id="s", turns=turns, relevant_spans=cited, relevant_chunk_ids=chunks)
+
+
+def hits(*spans: tuple[int, int]) -> Response:
+    return Response(
+        hits=tuple(
+            Hit(id=f"pa_chunk_{start}", span=CharacterSpan(DocumentId("1.md"), start, end))
+            for start, end in spans
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    # Retrieved 0-100 and 50-150 are 150 characters once and 200 as read; all 30 relevant ones are in them.
+    [
+        ("span_recall", 30 / 30),
+        ("span_precision", 30 / 150),
+        ("span_iou", 30 / 150),
+        ("span_f1", 60 / 180),
+        ("span_precision_unmerged", 30 / 200),
+    ],
+)
+def test_span_scores_count_each_character_of_the_hits_once(metric: str, value: float) -> None:
+    score = SpanScorer(metric).score(judged(spans=((60, 90),)), hits((0, 100), (50, 150)))
+    assert (score.metric, score.value) == (metric, value)
+
+
+@pytest.mark.parametrize(
+    # Two of three chunks found are relevant, of two relevant ones both are found: 2 × 2 / (3 + 2).
+    ("metric", "value"),
+    [("chunk_recall", 1.0), ("chunk_precision", 2 / 3), ("chunk_f1", 4 / 5)],
+)
+def test_chunk_scores_compare_the_ids_of_texts(metric: str, value: float) -> None:
+    sample = judged(chunks=("chunk_0", "chunk_8"))
+    assert ChunkScorer(metric).score(sample, hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
+
+
+def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
+    spans, chunks = SpanScorer("span_precision"), ChunkScorer("chunk_recall")
+    relevant = judged(spans=((0, 4),))
+    assert spans.score(judged(), hits((0, 4))).reason == "the dataset has no relevant characters for it"
+    assert spans.score(relevant, Response()).reason == "nothing was retrieved"
+    assert SpanScorer("span_recall").score(relevant, Response()).value == 0.0
+    placeless = spans.score(relevant, Response(hits=(Hit(id="a"),)))
+    assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hits do not tell where they stand")
+    assert chunks.score(judged(), hits((0, 4))).reason == "the dataset has no relevant chunks for it"
+    excerpt = chunks.score(judged(chunks=("pa_chunk_0",)), hits((0, 4)))
+    assert (excerpt.status, excerpt.value) == ("skipped", None)
+
+
+def test_metrics_that_hits_cannot_be_scored_by_are_refused_all_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        retrieval_scorers(["ndcg@5", "span_recal", "span_f1"], questions(), corpus=corpus())
+    assert len(str(caught.value).splitlines()) == 2
+    with pytest.raises(UsageError, match="chunking: expected that of the pipeline"):
+        retrieval_scorers(["chunk_f1"], questions(), corpus=corpus())
