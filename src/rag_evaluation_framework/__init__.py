@@ -50,6 +50,8 @@ _HOMES = {
     ),
     "evaluation.chunk_level": ("ChunkLevelEvaluation",),
     "evaluation.evaluation_result": ("EvaluationResult",),
+    "evaluation.pipeline_target": ("PipelineTarget",),
+    "evaluation.retrieval_scorers": ("retrieval_scorers",),
     "evaluation.run_folder": ("RunFolder", "list_runs"),
     "evaluation.run_records": ("Progress", "RunOutcome", "RunSettings"),
     "evaluation.runner": ("run_samples",),

@@ -43,6 +43,8 @@ from rag_evaluation_framework.errors import UnknownNameError as UnknownNameError
 from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation as ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.evaluation_result import EvaluationResult as EvaluationResult
+from rag_evaluation_framework.evaluation.pipeline_target import PipelineTarget as PipelineTarget
+from rag_evaluation_framework.evaluation.retrieval_scorers import retrieval_scorers as retrieval_scorers
 from rag_evaluation_framework.evaluation.run_folder import RunFolder as RunFolder
 from rag_evaluation_framework.evaluation.run_folder import list_runs as list_runs
 from rag_evaluation_framework.evaluation.run_records import Progress as Progress
