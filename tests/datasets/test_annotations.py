@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from format_examples import ANSWER_QUALITY_ANNOTATION, CITATION_ANNOTATION
 from hypothesis import given
 from hypothesis import strategies as st
-from seed_examples import ANSWER_QUALITY_ANNOTATION, CITATION_ANNOTATION
 
 from rag_evaluation_framework.datasets.annotators.annotations import (
     decoded_annotation,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from format_examples import SAMPLE_DATASET as SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,42 +17,6 @@ from rag_evaluation_framework.datasets.folders.catalogue import EvaluationDatase
 from rag_evaluation_framework.errors import InputError, MissingDatasetError, RagEvalError
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.files.compression import compress
-
-SAMPLE: dict[str, Any] = {
-    "dataset_id": "sample_eval_v1.0.0",
-    "name": "Sample Evaluation Dataset",
-    "version": "1.0.0",
-    "description": "Sample dataset for testing evaluation framework",
-    "created_at": "2025-08-30T12:00:00Z",
-    "metadata": {"domain": "general", "language": "en", "size": 2},
-    "queries": [
-        {
-            "query_id": "sample_query_001",
-            "query_text": "What is machine learning?",
-            "query_type": "factual",
-            "difficulty": "easy",
-            "relevant_documents": ["doc_ml_intro"],
-            "ground_truth_answer": "Machine learning is a subset of artificial intelligence.",
-            "citations": [
-                {
-                    "file_name": "ml_guide.pdf",
-                    "page_number": 1,
-                    "start_char": 100,
-                    "end_char": 200,
-                    "confidence_score": 0.95,
-                }
-            ],
-        }
-    ],
-    "documents": [
-        {
-            "document_id": "doc_ml_intro",
-            "title": "Introduction to Machine Learning",
-            "content": "Machine learning is a subset of artificial intelligence...",
-            "file_path": "docs/ml_intro.pdf",
-        }
-    ],
-}
 
 
 def dataset(dataset_id: str, version: str = "1.0.0", **more: Any) -> dict[str, Any]:

@@ -6,9 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from seed_examples import (
+from format_examples import (
     ANSWER_QUALITY_ANNOTATION,
     CITATION_ANNOTATION,
     EVALUATION_DATASET,
@@ -17,6 +15,8 @@ from seed_examples import (
     RESULTS,
     SAMPLE_DATASET,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.checks.consistency_rules import RULES, rule_issues
 from rag_evaluation_framework.datasets.checks.validation import DataFormatValidator, value_issues

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from seed_examples import (
+from format_examples import (
     CITATION_ANNOTATION,
     EVALUATION_DATASET,
     EXAMPLES,

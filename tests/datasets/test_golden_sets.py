@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from seed_examples import (
+from format_examples import (
     GOLDEN_BOUNDARY,
     GOLDEN_FACTUAL,
     GOLDEN_MULTITURN,
     GOLDEN_RELATIONSHIP,
     GOLDEN_TRACKING,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.dialects.golden_sets import (
     BOUNDARY,

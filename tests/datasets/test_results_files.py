@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from format_examples import RESULTS
 from hypothesis import given
 from hypothesis import strategies as st
-from seed_examples import RESULTS
 
 from rag_evaluation_framework.datasets.configurations import read_configuration, write_configuration
 from rag_evaluation_framework.datasets.results_files import (

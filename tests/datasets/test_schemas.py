@@ -8,10 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from jsonschema import Draft202012Validator, FormatChecker
-from seed_examples import (
+from format_examples import (
     ANSWER_QUALITY_ANNOTATION,
     CITATION_ANNOTATION,
     EVALUATION_DATASET,
@@ -19,6 +16,9 @@ from seed_examples import (
     GOLDEN_MULTITURN,
     RESULTS,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, FormatChecker
 from single_mistakes import mistakes
 
 from rag_evaluation_framework.datasets.checks.schema_validation import WORDINGS, schema_issues

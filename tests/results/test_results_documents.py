@@ -1,4 +1,4 @@
-"""A run becomes seed 000's document: everything in its section, nothing made up, always the same bytes."""
+"""A run becomes a results document: everything in its section, nothing made up, always the same bytes."""
 
 from __future__ import annotations
 

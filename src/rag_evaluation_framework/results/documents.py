@@ -1,4 +1,4 @@
-"""A run as a results document: seed 000's shape, the same for every kind of run.
+"""A run as a results document: one shape, the same for every kind of run.
 
 ::
 

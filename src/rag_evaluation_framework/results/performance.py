@@ -64,7 +64,7 @@ class PerformanceTotals:
             self._ends.append(start + timing.elapsed_ms / 1000)
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures there are, in seed 000's names."""
+        """Return the figures there are, in the names of results documents."""
         figures: dict[str, Any] = {}
         if self._latencies:
             figures["latency_stats"] = latency_stats(self._latencies)
