@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 _STARTED = time.perf_counter()
 
+from benchmarks._memory import peak_megabytes  # noqa: E402
 from rag_evaluation_framework.adapters.http_agent import HttpAgent  # noqa: E402
 from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder  # noqa: E402
 from rag_evaluation_framework.evaluation.runner import RunSettings, run_samples  # noqa: E402
@@ -51,7 +51,7 @@ def main() -> None:
         "seconds": ended - started,
         "whole_seconds": ended - _STARTED,
         "run_cpu_seconds": time.process_time() - cpu,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "megabytes": peak_megabytes(),
     }
     print(json.dumps(took))
 

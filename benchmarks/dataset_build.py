@@ -12,7 +12,6 @@ import hashlib
 import json
 import multiprocessing
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks._memory import peak_megabytes
 from rag_evaluation_framework.datasets.checks.file_validation import validate_file
 from rag_evaluation_framework.datasets.splits.build import BuildPaths, build_splits
 from rag_evaluation_framework.datasets.splits.split_mapping import SPLITS, reason_to_drop
@@ -100,7 +100,7 @@ def _timed(way: Callable[[Path, Path], None], raw: Path, folder: Path) -> tuple[
         start = time.process_time()
         way(raw, folder)
         seconds.append(time.process_time() - start)
-    return min(seconds), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return min(seconds), peak_megabytes()
 
 
 def _write_raw(path: Path, size: int) -> int:

@@ -13,7 +13,6 @@ run file is read.
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks._memory import peak_megabytes
 from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
 
 METRICS = ["hit@1", "hit@3", "hit@5", "ndcg@5", "ndcg@10", "mrr", "map@5", "precision@5", "recall@5"]
@@ -124,14 +124,14 @@ WAYS = {
 def measured(way: str, queries: int, ids: str) -> tuple[float, float]:
     """Return the CPU seconds of the best of three evaluations, and the megabytes the first one added."""
     evaluation = WAYS[way](Inputs.random(queries, ids=ids))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_megabytes()
     seconds = []
     memory = []
     for _ in range(3):
         start = time.process_time()
         evaluation()
         seconds.append(time.process_time() - start)
-        memory.append((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+        memory.append(peak_megabytes() - before)
     return min(seconds), memory[0]
 
 
