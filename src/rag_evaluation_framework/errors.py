@@ -11,7 +11,8 @@
     ├── MissingResultsError      no results of this id in the folder
     ├── MissingExtraError        an optional dependency is not installed: says what to install
     ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
-    └── TargetError              the system under test gave no answer: kind, and whether to try again
+    ├── TargetError              the system under test gave no answer: kind, and whether to try again
+    └── ModelError               a judge or generator gave nothing that can be used: kind
 
 Low code raises with the field alone; the reader that knows the file and line adds them once, with
 :meth:`InputError.located`.
@@ -184,6 +185,21 @@ class TargetError(RagEvalError):
 
     def __reduce__(self) -> tuple[Callable[..., TargetError], tuple[str, str], dict[str, object]]:
         return type(self), (self.kind, self.message), self.__dict__
+
+
+class ModelError(RagEvalError):
+    """A language model gave nothing that can be used.
+
+    ``kind`` is stable and meant for machines: ``http-503``, ``timeout``, ``refused``, ``truncated``,
+    ``not-json``, ``off-schema``, ``ambiguous``, ``no-majority``, ``too-long``.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind, self.message = kind, message
+        super().__init__(f"{kind}: {message}")
+
+    def __reduce__(self) -> tuple[Callable[..., ModelError], tuple[str, str]]:
+        return type(self), (self.kind, self.message)
 
 
 def invalid(path: str, expected: str, found: object, *, code: str = "invalid-value") -> InputError:

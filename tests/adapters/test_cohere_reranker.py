@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from component_server import ComponentServer, running_components
+from component_server import ComponentServer, relevance, running_components
 
 from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker
 from rag_evaluation_framework.errors import TargetError, UsageError
@@ -50,6 +50,27 @@ def test_candidates_come_back_by_score_and_ties_as_they_came(server: ComponentSe
         }
     ]
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_searches_are_those_that_cohere_bills(server: ComponentServer) -> None:
+    reranker = CohereReranker(base_url=server.url, price=0.002)
+    assert str(reranker) == str(CohereReranker(base_url=server.url))
+    server.answers["/v2/rerank"] = lambda asked: {
+        **relevance(asked),
+        "meta": {"billed_units": {"search_units": 3}},
+    }
+    reranker.rerank("leave", CHUNKS, 2)
+    assert (reranker.searches_used, reranker.price) == (3, 0.002)
+
+
+def test_where_cohere_does_not_say_a_hundred_documents_are_one_search(server: ComponentServer) -> None:
+    reranker = CohereReranker(base_url=server.url)
+    reranker.rerank("leave", chunks_of(*["text"] * 100), 1)
+    assert reranker.searches_used == 1
+    reranker.rerank("leave", chunks_of(*["text"] * 101), 1)
+    assert reranker.searches_used == 1 + 2
+    reranker.rerank("leave", [], 1)
+    assert reranker.searches_used == 3
 
 
 def test_failures_that_pass_are_tried_again_in_one_layer(server: ComponentServer) -> None:

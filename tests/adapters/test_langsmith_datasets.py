@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langsmith_server import KEY, LangSmithServer, id_of, running_langsmith
+from langsmith_server import KEY, LangSmithServer, id_of, running_langsmith, signed_in
 
 from rag_evaluation_framework.errors import (
     InputError,
@@ -18,7 +18,6 @@ from rag_evaluation_framework.errors import (
     TargetError,
     UsageError,
 )
-from rag_evaluation_framework.evaluation import retries
 from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.retrieval_datasets import find_dataset
 from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
@@ -41,12 +40,7 @@ def example(query: str, *ids: str, **outputs: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LangSmithServer]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
-    monkeypatch.delenv("LANGCHAIN_API_KEY", raising=False)
-    monkeypatch.setenv("LANGSMITH_API_KEY", KEY)
-    with running_langsmith() as running:
-        monkeypatch.setenv("LANGSMITH_ENDPOINT", running.url)
+    with signed_in(monkeypatch, tmp_path) as running:
         yield running
 
 
@@ -62,18 +56,31 @@ def refused(kind: type[RagEvalError], name: str = "boats") -> str:
 def test_a_name_is_read_from_langsmith_with_its_ids_and_metadata(server: LangSmithServer) -> None:
     server.datasets["boats"] = [
         {**example("When?", "chunk_a"), "metadata": {"difficulty": 2}},
-        example("Who?", "chunk_b", metadata={"source_docs": ["boats.md"], "generation_model": "m"}),
+        {
+            **example("Who?", "chunk_b", metadata={"source_docs": ["boats.md"], "generation_model": "m"}),
+            "split": "hard",
+        },
     ]
     dataset = find_dataset("boats")
     assert (dataset.name, dataset.description, dataset.dialect) == ("boats", "About boats", "langsmith")
     first, second = dataset.samples
     assert (first.id, second.id) == (id_of("boats", 0), id_of("boats", 1))
     assert (first.question, first.relevant_chunk_ids) == ("When?", ("chunk_a",))
-    assert first.metadata == {"dataset_split": ["base"], "difficulty": 2}
+    # The split that LangSmith gives to every example says nothing.
+    assert first.metadata == {"difficulty": 2}
     # The metadata within the outputs and those that LangSmith adds are one.
-    assert second.metadata == {"dataset_split": ["base"], "generation_model": "m"}
+    assert second.metadata == {"dataset_split": ["hard"], "generation_model": "m"}
     assert second.relevant_documents == {"boats.md": 1}
     assert not second.extra
+
+
+def test_examples_are_read_in_the_order_in_which_they_were_made(server: LangSmithServer) -> None:
+    moments = ["2026-01-01T00:00:00.000002+00:00", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000001"]
+    server.datasets["boats"] = [
+        {**example(f"q{moment}"), "created_at": moment} for moment in [*moments, "yesterday"]
+    ]
+    read = [sample.question[1:] for sample in find_dataset("boats").samples]
+    assert read == [moments[1], moments[2], moments[0], "yesterday"]
 
 
 @pytest.mark.parametrize(("count", "pages"), [(0, 1), (99, 1), (100, 2), (250, 3)])
@@ -167,6 +174,16 @@ def test_failures_that_stay_are_one_line_of_ours(server: LangSmithServer, status
     assert "as told, ***" in message
     assert server.url in message
     assert len(server.pages()) == attempts
+
+
+@pytest.mark.parametrize("status", [301, 307])
+def test_a_redirect_is_not_followed_so_the_key_stays(server: LangSmithServer, status: int) -> None:
+    with running_langsmith() as elsewhere:
+        server.moved_to = f"{elsewhere.url}/datasets"
+        server.statuses = {"/datasets": [status]}
+        message = refused(TargetError)
+        assert "redirects are not followed; this one leads to another origin" in message
+        assert not elsewhere.requests
 
 
 @pytest.mark.parametrize(

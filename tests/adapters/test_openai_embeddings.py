@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from component_server import DIMENSIONS, ComponentServer, running_components
+from component_server import DIMENSIONS, ComponentServer, embeddings, running_components
 
 from rag_evaluation_framework.adapters import openai_embeddings
 from rag_evaluation_framework.adapters.openai_embeddings import OpenAIEmbedder
@@ -39,6 +39,26 @@ def test_vectors_come_back_in_the_order_of_the_texts(server: ComponentServer) ->
     assert {asked["model"] for asked in server.requests} == {"small"}
     assert embedder.tokens_used == 450
     assert {headers["authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
+
+
+def test_a_price_is_kept_for_reports_and_is_no_part_of_the_name(server: ComponentServer) -> None:
+    address = f"{server.url}/v1"
+    embedder = component_from(EMBEDDERS, f"openai(model=small, base_url='{address}', price=0.02)")
+    assert isinstance(embedder, OpenAIEmbedder)
+    assert embedder.price == 0.02
+    assert str(embedder) == str(OpenAIEmbedder("small", address))
+    embedder.embed(["three small words", "two words"])
+    assert (embedder.tokens_used, embedder.characters_used) == (5, 26)
+
+
+def test_tokens_that_the_server_does_not_tell_are_unknown_from_then_on(server: ComponentServer) -> None:
+    embedder = embedder_of(server)
+    embedder.embed(["a"])
+    server.answers["/v1/embeddings"] = lambda asked: {"data": embeddings(asked)["data"]}
+    embedder.embed(["b"])
+    server.answers.clear()
+    embedder.embed(["c"])
+    assert embedder.tokens_used is None
 
 
 def test_long_texts_share_no_batch_that_is_too_long(
@@ -142,7 +162,13 @@ def test_its_text_builds_it_again(server: ComponentServer) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"base_url": "ftp://x"}, {"base_url": "https://user:pw@host/v1"}, {"concurrency": 0}, {"timeout": 0}],
+    [
+        {"base_url": "ftp://x"},
+        {"base_url": "https://user:pw@host/v1"},
+        {"concurrency": 0},
+        {"timeout": 0},
+        {"price": -1},
+    ],
 )
 def test_what_cannot_be_asked_is_refused_when_built(options: dict[str, object]) -> None:
     with pytest.raises(UsageError):

@@ -447,7 +447,7 @@ def test_a_bad_line_is_found_before_the_first_request_even_beyond_the_limit(
             "--price: expected MODEL=INPUT,OUTPUT",
         ),
         (["--model", "m", "--base-url", "http://h", "-m", "token_f2"], "did you mean token_f1"),
-        (["--model", "m", "--base-url", "http://h", "-m", "faithfulness"], "faithfulness is not available"),
+        (["--model", "m", "--base-url", "http://h", "-m", "rubric(method=judge)"], "needs a judge"),
         (["--model", "m", "--base-url", "http://h", "--dataset", "no.jsonl"], "which does not exist"),
         (["--resume", "nothing"], "no run 'nothing'"),
     ],

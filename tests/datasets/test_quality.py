@@ -145,6 +145,22 @@ def test_positions_on_a_page_are_not_compared_with_the_whole_document() -> None:
     assert found(value) == []
 
 
+def paged(page: int, start: int, end: int, text: str) -> list[tuple[str, str, str]]:
+    """Page 1 is the first four characters, page 2 the 20 that begin at 48."""
+    value = changed("documents.0.metadata", {"pages": [[0, 4], [CONTENT.index("It"), len(CONTENT)]]})
+    cited = {"file_name": "ml_intro.pdf", "page_number": page, "start_char": start, "end_char": end}
+    value["queries"][0]["citations"] = [{**cited, "text": text}]
+    return found(value)
+
+
+def test_where_the_pages_are_known_positions_count_from_the_pages_start() -> None:
+    assert paged(1, 0, 4, "机器学习") == []
+    assert paged(2, 3, 9, "learns") == []
+    assert paged(2, 0, 4, "机器学习") == [("text-differs", "error", f"{CITED}.text")]
+    assert paged(1, 0, 5, "机器学习 ") == [("span-out-of-range", "error", f"{CITED}.end_char")]
+    assert paged(3, 0, 4, "机器学习") == [("unknown-page", "error", f"{CITED}.page_number")]
+
+
 def test_without_documents_spans_are_checked_alone_and_the_rest_is_said_once() -> None:
     value = changed("documents", None)
     value["queries"][0]["citations"] = [{"file_name": "x.pdf", "start_char": 5, "end_char": 5}] * 3

@@ -25,13 +25,16 @@ from rag_evaluation_framework.records.samples import Origin, Recorded, Refusal, 
 from rag_evaluation_framework.records.scores import Score
 
 
-def manifest_of(folder: Path, records: list[dict[str, Any]], *, metrics: str = "[string_match]") -> Manifest:
+def manifest_of(
+    folder: Path, records: list[dict[str, Any]], *, metrics: str = "[string_match]", gate: bool = False
+) -> Manifest:
     lines = "".join(json.dumps(record) + "\n" for record in records)
     (folder / "data.jsonl").write_text(lines, encoding="utf-8")
     (folder / "agent.yaml").write_text(
         "spec:\n  evaluation:\n    datasets:\n"
         f"      - {{name: d, path: data.jsonl, metrics: {metrics}}}\n"
         "    thresholds: {rouge: 0.5, string_match: 0.5}\n"
+        f"    ciGate: {str(gate).lower()}\n"
     )
     return read_manifest(folder / "agent.yaml")
 
@@ -92,14 +95,11 @@ def test_a_declared_metric_whose_field_is_missing_is_found_before_the_first_requ
 
 
 def test_metrics_that_are_not_available_are_named_with_the_line_of_their_dataset(tmp_path: Path) -> None:
-    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}], metrics="[faithfulness, bleuu, chrf]")
+    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}], metrics="[ndcg@5, bleuu, chrf]")
     with pytest.raises(InputError) as caught:
         plan_evaluation(manifest)
     found = [str(issue).partition("agent.yaml:")[2] for issue in caught.value.issues]
-    assert found[0].startswith(
-        "4: d: expected a metric that is available, got metric faithfulness is not available"
-    )
-    assert "answer_similarity" in found[0]
+    assert found[0].startswith("4: d: expected a metric that is available, got unknown metric of answers 'ndcg")
     assert found[1].startswith("4: d: expected a metric that is available, got unknown metric")
     assert len(found) == 2
 
@@ -167,3 +167,15 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StorageError, match="cannot write"):
         check_writable([tmp_path / "runs"])
+
+
+def test_a_metric_that_only_a_judge_can_measure_is_a_problem_under_the_gate_and_says_how_to_get_one(
+    tmp_path: Path,
+) -> None:
+    records = [{"input": "a", "expected": "b"}]
+    gated = manifest_of(tmp_path, records, metrics="[bias]", gate=True)
+    with pytest.raises(InputError, match="bias: needs a judge, or no gate: give --judge-model"):
+        plan_evaluation(gated)
+    open_gate = manifest_of(tmp_path, records, metrics="[bias]")
+    (dataset,) = plan_evaluation(open_gate).datasets
+    assert dataset.scorers[0].method == "not scored: needs a judge"

@@ -227,3 +227,41 @@ def test_a_name_with_a_key_in_the_environment_is_never_read_from_the_local_folde
         find_dataset("boats")
     assert "secret-key" not in str(raised.value)
     assert find_dataset("langsmith/boats.jsonl").samples
+
+
+PAGED = Corpus(
+    [
+        Document(
+            DocumentId("boats.pdf"),
+            f"Cover.\n\n{TEXT}",
+            {"format": "pdf", "pages": [[0, 6], [8, 8 + len(TEXT)]]},
+        )
+    ]
+)
+
+
+def on_page(page: int, start: int, end: int, text: str | None = None) -> Sample:
+    return asked(relevant_spans=(SpanCitation("boats.pdf", start, end, page=page, text=text),))
+
+
+def test_a_span_on_a_page_counts_from_the_pages_start_and_is_not_moved_by_it() -> None:
+    truth = relevant_spans(dataset(on_page(2, 25, 49, "The boat returns at six.")), PAGED)
+    # Page 2 begins at 8: 25 + 8 = 33.
+    assert truth.spans["q1"] == (CharacterSpan(DocumentId("boats.pdf"), 33, 57),)
+    assert truth.moved == 0
+    assert relevant_spans(dataset(on_page(2, 25, 49)), PAGED).spans == truth.spans
+
+
+def test_a_span_beyond_its_page_and_a_page_that_is_not_there_are_errors() -> None:
+    with pytest.raises(InputError, match=r"an end of at most 6, the length of page 1 of 'boats\.pdf', got 7"):
+        span_of(on_page(1, 0, 7), PAGED)
+    with pytest.raises(InputError, match=r"expected a page of 'boats\.pdf', got page 3"):
+        span_of(on_page(3, 0, 7), PAGED)
+
+
+def test_the_text_of_a_span_is_looked_up_on_the_page_of_the_datasets_own_document() -> None:
+    longer = Corpus([Document(DocumentId("boats.pdf"), "A new preface. " + TEXT)])
+    found = relevant_spans(dataset(on_page(2, 25, 49), documents=tuple(PAGED.documents)), longer)
+    # The corpus has no pages, but the text is known: it stands 15 characters later than in TEXT.
+    assert found.spans["q1"] == (CharacterSpan(DocumentId("boats.pdf"), 40, 64),)
+    assert found.moved == 1

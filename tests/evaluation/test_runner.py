@@ -21,6 +21,7 @@ from rag_evaluation_framework.evaluation.runner import Progress, RunOutcome, Run
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
 
 
 @pytest.fixture(autouse=True)
@@ -387,3 +388,31 @@ def test_the_load_on_a_throttling_agent_falls_to_what_it_can_bear(tmp_path: Path
     assert outcome.completed
     assert target.refused < 600 * 0.7
     assert outcome.failed <= 6  # at most one in a hundred met five refusals in a row
+
+
+class WaitingScorer(ExactMatch):
+    """Waits for somebody else, as for a judge, and counts how many wait at once."""
+
+    is_slow = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = self.most = 0
+        self.lock = threading.Lock()
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        with self.lock:
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+        time.sleep(0.02)
+        with self.lock:
+            self.waiting -= 1
+        return super().score(sample, response)
+
+
+def test_slow_scorers_wait_side_by_side_and_change_nothing_in_the_results(tmp_path: Path) -> None:
+    slow, quick = WaitingScorer(), ExactMatch()
+    _, folder = run(tmp_path / "slow", Calculator(), 60, scorers=(slow,), concurrency=2, scoring_threads=12)
+    _, other = run(tmp_path / "quick", Calculator(), 60, scorers=(quick,))
+    assert 2 < slow.most <= 12
+    assert final_bytes(folder) == final_bytes(other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.known_metrics import KNOWN_METRICS
+from rag_evaluation_framework.evaluation.known_metrics import known_metric
 from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD
 from rag_evaluation_framework.evaluation.scorers import available_metrics, scorer_for, scorers_for
 from rag_evaluation_framework.extensions import Scorer
@@ -78,15 +78,9 @@ def test_latency_is_that_of_the_response_in_milliseconds_and_a_timing() -> None:
     assert scorer.score(sample("a"), Response(text="a")).status == "skipped"
 
 
-@pytest.mark.parametrize("name", ["faithfulness", "hallucination", "toxicity", "bias", "context_recall"])
-def test_a_metric_of_the_plan_that_is_not_available_says_what_is(name: str) -> None:
-    with pytest.raises(UsageError, match=f"metric {name} is not available; available: .*string_match"):
-        scorer_for(name)
-
-
 def test_all_the_names_that_cannot_be_used_are_in_one_error() -> None:
     with pytest.raises(UsageError) as caught:
-        scorers_for(["string_mtach", "bias", "token_f1", "ndcg@10", "pass_rate"])
+        scorers_for(["string_mtach", "bias(method=judge)", "token_f1", "ndcg@10", "pass_rate"])
     lines = str(caught.value).splitlines()
     assert len(lines) == 4
     assert "did you mean string_match" in lines[0]
@@ -95,16 +89,34 @@ def test_all_the_names_that_cannot_be_used_are_in_one_error() -> None:
 
 
 def test_the_needs_of_the_metrics_are_those_of_the_published_table() -> None:
-    needs = {name: set(known.needs) - {"expected"} for name, known in KNOWN_METRICS.items()}
+    def needs(name: str) -> set[str]:
+        known = known_metric(name)
+        assert known is not None
+        return set(known.needs) - {"expected"}
+
     for name in ("answer_similarity", "answer_relevancy", "toxicity", "bias", "string_match"):
-        assert needs[name] == set()
+        assert needs(name) == set()
     for name in ("hallucination", "faithfulness", "context_precision"):
-        assert needs[name] == {"context"}
-    assert needs["context_recall"] == {"context", "reference_contexts"}
+        assert needs(name) == {"context"}
+    assert needs("context_recall") == {"context", "reference_contexts"}
 
 
 def test_what_is_known_by_name_agrees_with_what_scores() -> None:
     for name in available_metrics():
-        scorer = scorer_for(name)
-        known = KNOWN_METRICS[name]
+        scorer, known = scorer_for(name), known_metric(name)
+        assert known is not None
         assert (scorer.higher_is_better, scorer.needs) == (known.higher_is_better, known.needs), name
+
+
+def test_every_scorer_answers_to_the_name_of_its_metric_and_gives_one_score() -> None:
+    asked = Sample(
+        id="s",
+        turns=(Turn(role="user", content="Where is the archive?"),),
+        reference="The archive is in the cellar.",
+        reference_contexts=("The archive is in the cellar.",),
+    )
+    response = Response(text="The archive is in the cellar.", contexts=("The archive is in the cellar.",))
+    for name in available_metrics():
+        score = scorer_for(name).score(asked, response)
+        assert (score.metric, bool(score.method)) == (name, True)
+        assert score.status != "failed", score

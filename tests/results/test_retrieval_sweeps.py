@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -229,3 +230,42 @@ def test_an_embedder_that_returns_nonsense_is_one_clear_message(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         swept(corpus, embedders=[embedder])
+
+
+class PricedEmbedder(HashingEmbedder):
+    """Reads a token for each character, at two cents a million."""
+
+    price = 0.02
+    tokens_used = 0
+
+    @property
+    def characters_used(self) -> int:
+        return self.tokens_used
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self.tokens_used += sum(map(len, texts))
+        return super().embed(texts)
+
+
+def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
+    corpus: Corpus, results: SweepResults, tmp_path: Path
+) -> None:
+    embedder = PricedEmbedder()
+    priced = swept(corpus, embedders=[embedder])
+    in_all = embedder.tokens_used * 0.02 / 1e6
+    assert priced.spent_usd == pytest.approx(in_all)
+    text = sweep_text(priced)
+    assert re.search(r"seconds +cost +against the best", text)
+    assert f"nothing shared and nothing cached; ${in_all:.6f} was spent in all" in text
+    written = priced.to_dict()
+    assert written["spent_usd"] == pytest.approx(in_all)
+    costs = [cell["performance"]["cost_usd"] for cell in written["cells"]]
+    assert all(0 <= cost["spent"] <= cost["alone"] * (1 + 1e-9) for cost in costs)
+    path = next(path for path in priced.write(tmp_path) if path.name != "sweep.json")
+    assert json.loads(path.read_text())["performance_metrics"]["cost_usd"] in costs
+    assert list(validate_file(path)) == []
+    # Where nothing has a price there is no cost, not one of 0.
+    assert results.spent_usd is None
+    assert "cost" not in sweep_text(results)
+    assert "cost_usd" not in results.to_dict()["cells"][0]["performance"]
+    assert "spent_usd" not in results.to_dict()

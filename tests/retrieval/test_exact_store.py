@@ -44,19 +44,67 @@ def test_every_occurrence_of_a_repeated_text_is_kept() -> None:
 @pytest.mark.parametrize("count", [1, 5, 40, 700, 4000])
 def test_the_nearest_are_those_of_a_plain_sort_in_float64(count: int) -> None:
     vectors, queries = unit_vectors(random_vectors(count, 24)), unit_vectors(random_vectors(50, 24, seed=1))
-    numbers, scores = nearest(queries, vectors, 10, tie_order=np.arange(count))
+    numbers, scores = nearest(queries, vectors, 10, tie_order=lambda: np.arange(count))
     expected = (queries.astype(np.float64)[:, None, :] * vectors[None, :, :]).sum(axis=-1)
     order = np.argsort(-expected, axis=1, kind="stable")[:, :10]
     assert numbers.tolist() == order.tolist()
     assert np.allclose(scores, np.take_along_axis(expected, order, axis=1), atol=1e-12)
 
 
-def test_rows_in_several_blocks_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("k", [1, 20, 300, 999, 1000, 1001])
+@pytest.mark.parametrize("rising", [False, True])
+def test_rows_in_several_blocks_are_merged(monkeypatch: pytest.MonkeyPatch, k: int, rising: bool) -> None:
     vectors, queries = unit_vectors(random_vectors(1000, 8)), unit_vectors(random_vectors(9, 8, seed=1))
-    whole = nearest(queries, vectors, 20, tie_order=np.arange(1000))[0]
+    if rising:  # each block holds better ones than all before it
+        vectors = vectors[np.argsort(vectors @ queries[0])]
+    expected = (queries.astype(np.float64)[:, None, :] * vectors[None, :, :]).sum(axis=-1)
     monkeypatch.setattr(exact_search, "_ROW_BLOCK", 130)
     monkeypatch.setattr(exact_search, "_QUERY_BLOCK", 4)
-    assert nearest(queries, vectors, 20, tie_order=np.arange(1000))[0].tolist() == whole.tolist()
+    numbers = nearest(queries, vectors, k, tie_order=lambda: np.arange(1000))[0]
+    assert numbers.tolist() == np.argsort(-expected, axis=1, kind="stable")[:, :k].tolist()
+
+
+@given(
+    directions=st.integers(1, 40),
+    blocks=st.integers(1, 60),
+    k=st.integers(1, 90),
+    seed=st.integers(0, 9),
+)
+def test_crowds_of_equal_vectors_in_any_order_are_cut_by_the_order_of_ties(
+    directions: int, blocks: int, k: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    count = 10 * blocks
+    vectors = unit_vectors(random_vectors(directions, 5, seed=seed))[rng.integers(0, directions, count)]
+    queries, rank = unit_vectors(random_vectors(6, 5, seed=seed + 1)), rng.permutation(count)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact_search, "_ROW_BLOCK", 64)
+        patch.setattr(exact_search, "_CROWD", 8)
+        numbers, scores = nearest(queries, vectors, k, tie_order=lambda: rank)
+    expected = (queries.astype(np.float64)[:, None, :] * vectors[None, :, :]).sum(axis=-1)
+    for row, cosines in enumerate(expected):
+        order = np.lexsort((rank, -cosines))[:k]
+        assert numbers[row].tolist() == order.tolist()
+        assert scores[row].tolist() == cosines[order].tolist()
+
+
+def test_the_order_of_ties_is_asked_for_only_where_there_are_ties() -> None:
+    vectors, queries = unit_vectors(random_vectors(500, 8)), unit_vectors(random_vectors(9, 8, seed=1))
+
+    def no_order() -> exact_search.Numbers:
+        raise AssertionError("no two cosines are equal")
+
+    assert nearest(queries, vectors, 20, tie_order=no_order)[0].shape == (9, 20)
+    with pytest.raises(AssertionError, match="no two cosines"):
+        nearest(queries, np.concatenate([vectors, vectors]), 20, tie_order=no_order)
+
+
+def test_rows_of_length_one_stay_as_they_are_and_others_are_brought_to_it() -> None:
+    unit = unit_vectors(random_vectors(600, 24))
+    assert np.array_equal(unit_vectors(unit), unit)
+    mixed = unit * np.where(np.arange(600) % 2, np.float32(1), np.float32(4))[:, None]  # 4 is exact
+    assert np.array_equal(unit_vectors(mixed)[1::2], unit[1::2])
+    assert np.allclose(np.linalg.norm(unit_vectors(mixed).astype(np.float64), axis=1), 1, atol=1e-7)
 
 
 @given(

@@ -20,6 +20,7 @@ from rag_evaluation_framework.adapters.http_status import status_failure
 from rag_evaluation_framework.adapters.masking import header_mask
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.costs import checked_price
 from rag_evaluation_framework.retrieval.embedding import check_texts
 from rag_evaluation_framework.retrieval.vectors import check_k
 from rag_evaluation_framework.specifications import Specification
@@ -30,23 +31,42 @@ KEY_VARIABLES = ("CO_API_KEY", "COHERE_API_KEY")
 EXTRA = "cohere"
 
 _FEATURE = "CohereReranker"
+# https://cohere.com/pricing: a search is one query with up to so many documents to be ranked.
+_DOCUMENTS_A_SEARCH = 100
 
 
 class CohereReranker:
-    """Fulfils ``extensions.Reranker``."""
+    """Fulfils ``extensions.Reranker``.
 
-    def __init__(self, model: str = MODEL, base_url: str = BASE_URL, *, timeout: float = 60.0) -> None:
+    ``price``, in US dollars for one search, is for reports; it is no part of the name.
+    """
+
+    def __init__(
+        self,
+        model: str = MODEL,
+        base_url: str = BASE_URL,
+        *,
+        timeout: float = 60.0,
+        price: float | None = None,
+    ) -> None:
         require_extra("cohere", feature=_FEATURE, extra=EXTRA)
         joined_address(base_url, "")
         if timeout <= 0:
             raise UsageError(f"cohere: timeout: expected a number above 0, got {shown(timeout)}")
         self.model, self.base_url = model, base_url
+        self.price = checked_price(price, "cohere")
+        self._searches: list[int] = []
         self._timeout = timeout
 
     def __repr__(self) -> str:
         given = {"model": self.model}
         given |= {"base_url": shown_address(self.base_url)} if self.base_url != BASE_URL else {}
         return str(Specification("cohere", given))
+
+    @property
+    def searches_used(self) -> int:
+        """How many searches Cohere has billed, or would have where it does not say."""
+        return sum(self._searches)
 
     def rerank(self, query: str, chunks: Sequence[PositionAwareChunk], k: int) -> list[PositionAwareChunk]:
         """Return the best k of the candidates by Cohere's score; ties keep the order they came in."""
@@ -85,6 +105,7 @@ class CohereReranker:
             raise TargetError("timeout", "no complete reply in time", retry=True) from None
         except httpx.HTTPError as error:
             raise TargetError("connection-failed", f"cannot connect: {error}", retry=True) from None
+        self._searches.append(_billed(reply, len(chunks)))
         return _checked({it.index: it.relevance_score for it in reply.results}, len(chunks))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -98,6 +119,12 @@ class CohereReranker:
         connection = httpx.Client(timeout=self._timeout)
         weakref.finalize(self, connection.close)
         return connection
+
+
+def _billed(reply: Any, documents: int) -> int:
+    """Return the searches of a reply; where it tells none, one for each hundred documents begun."""
+    units = getattr(getattr(reply.meta, "billed_units", None), "search_units", None)
+    return -(-documents // _DOCUMENTS_A_SEARCH) if units is None else int(units)
 
 
 def _checked(scores: dict[int, float], count: int) -> dict[int, float]:

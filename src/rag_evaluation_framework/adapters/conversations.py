@@ -1,17 +1,20 @@
 """A sample put to a system turn by turn, and the response made of what it answered.
 
 The user's turns are replayed in order, each after the answer to the one before. What the system itself
-said is the history, never what the dataset expected it to say.
+said is the history, unless the request asks for the answers that the dataset expects: then a mistake in one
+turn does not spoil the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluation_framework.adapters.answer_fields import ReadAnswer
-from rag_evaluation_framework.records.responses import Response, Usage
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.responses import History, Request, Response, Usage
 from rag_evaluation_framework.records.samples import Sample
 
 Message = dict[str, str]
@@ -34,8 +37,14 @@ class Ask:
         return key if self.turns == 1 else f"{key}-{self.turn}"
 
 
-async def replay(sample: Sample, answer: Callable[[Ask], Awaitable[ReadAnswer]]) -> Response:
-    """Ask every turn of the user's and return the response to the last; all of them are in its metadata."""
+async def replay(
+    sample: Sample, answer: Callable[[Ask], Awaitable[ReadAnswer]], *, history: History = "own"
+) -> Response:
+    """Ask every turn of the user's and return the response to the last; all of them are in its metadata.
+
+    With ``history="reference"`` each turn is asked after the answers that the dataset expects; where it
+    expects none, or a refusal, after the system's own.
+    """
     turns = sum(turn.role == "user" for turn in sample.turns)
     messages: list[Message] = []
     answers: list[ReadAnswer] = []
@@ -46,8 +55,34 @@ async def replay(sample: Sample, answer: Callable[[Ask], Awaitable[ReadAnswer]])
             messages.append({"role": "user", "content": turn.content or ""})
             answers.append(await answer(Ask(tuple(messages), len(answers) + 1, turns)))
             messages.append({"role": "assistant", "content": answers[-1].text})
+        if turn.role == "assistant" and turn.reference and history == "reference" and answers:
+            messages[-1] = {"role": "assistant", "content": turn.reference}
     questions = [message["content"] for message in messages if message["role"] == "user"]
     return response_of(sample, answers, questions)
+
+
+class ReferenceHistory:
+    """Fulfils ``extensions.Target``: asks another target upon the answers that the dataset expects.
+
+    Only a target that is sent the whole conversation can be asked so; it says it is with ``takes_history``.
+    """
+
+    def __init__(self, target: Target) -> None:
+        if not getattr(target, "takes_history", False):
+            raise UsageError(
+                f"history reference: {target.name} is not sent the conversation so far; expected a model, an "
+                "agent with protocol openai-compatible, or a function with a parameter history"
+            )
+        self.name = target.name
+        self.is_live = getattr(target, "is_live", True)
+        self._target = target
+
+    async def answer(self, request: Request) -> Response:
+        """Ask the target."""
+        return await self._target.answer(replace(request, history="reference"))
+
+    async def close(self) -> None:
+        await self._target.close()
 
 
 def response_of(sample: Sample, answers: Sequence[ReadAnswer], questions: Sequence[str] = ()) -> Response:

@@ -60,6 +60,7 @@ class HttpAgent:
         self.reader = AnswerReader(response_paths)
         own_mask = header_mask([*(secret_headers or {}).values(), *secrets_in_address(url)])
         self.mask = _both(mask or unmasked, own_mask)
+        self.takes_history = protocol == "openai-compatible"
         self._protocol = protocol
         self._body = {**(body or {}), **({} if model is None else {"model": model})}
         self._headers = {
@@ -82,7 +83,7 @@ class HttpAgent:
             )
             return self.reader.read(reply_value(reply, url=self.address, mask=self.mask))
 
-        return await replay(request.sample, read)
+        return await replay(request.sample, read, history=request.history)
 
     async def send(self, ask: Ask, *, key: str, thread_id: str, timeout: float) -> Reply:
         """Send one turn and return the reply as it came."""

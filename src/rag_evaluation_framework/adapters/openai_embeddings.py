@@ -22,6 +22,7 @@ from rag_evaluation_framework.adapters.masking import header_mask
 from rag_evaluation_framework.adapters.openai_model import BASE_URL, KEY_VARIABLE
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.retrieval.costs import checked_price
 from rag_evaluation_framework.retrieval.embedding import check_texts
 from rag_evaluation_framework.retrieval.vectors import Matrix, checked_vectors
 from rag_evaluation_framework.specifications import Specification
@@ -36,7 +37,11 @@ _MAX_BODY_BYTES = 100_000_000
 
 
 class OpenAIEmbedder:
-    """Fulfils ``extensions.Embedder``. ``tokens_used`` counts what the server said it read."""
+    """Fulfils ``extensions.Embedder``.
+
+    ``tokens_used`` is what the server said it read, ``None`` once it did not say; ``characters_used`` is what
+    was sent. ``price``, in US dollars for a million tokens, is for reports; it is no part of the name.
+    """
 
     def __init__(
         self,
@@ -47,6 +52,7 @@ class OpenAIEmbedder:
         dimensions: int | None = None,
         concurrency: int = 4,
         timeout: float = 60.0,
+        price: float | None = None,
     ) -> None:
         base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
         self._url = joined_address(base_url, "/embeddings")
@@ -57,7 +63,9 @@ class OpenAIEmbedder:
             raise UsageError(f"openai: expected concurrency of at least 1 and a timeout above 0, got {found}")
         self.model, self.base_url, self.key_env = model, base_url, key_env
         self.dimensions = dimensions
-        self.tokens_used = 0
+        self.price = checked_price(price, "openai")
+        self.tokens_used: int | None = 0
+        self.characters_used = 0
         self._concurrency, self._timeout = concurrency, timeout
 
     def __repr__(self) -> str:
@@ -71,7 +79,10 @@ class OpenAIEmbedder:
         check_texts(texts)
         headers = self._headers()
         parts = run_to_end(self._all(list(_batches(texts)), headers)) if texts else []
-        self.tokens_used += sum(tokens for _, tokens in parts)
+        self.characters_used += sum(map(len, texts))
+        for _, tokens in parts:
+            if self.tokens_used is not None:
+                self.tokens_used = None if tokens is None else self.tokens_used + tokens
         rows = [row for vectors, _ in parts for row in vectors]
         return checked_vectors(rows, f"embedder {self}", rows=len(texts), dimensions=self.dimensions)
 
@@ -82,11 +93,13 @@ class OpenAIEmbedder:
         bearer = {"Authorization": f"Bearer {key}"} if key else {}
         return {"Content-Type": "application/json", **checked_headers(bearer)}
 
-    async def _all(self, parts: Sequence[Sequence[str]], headers: dict[str, str]) -> list[tuple[Matrix, int]]:
+    async def _all(
+        self, parts: Sequence[Sequence[str]], headers: dict[str, str]
+    ) -> list[tuple[Matrix, int | None]]:
         client = HttpClient(max_body_bytes=_MAX_BODY_BYTES)
         slots = asyncio.Semaphore(self._concurrency)
 
-        async def one(number: int, texts: Sequence[str]) -> tuple[Matrix, int]:
+        async def one(number: int, texts: Sequence[str]) -> tuple[Matrix, int | None]:
             async with slots:
                 return await attempted_async(lambda: self._asked(client, texts, headers), str(number))
 
@@ -100,8 +113,8 @@ class OpenAIEmbedder:
 
     async def _asked(
         self, client: HttpClient, texts: Sequence[str], headers: dict[str, str]
-    ) -> tuple[Matrix, int]:
-        """Send one batch and return its vectors, in order, and the tokens it took."""
+    ) -> tuple[Matrix, int | None]:
+        """Send one batch and return its vectors, in order, and the tokens it took, if the server tells."""
         asked: dict[str, Any] = {
             "model": self.model,
             "input": [text or " " for text in texts],  # an empty text is refused by OpenAI
@@ -130,7 +143,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _rows_of(value: Any, count: int) -> tuple[list[Any], int]:
+def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
     """Read ``{"data": [{"index", "embedding"}…], "usage": …}``; anything else is a failure that says so."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(data, list) or not all(isinstance(it, dict) and "embedding" in it for it in data):
@@ -142,4 +155,4 @@ def _rows_of(value: Any, count: int) -> tuple[list[Any], int]:
         raise TargetError("no-embeddings", f"expected {count} embeddings, one for each text, got {len(data)}")
     usage = value.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return [rows[number] for number in range(count)], tokens if isinstance(tokens, int) else 0
+    return [rows[number] for number in range(count)], tokens if isinstance(tokens, int) else None

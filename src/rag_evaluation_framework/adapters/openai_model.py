@@ -36,6 +36,8 @@ class OpenAIModel:
     The key is read from the environment variable ``key_env``. Only ``api.openai.com`` cannot do without one.
     """
 
+    takes_history = True  # each turn is sent with those before it
+
     def __init__(
         self,
         model: str,

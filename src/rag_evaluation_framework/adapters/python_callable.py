@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +41,7 @@ class PythonCallable:
         self.name = function if isinstance(function, str) else _place_of(function)
         self._reader = AnswerReader(response_paths)
         self._wants_sample, self._filled = _parameters(self._function)
+        self.takes_history = not self._wants_sample and "history" in self._filled
 
     async def answer(self, request: Request) -> Response:
         """Call the function, once for a sample or once for each of the user's turns."""
@@ -66,10 +68,14 @@ class PythonCallable:
             given = {"thread_id": request.thread_id, "history": list(ask.messages[:-1])}
             result = await self._called(ask.text, given)
             whole = result if isinstance(result, Response) else None
-            return ReadAnswer(text=whole.text or "") if whole is not None else self._read(result)
+            if whole is not None:
+                return ReadAnswer(text=whole.text or "", contexts=whole.contexts)
+            return self._read(result)
 
-        response = await replay(request.sample, read)
-        return response if whole is None else whole
+        response = await replay(request.sample, read, history=request.history)
+        if whole is None:
+            return response
+        return replace(whole, metadata={**response.metadata, **whole.metadata})
 
     async def _called(self, question: str | Sample, given: dict[str, Any]) -> Any:
         filled = {name: given[name] for name in self._filled}

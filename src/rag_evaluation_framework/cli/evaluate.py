@@ -8,20 +8,10 @@ import click
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions, evaluate_options
 from rag_evaluation_framework.cli.exit_codes import drop_output
+from rag_evaluation_framework.cli.judge_options import ScoringOptions, judge_options, tell_spending
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.manifest import Manifest
-    from rag_evaluation_framework.evaluation.preflight import Plan, SampleChoice
-    from rag_evaluation_framework.evaluation.run_groups import RunGroup
     from rag_evaluation_framework.evaluation.secrets import Secrets
-    from rag_evaluation_framework.results.evaluations import (
-        DatasetEvaluation,
-        EvaluationSettings,
-        OnProgress,
-    )
-    from rag_evaluation_framework.results.gate import GateVerdict
-
-_GATE_FAILED, _INCOMPLETE, _INTERRUPTED = 1, 3, 130
 
 EXAMPLES = """\b
 Examples:
@@ -36,6 +26,7 @@ Examples:
     "evaluate", epilog=EXAMPLES, short_help="Put a manifest's datasets to an agent and decide the gate."
 )
 @evaluate_options
+@judge_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Put the datasets of MANIFEST (agent.yaml) to an agent, score its answers, and decide the gate.
@@ -50,10 +41,11 @@ def command(context: click.Context, /, **given: Any) -> None:
     from rag_evaluation_framework.errors import RagEvalError, UsageError
     from rag_evaluation_framework.evaluation.secrets import Secrets
 
+    scoring = ScoringOptions.taken_from(given)
     options = EvaluateOptions(**given)
     secrets = Secrets()
     try:
-        code = _evaluate(options, secrets)
+        code = _evaluate(options, scoring, secrets)
     except RagEvalError as error:
         masked = secrets.mask(str(error))
         if masked != str(error):
@@ -62,9 +54,10 @@ def command(context: click.Context, /, **given: Any) -> None:
     context.exit(code)
 
 
-def _evaluate(options: EvaluateOptions, secrets: Secrets) -> int:
+def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secrets) -> int:
     """Run an evaluation from the manifest to the exit code."""
     from rag_evaluation_framework.cli.evaluation_output import Output
+    from rag_evaluation_framework.cli.evaluation_runs import choice_of, decided, exit_code_of, settings_of
     from rag_evaluation_framework.cli.evaluation_target import shown_target, target_of
     from rag_evaluation_framework.evaluation.manifest import read_manifest
     from rag_evaluation_framework.evaluation.preflight import plan_evaluation, refuse_secrets
@@ -72,13 +65,15 @@ def _evaluate(options: EvaluateOptions, secrets: Secrets) -> int:
     from rag_evaluation_framework.results.evaluations import run_evaluation
 
     manifest = read_manifest(options.manifest)
+    methods = scoring.methods(manifest.judge)
     resumed = RunGroup.open(options.resume, options.runs_dir) if options.resume else None
     baseline = RunGroup.open(options.baseline, options.runs_dir) if options.baseline else None
     plan = plan_evaluation(
         manifest,
         datasets=resumed.datasets if resumed else options.datasets,
         metrics=resumed.metrics if resumed else options.metrics,
-        choice=_choice(options, resumed),
+        choice=choice_of(options, resumed),
+        methods=methods,
     )
     target = target_of(options, manifest, secrets)
     refuse_secrets(plan, secrets)
@@ -88,90 +83,25 @@ def _evaluate(options: EvaluateOptions, secrets: Secrets) -> int:
         output.plan(plan)
         return 0
     progress = output.progress()
-    settings = _settings(options, manifest, resumed, on_progress=progress)
-    evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
-    if progress is not None:
-        progress.finish()
-    verdict = _decided(options, manifest, plan, evaluations)
-    try:
-        output.evaluation(manifest, evaluations, verdict, plan=plan)
-    except BrokenPipeError:
-        # Whoever was reading went away, as with `| head`; the verdict stands.
-        drop_output()
-    return _exit_code(evaluations, verdict)
-
-
-def _choice(options: EvaluateOptions, resumed: RunGroup | None) -> SampleChoice:
-    from rag_evaluation_framework.evaluation.preflight import SampleChoice
-
-    if resumed is not None:
-        return resumed.choice
-    return SampleChoice(
-        tags=options.tags,
-        sample_size=options.sample_size,
-        seed=options.seed or 0,
-        allow_missing=options.allow_missing,
-    )
-
-
-def _settings(
-    options: EvaluateOptions, manifest: Manifest, resumed: RunGroup | None, *, on_progress: OnProgress | None
-) -> EvaluationSettings:
-    from rag_evaluation_framework.evaluation.run_records import RunSettings
-    from rag_evaluation_framework.results.evaluations import EvaluationSettings
-
-    choice = _choice(options, resumed)
-    return EvaluationSettings(
-        runs_directory=resumed.leader.path.parent if resumed else options.runs_dir,
-        run=RunSettings(
-            concurrency=options.concurrency,
-            attempt_timeout=options.timeout,
-            # Room for every attempt and the waits between them.
-            sample_timeout=max(300.0, options.timeout * options.max_attempts),
-            run_timeout=options.run_timeout,
-            max_attempts=options.max_attempts,
-            seed=choice.seed,
-        ),
-        choice=choice,
-        metrics=resumed.metrics if resumed else options.metrics,
+    settings = settings_of(
+        options,
+        methods,
+        resumed,
         configuration={
             "manifest": manifest.file.name,
             "framework": manifest.framework,
             "protocol": manifest.api.protocol,
         },
-        on_progress=on_progress,
+        on_progress=progress,
     )
-
-
-def _decided(
-    options: EvaluateOptions, manifest: Manifest, plan: Plan, evaluations: list[DatasetEvaluation]
-) -> GateVerdict:
-    """Decide the gate; a dataset that was planned and not reached counts as measured in nothing."""
-    from rag_evaluation_framework.results.gate import GateInput, decide_gate
-
-    missed = [
-        GateInput(
-            dataset=dataset.name,
-            metrics=(),
-            thresholds=dataset.thresholds,
-            total=len(dataset.selection),
-            finished=0,
-            errors=0,
-        )
-        for dataset in plan.datasets[len(evaluations) :]
-    ]
-    return decide_gate(
-        [*(each.gate_input for each in evaluations), *missed],
-        enabled=manifest.ci_gate or options.baseline is not None,
-        by="bound" if options.confidence == "lower-bound" else "mean",
-        max_errors=options.max_errors,
-        max_drop=options.max_drop,
-    )
-
-
-def _exit_code(evaluations: list[DatasetEvaluation], verdict: GateVerdict) -> int:
-    if any(each.outcome.interrupted for each in evaluations):
-        return _INTERRUPTED
-    if not all(each.outcome.completed for each in evaluations):
-        return _INCOMPLETE
-    return _GATE_FAILED if verdict.result == "FAIL" else 0
+    evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
+    if progress is not None:
+        progress.finish()
+        tell_spending(methods)
+    verdict = decided(options, plan, evaluations, enabled=manifest.ci_gate)
+    try:
+        output.evaluation(manifest, evaluations, verdict, plan=plan)
+    except BrokenPipeError:
+        # Whoever was reading went away, as with `| head`; the verdict stands.
+        drop_output()
+    return exit_code_of(evaluations, verdict)

@@ -11,9 +11,12 @@ from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.masked_target import MaskedTarget
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.responses import History
 
 
-def target_of(options: EvaluateOptions, manifest: Manifest, secrets: Secrets) -> Target:
+def target_of(
+    options: EvaluateOptions, manifest: Manifest, secrets: Secrets, *, history: History = "own"
+) -> Target:
     """Build the target; the references of the manifest's headers are resolved here and hidden from now on."""
     text = (options.url or options.target or "").strip()
     if text.startswith(("http://", "https://")) or options.url is not None:
@@ -23,6 +26,10 @@ def target_of(options: EvaluateOptions, manifest: Manifest, secrets: Secrets) ->
 
         _hide_what_is_there(manifest, secrets)
         target = target_from(text)
+    if history == "reference":
+        from rag_evaluation_framework.adapters.conversations import ReferenceHistory
+
+        target = ReferenceHistory(target)
     return MaskedTarget(target, secrets)
 
 

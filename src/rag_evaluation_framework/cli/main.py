@@ -45,11 +45,15 @@ GROUPS: dict[str, dict[str, _Command]] = {
     "Evaluate": {
         "evaluate": _Command("evaluate", "Put a manifest's datasets to an agent and decide the gate."),
         "probe": _Command("probe", "Send one question to an agent and show what would be read."),
+        "golden": _Command("golden", "Put golden sets to a system: facts, relations, conversations …"),
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
         "retrieval": _Command(
             "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
         ),
         "score": _Command("score", "Score a saved run by other metrics, without asking anyone again."),
+        "calibrate": _Command(
+            "calibrate", "Check the metrics of a run against human labels, and correct its figures by them."
+        ),
     },
     "Results": {
         "runs": _Command("runs", "List the runs and where each stands: complete, to be resumed, broken."),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.judge_options import judge_options, methods_of, tell_spending
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLES = """\b
 Examples:
   rag-eval score eval_run_20261115_001 -m token_f1 -m exact_match
+  rag-eval score eval_run_20261115_001 -m faithfulness --judge-model gpt-4o-mini
   rag-eval score eval_run_20261115_001 -m rouge --dataset evals/rag.jsonl --json
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
@@ -59,6 +61,7 @@ Examples:
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same intervals."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@judge_options
 def command(
     run: str,
     metrics: tuple[str, ...],
@@ -68,6 +71,7 @@ def command(
     out: Path | None,
     seed: int,
     as_json: bool,
+    **scoring: Any,
 ) -> int:
     """Score the answers in the journal of RUN (its id, or the path of its folder).
 
@@ -81,13 +85,14 @@ def command(
     from rag_evaluation_framework.results.rescoring import rescored_head, rescored_rows
     from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
-    scorers = scorers_for(metrics)
+    methods = methods_of(scoring)
+    scorers = scorers_for(metrics, methods)
     folder = RunFolder.open(run, runs_dir)
     path = dataset or _recorded_dataset(folder)
     dialect = recognise(path, format=format_)
 
     def rows() -> Iterator[RunRow]:
-        return rescored_rows(folder, lambda: dialect.stream(path), scorers)
+        return rescored_rows(folder, lambda: dialect.stream(path), scorers, threads=methods.threads)
 
     summary = summarise_run(
         rows(),
@@ -98,6 +103,7 @@ def command(
     if out is not None:
         write_results_document(out, rescored_head(folder, scorers), rows, summary)
     _show(folder, summary, as_json=as_json)
+    tell_spending(methods)
     return INCOMPLETE if summary.unfinished else 0
 
 

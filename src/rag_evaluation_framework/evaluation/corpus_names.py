@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
-from typing import Any
 
 from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
 from rag_evaluation_framework.errors import Issue, shown
@@ -23,10 +21,9 @@ class CorpusNames:
 
     def __init__(self, corpus: Corpus, dataset: Dataset) -> None:
         self._corpus = corpus
-        self._names = DocumentNames([_described(document) for document in corpus])
-        self._places = {str(document.id): place for place, document in enumerate(corpus)}
+        self._names = DocumentNames.of_records(corpus)
         self._own = dataset.documents
-        self._own_names = DocumentNames([_described(document) for document in dataset.documents])
+        self._own_names = DocumentNames.of_records(dataset.documents)
 
     def document(self, name: str) -> Document | Issue:
         """Return the one document that a name means, or what is wrong with the name."""
@@ -45,9 +42,7 @@ class CorpusNames:
         for other in _other_names(own) if own is not None else ():
             if positions := self._names.positions(other):
                 return positions
-        parts = PurePosixPath(name.replace("\\", "/")).parts
-        below = ("/".join(parts[first:]) for first in range(1, len(parts)))
-        return next(([self._places[path]] for path in below if path in self._places), [])
+        return self._names.positions_below(name)
 
     def own_document(self, name: str) -> Document | None:
         """Return the document that the dataset itself holds under a name."""
@@ -78,12 +73,6 @@ def _recorded_fingerprints(dataset: Dataset) -> Iterator[tuple[str, str]]:
             if pair not in seen:
                 seen.add(pair)
                 yield pair
-
-
-def _described(document: Document) -> dict[str, Any]:
-    """Return a document as the lookup by name knows it; the id of a file is its path."""
-    path = document.extra.get("file_path", document.id)
-    return {"document_id": document.id, "file_path": path, "metadata": document.metadata}
 
 
 def _other_names(document: Document) -> Iterator[str]:

@@ -12,6 +12,7 @@
         metrics: [answer_similarity]
         thresholds: {answer_similarity: 0.8, latency: {max: 2000}}
         ciGate: true
+        judge: {model: gpt-4o-mini}     # see evaluation.judge_settings
       api: …                            # see evaluation.agent_api
 
 All problems of a file are reported at once, each with its line. A key that is almost one of ours is a problem
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.agent_api import AgentApi, read_api
+from rag_evaluation_framework.evaluation.judge_settings import JudgeSettings, read_judge
 from rag_evaluation_framework.evaluation.known_metrics import PASS_RATE, check_known
 from rag_evaluation_framework.evaluation.manifest_reader import ManifestReader
 from rag_evaluation_framework.evaluation.references import file_inside
@@ -35,7 +37,7 @@ from rag_evaluation_framework.files.values import ValuePath
 
 FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")
 
-_EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "ciGate")
+_EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "ciGate", "judge")
 _DATASET_KEYS = ("name", "path", "metrics")
 
 
@@ -59,6 +61,7 @@ class Manifest:
     ci_gate: bool = False
     framework: str | None = None
     api: AgentApi = field(default_factory=AgentApi)
+    judge: JudgeSettings | None = None
 
     def selected(self, names: tuple[str, ...]) -> tuple[DatasetEntry, ...]:
         """Return the datasets of these names in the manifest's order; all of them where none is named."""
@@ -102,6 +105,7 @@ class _Evaluation:
             ci_gate=self.ci_gate(),
             framework=self.framework(),
             api=read_api(reader),
+            judge=read_judge(reader, (*place, "judge"), self.folder),
         )
         if manifest.ci_gate and not reader.at((*place, "thresholds")):
             reader.problem((*place, "ciGate"), "thresholds for the gate to hold", "none")

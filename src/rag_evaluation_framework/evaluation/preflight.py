@@ -15,9 +15,11 @@ from pathlib import Path
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
+from rag_evaluation_framework.evaluation.metric_scorer import NeedsJudge
 from rag_evaluation_framework.evaluation.needs import MissingFields
 from rag_evaluation_framework.evaluation.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.scorers import MetricScorer, scorer_for
+from rag_evaluation_framework.evaluation.scoring_methods import HOW_TO_JUDGE, ScoringMethods
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.thresholds import Threshold
 from rag_evaluation_framework.files.refusals import refused
@@ -98,10 +100,12 @@ def plan_evaluation(
     datasets: Sequence[str] = (),
     metrics: Sequence[str] = (),
     choice: SampleChoice | None = None,
+    methods: ScoringMethods | None = None,
 ) -> Plan:
     """Plan a run over the datasets named (all of them where none is); all problems are in one error.
 
-    ``metrics`` replace those of the manifest.
+    ``metrics`` replace those of the manifest. A metric that only a judge can measure is a problem where the
+    gate is on and ``methods`` have no judge.
     """
     choice = choice or SampleChoice()
     entries = manifest.selected(tuple(datasets))
@@ -110,7 +114,7 @@ def plan_evaluation(
     for entry in entries:
         entry = replace(entry, metrics=tuple(metrics)) if metrics else entry
         with problems.collected():
-            plans.append(_planned(entry, manifest, choice))
+            plans.append(_planned(entry, manifest, choice, methods or ScoringMethods()))
     problems.raise_all()
     return Plan(datasets=tuple(plans), warnings=tuple(_warnings(manifest, plans)))
 
@@ -144,8 +148,10 @@ def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
                 raise InputError([issue.located(str(dataset.entry.path), line)])
 
 
-def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice) -> DatasetPlan:
-    scorers = _scorers(entry, manifest)
+def _planned(
+    entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: ScoringMethods
+) -> DatasetPlan:
+    scorers = _scorers(entry, manifest, methods)
     dialect = recognise(entry.path)
     try:
         selection = select_samples(
@@ -177,13 +183,15 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice) -> D
     )
 
 
-def _scorers(entry: DatasetEntry, manifest: Manifest) -> dict[str, MetricScorer]:
+def _scorers(entry: DatasetEntry, manifest: Manifest, methods: ScoringMethods) -> dict[str, MetricScorer]:
     """Return the scorer of each metric as it is written; the line is named of those that cannot be used."""
     found: dict[str, MetricScorer] = {}
     issues: list[Issue] = []
     for name in entry.metrics:
         try:
-            found[name] = scorer_for(name)
+            found[name] = scorer_for(name, methods)
+            if manifest.ci_gate and isinstance(found[name], NeedsJudge):
+                raise UsageError(f"metric {name}: needs a judge, or no gate: {HOW_TO_JUDGE}")
         except RagEvalError as error:
             issue = Issue("unavailable-metric", "a metric that is available", str(error), entry.name)
             issues.append(issue.located(str(manifest.file), entry.line))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.evaluation.evaluation_result import EvaluationResult
+from rag_evaluation_framework.evaluation.experiments import is_recorded, recorded_experiment
 from rag_evaluation_framework.evaluation.given_metrics import GivenMetric, GivenMetrics
 from rag_evaluation_framework.evaluation.level_scoring import LevelScorer, scorer_for
 from rag_evaluation_framework.evaluation.retrieval_datasets import DATASETS_FOLDER, find_dataset
@@ -30,7 +31,9 @@ class RetrievalEvaluation:
 
     ``langsmith_dataset_name`` is the path of a dataset of any dialect, or a name: of a dataset at LangSmith
     where an API key is set, else of one in ``datasets_folder`` (see
-    :mod:`~rag_evaluation_framework.evaluation.retrieval_datasets`).
+    :mod:`~rag_evaluation_framework.evaluation.retrieval_datasets`). A run of a dataset at LangSmith is
+    recorded there as an experiment, unless ``upload_experiments`` is false (see
+    :mod:`~rag_evaluation_framework.evaluation.experiments`).
     """
 
     level: Level
@@ -41,12 +44,14 @@ class RetrievalEvaluation:
         langsmith_dataset_name: str | Path,
         *,
         datasets_folder: str | Path = DATASETS_FOLDER,
+        upload_experiments: bool | None = None,
     ) -> None:
         if not isinstance(corpus, Corpus):
             raise UsageError(f"corpus: expected a Corpus, got {shown(corpus)}")
         self.corpus = corpus
         self.langsmith_dataset_name = langsmith_dataset_name
         self._datasets_folder = datasets_folder
+        self._upload_experiments = upload_experiments
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -69,6 +74,7 @@ class RetrievalEvaluation:
         fetch_k: int | None,
         workers: int,
     ) -> EvaluationResult:
+        is_experiment = is_recorded(self.dataset, self._upload_experiments)
         scorer: LevelScorer = self._scorer if metrics is None else GivenMetrics(self._scorer, metrics)
         grid = grid_of(
             chunkers=[chunker],
@@ -80,5 +86,11 @@ class RetrievalEvaluation:
         )
         name = str(self.langsmith_dataset_name)
         cells = evaluated_cells(self.corpus, self.dataset, scorer, grid, dataset_name=name, workers=workers)
-        run = next(cells).run
-        return EvaluationResult(dict(mean_scores(run)), None, run)
+        cell = next(cells)
+        metrics_found = dict(mean_scores(cell.run))
+        if not is_experiment:
+            return EvaluationResult(metrics_found, None, cell.run)
+        seconds = cell.seconds.search + cell.seconds.rerank
+        experiment = recorded_experiment(cell.run, self.dataset, seconds=seconds)
+        warnings = () if experiment.warning is None else (experiment.warning,)
+        return EvaluationResult(metrics_found, experiment.url, cell.run, warnings)

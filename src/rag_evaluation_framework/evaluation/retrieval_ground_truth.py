@@ -2,7 +2,9 @@
 
 Characters come from the spans of any dialect, or from golden contexts that stand in one place only. A span
 whose text is known is moved to where that text now stands, if there is one such place; any other change of a
-document is an error. Chunk ids must be those of chunks that the chunker makes of the corpus as it is.
+document is an error. A span on a page counts from the page's start where the document's pages are known, and
+is given by its place in the whole text. Chunk ids must be those of chunks that the chunker makes of the
+corpus as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from rag_evaluation_framework.evaluation.corpus_names import CorpusNames, change
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.pages import place_in
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.spans import CharacterSpan
 
@@ -69,8 +72,8 @@ def relevant_spans(dataset: Dataset, corpus: Corpus) -> RelevantSpans:
             if isinstance(anchored, Issue):
                 issues.append(_placed(anchored, sample, f"relevant_spans[{index}]"))
                 continue
-            moved += (anchored.start, anchored.end) != (citation.start, citation.end)
-            found.append(anchored)
+            moved += anchored.is_moved
+            found.append(anchored.span)
         if found:
             spans[sample.id] = tuple(found)
     if issues:
@@ -139,9 +142,13 @@ def _cited_spans(dataset: Dataset, corpus: Corpus) -> Mapping[str, Sequence[Span
     return located
 
 
-def _anchored(
-    citation: SpanCitation, names: CorpusNames, changed: Mapping[str, str]
-) -> CharacterSpan | Issue:
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    span: CharacterSpan
+    is_moved: bool = False
+
+
+def _anchored(citation: SpanCitation, names: CorpusNames, changed: Mapping[str, str]) -> _Anchored | Issue:
     """Return where a span stands now, or why that cannot be told."""
     document = names.document(citation.file)
     if isinstance(document, Issue):
@@ -152,18 +159,16 @@ def _anchored(
         return Issue(
             "changed-document", expected, f"{citation.start}-{citation.end} of {document.id!r} alone"
         )
-    if text is None or document.content[citation.start : citation.end] == text:
-        if citation.end > len(document.content):
-            expected = f"an end of at most {len(document.content)}, the length of {document.id!r}"
-            return Issue("span-outside", expected, str(citation.end))
-        return CharacterSpan(document.id, citation.start, citation.end)
+    place = place_in(document, citation)
+    if text is None or (isinstance(place, CharacterSpan) and document.text_of(place) == text):
+        return place if isinstance(place, Issue) else _Anchored(place)
     return _found_by_text(text, document)
 
 
-def _found_by_text(text: str, document: Document) -> CharacterSpan | Issue:
+def _found_by_text(text: str, document: Document) -> _Anchored | Issue:
     start = document.content.find(text)
     if start >= 0 and document.content.find(text, start + 1) < 0:
-        return CharacterSpan(document.id, start, start + len(text))
+        return _Anchored(CharacterSpan(document.id, start, start + len(text)), is_moved=True)
     where = "several places" if start >= 0 else "no place"
     expected = f"text that stands in one place of {document.id!r}, which is not as it was"
     return Issue("span-lost", expected, f"{shown(text)} in {where}")
@@ -174,12 +179,12 @@ def _text_of(citation: SpanCitation, names: CorpusNames) -> str | None:
     if citation.text is not None:
         return citation.text
     context = citation.extra.get("context_text")
-    length = citation.end - citation.start
-    if isinstance(context, str) and len(context) == length:  # a longer one is what stands around the span
+    # A longer one is what stands around the span.
+    if isinstance(context, str) and len(context) == citation.end - citation.start:
         return context
     own = names.own_document(citation.file)
-    stored = own.content[citation.start : citation.end] if own is not None else ""
-    return stored if len(stored) == length else None
+    place = None if own is None else place_in(own, citation)
+    return own.text_of(place) if own is not None and isinstance(place, CharacterSpan) else None
 
 
 def _check_chunker(dataset: Dataset, chunker: str) -> None:

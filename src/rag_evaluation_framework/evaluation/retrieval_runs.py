@@ -18,6 +18,7 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.retrieval.chunking import UNPLACED, Chunking
+from rag_evaluation_framework.retrieval.costs import CellCost
 from rag_evaluation_framework.retrieval.grid import Cell, Grid
 from rag_evaluation_framework.retrieval.sweep import CellHits, OnStep, StageSeconds, sweep
 from rag_evaluation_framework.statistics.sums import exact_mean
@@ -48,6 +49,7 @@ class EvaluatedCell:
     index: IndexSize
     store_recall: float | None
     embedding_tokens: int | None
+    cost: CellCost
     seconds: StageSeconds
 
 
@@ -90,6 +92,7 @@ def evaluated_cells(
             index=_index_size(hits),
             store_recall=hits.store_recall,
             embedding_tokens=hits.embedding_tokens,
+            cost=hits.cost,
             seconds=hits.seconds,
         )
 

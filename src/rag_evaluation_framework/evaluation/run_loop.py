@@ -23,6 +23,7 @@ from rag_evaluation_framework.evaluation.scoring import scored_result, writable_
 from rag_evaluation_framework.evaluation.stopping import Stopped, StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 
 SYNC_LINES = 64
@@ -61,7 +62,8 @@ class RunLoop:
         self._on_progress = on_progress
         self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
         self._usage = replace(index.usage)
-        self._finished: deque[tuple[int, Sample, Asked]] = deque()
+        self._finished: deque[tuple[int, Sample, Asked, SampleResult]] = deque()
+        self._scoring = _pool(scorers, settings.scoring_threads)
         self._written: list[Response] = []
         self._sync_now = asyncio.Event()
         self._ending = False
@@ -74,7 +76,9 @@ class RunLoop:
             asyncio.get_running_loop().call_later(self._settings.run_timeout, self.stop.set, reason)
         keeper = asyncio.ensure_future(self._keep())
         keeper.add_done_callback(self._keeper_ended)
-        workers = min(self._settings.concurrency, self._total - self.done)
+        # Those that wait for a slow scorer do not keep others from asking.
+        open_at_once = self._settings.concurrency + (self._settings.scoring_threads if self._scoring else 0)
+        workers = min(open_at_once, self._total - self.done)
         try:
             await self._finish([asyncio.ensure_future(self._work()) for _ in range(workers)])
             if not self.stop.is_set:
@@ -84,6 +88,8 @@ class RunLoop:
             self._sync_now.set()
             await asyncio.wait((keeper,))
             await _closed(self._target)
+            if self._scoring is not None:
+                self._scoring.shutdown(wait=False, cancel_futures=True)
         keeper.result()
 
     async def _finish(self, workers: list[asyncio.Future[None]]) -> None:
@@ -111,10 +117,16 @@ class RunLoop:
                 asked = await self._asker.ask(sample)
             except Stopped:
                 return
-            self._finished.append((index, sample, asked))
+            self._finished.append((index, sample, asked, await self._scored(sample, asked.response)))
             # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
             if not self._asker.in_doubt:
                 self._write_finished()
+
+    async def _scored(self, sample: Sample, response: Response) -> SampleResult:
+        if self._scoring is None:
+            return scored_result(sample, response, self._scorers)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._scoring, scored_result, sample, response, self._scorers)
 
     def _write_finished(self) -> None:
         try:
@@ -123,8 +135,7 @@ class RunLoop:
         except StorageError as error:
             self.stop.set(str(error))
 
-    def _write_down(self, index: int, sample: Sample, asked: Asked) -> None:
-        result = scored_result(sample, asked.response, self._scorers)
+    def _write_down(self, index: int, sample: Sample, asked: Asked, result: SampleResult) -> None:
         try:
             line = line_of(JournalEntry(index, result, asked.timing))
         except InputError:
@@ -183,6 +194,13 @@ class RunLoop:
                     elapsed=self._told - self._began,
                 )
             )
+
+
+def _pool(scorers: Sequence[Scorer], threads: int) -> ThreadPoolExecutor | None:
+    """Return threads to score in where a scorer waits for somebody else; the others score on the spot."""
+    if not any(getattr(scorer, "is_slow", False) for scorer in scorers):
+        return None
+    return ThreadPoolExecutor(threads, thread_name_prefix="scoring")
 
 
 def _has_broken(worker: asyncio.Future[None]) -> bool:

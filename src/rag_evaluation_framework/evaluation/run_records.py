@@ -13,6 +13,7 @@ class RunSettings:
 
     ``concurrency`` bounds the samples that are open at once; how many of them are with the target at one
     moment is adapted to it. ``max_attempts`` counts the attempts that reached the target.
+    ``scoring_threads`` bounds the samples that wait for a slow scorer, such as a judge, at once.
     """
 
     concurrency: int = 16
@@ -21,9 +22,10 @@ class RunSettings:
     run_timeout: float | None = None
     max_attempts: int = 5
     seed: int = 0
+    scoring_threads: int = 16
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "max_attempts"):
+        for name in ("concurrency", "max_attempts", "scoring_threads"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")

@@ -1,22 +1,23 @@
 """From the names of metrics to what scores with them.
 
-Every metric of the family ``texts`` scores an answer against the expected one; ``latency`` is the time of the
-answer in milliseconds. Other metrics come in through :data:`SCORERS`: a component registered there under a
-metric's name is called with the bound metric's text and returns a scorer that has the attributes of
-:class:`MetricScorer`. Installed packages add theirs as ``rag_evaluation_framework.scorers``.
+Each family of metrics has one builder of scorers (:data:`_BUILDERS`), called with the metric and the
+methods that are set up; ``latency`` is the time of the answer in milliseconds. Other people's come in through
+:data:`SCORERS`: a component registered there under a metric's name is called with the metric's text and
+returns a scorer that has the attributes of :class:`MetricScorer`. Installed packages add theirs as
+``rag_evaluation_framework.scorers``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, cast
 
-import rag_evaluation_framework.metrics.similarity  # noqa: F401  # declares answer_similarity
-from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.known_metrics import KNOWN_METRICS, PASS_RATE
+from rag_evaluation_framework.errors import Problems, UnknownNameError
 from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.metrics.declaration import BoundMetric, all_metrics, parse_metric
+from rag_evaluation_framework.metrics.declaration import BoundMetric, Family, all_metrics, parse_metric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
@@ -38,26 +39,15 @@ class MetricScorer(Protocol):
 
 SCORERS: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
 
-
-class TextScorer:
-    """Scores an answer's words against the expected answer's."""
-
-    def __init__(self, metric: BoundMetric) -> None:
-        self.metric = metric
-        self.name = str(metric)
-        self.method = metric.metric.method
-        self.version = metric.metric.version
-        self.higher_is_better = metric.metric.higher_is_better
-        self.needs: tuple[str, ...] = ("expected",)
-
-    def score(self, sample: Sample, response: Response) -> Score:
-        """Score the answer. A sample that expects no text is skipped; an empty answer has failed."""
-        if sample.reference is None or not sample.reference.strip():
-            expected = "a refusal" if sample.expectation else "no text"
-            return Score.skipped(self.name, f"the sample expects {expected}", method=self.method)
-        if response.text is None or not response.text.strip():
-            return Score.failed(self.name, "the answer is empty", method=self.method)
-        return Score.scored(self.name, self.metric(response.text, sample.reference), method=self.method)
+# Who builds the scorers of a family: called with the metric and the methods that are set up.
+_BUILDERS: dict[Family, str] = {
+    "texts": "text_scorers:text_scorer",
+    "answers": "answer_scorers:answer_scorer",
+    "citations": "citation_scorers:citation_scorer",
+    "refusals": "refusal_scorers:refusal_scorer",
+    "safety": "safety_scorers:safety_scorer",
+    "golden": "golden_scorers:golden_scorer",
+}
 
 
 class LatencyScorer:
@@ -77,38 +67,40 @@ class LatencyScorer:
         return Score.scored(self.name, response.latency_ms, method=self.method)
 
 
-def scorers_for(names: Iterable[str]) -> list[MetricScorer]:
+def scorers_for(names: Iterable[str], methods: ScoringMethods | None = None) -> list[MetricScorer]:
     """Return a scorer for each name, each once; all the names that cannot be used are in one error."""
     found: dict[str, MetricScorer] = {}
     problems = Problems()
     for name in names:
         with problems.collected():
-            scorer = scorer_for(name)
+            scorer = scorer_for(name, methods)
             found.setdefault(scorer.name, scorer)
     problems.raise_all()
     return list(found.values())
 
 
-def scorer_for(text: str) -> MetricScorer:
-    """Return the scorer of one metric: ``string_match``, ``rouge(variant=rouge1)``, ``latency``."""
+def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer:
+    """Return the scorer of one metric: ``string_match``, ``faithfulness(method=judge)``, ``latency``."""
     text = text.strip()
     name = parse_specification(text).name
     if name == "latency":
         return LatencyScorer()
     if name in SCORERS.names():
         return SCORERS.get(name)(text)
-    if name in _text_metrics():
-        return TextScorer(parse_metric(text))
-    available = available_metrics()
-    if name in KNOWN_METRICS and name != PASS_RATE:
-        raise UsageError(f"metric {name} is not available; available: {', '.join(available)}")
-    raise UnknownNameError("metric of answers", name, available)
+    if name not in available_metrics():
+        raise UnknownNameError("metric of answers", name, available_metrics())
+    metric = parse_metric(text)
+    return _builder(metric.metric.family)(metric, methods or ScoringMethods())
 
 
 def available_metrics() -> list[str]:
     """Return the names that :func:`scorer_for` accepts, without parameters."""
-    return sorted({"latency", *_text_metrics(), *SCORERS.names()})
+    return sorted(
+        {"latency", *SCORERS.names(), *(each.name for each in all_metrics() if each.family in _BUILDERS)}
+    )
 
 
-def _text_metrics() -> set[str]:
-    return {metric.name for metric in all_metrics() if metric.family == "texts"}
+def _builder(family: Family) -> Callable[[BoundMetric, ScoringMethods], MetricScorer]:
+    module, _, function = _BUILDERS[family].partition(":")
+    builder = getattr(import_module(f"rag_evaluation_framework.evaluation.{module}"), function)
+    return cast("Callable[[BoundMetric, ScoringMethods], MetricScorer]", builder)

@@ -7,11 +7,11 @@ skipped but counted. gzip and Zstandard are recognised by content when reading, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError
+from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import (
     DEFAULT_LIMITS,
@@ -20,13 +20,12 @@ from rag_evaluation_framework.files.compression import (
     named_compression,
     open_reading,
 )
-from rag_evaluation_framework.files.refusals import refused
-from rag_evaluation_framework.files.strict_json import decode, encode
+from rag_evaluation_framework.files.line_blocks import line_blocks
+from rag_evaluation_framework.files.strict_json import decode, decode_lines, encode
 
 # A record with every context of a long conversation is well under a megabyte.
 MAX_LINE_BYTES = 64 << 20
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WHITE_SPACE = b" \t\r\n"
 
 
@@ -44,19 +43,28 @@ def read_lines(
     instead and reading continues on the next line; damage to the compressed stream itself ends it.
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
+    number = 0
     with open_reading(source, limits=limits, file=name) as stream:
-        for number, raw in numbered_lines(stream, file=name, max_line_bytes=max_line_bytes):
-            try:
-                if isinstance(raw, InputError):
-                    raise raw.located(name, number)
-                # Without its end: what is missing is missing on this line, not on the next.
-                value = decode(raw.rstrip(b"\r\n"), file=name, line=number)
-            except InputError as error:
-                if on_error is None:
-                    raise
-                on_error(error)
-            else:
-                yield number, value
+        for block in line_blocks(stream, file=name, max_line_bytes=max_line_bytes):
+            if isinstance(block, bytes) and (values := decode_lines(block)) is not None:
+                yield from enumerate(values, number + 1)
+                number += len(values)
+                continue
+            for line in _lines(block):
+                number += 1
+                try:
+                    if isinstance(line, InputError):
+                        raise line.located(name, number)
+                    if _is_blank(line):
+                        continue
+                    # Without its end: what is missing is missing on this line, not on the next.
+                    value = decode(line.rstrip(b"\r\n"), file=name, line=number)
+                except InputError as error:
+                    if on_error is None:
+                        raise
+                    on_error(error)
+                else:
+                    yield number, value
 
 
 def write_lines(path: str | Path, values: Iterable[Any], *, overwrite: bool = True) -> int:
@@ -80,24 +88,17 @@ def numbered_lines(
     stream: BinaryIO, *, file: str | None, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, bytes | InputError]]:
     """Yield the number and the bytes of each line that is not blank, or the error in its place."""
-    for number in count(1):
-        try:
-            raw = stream.readline(max_line_bytes + 1)
-            whole = len(raw) <= max_line_bytes or raw.endswith(b"\n")
-            while raw and not whole and not raw.endswith(b"\n"):
-                raw = stream.readline(max_line_bytes + 1)
-        except InputError as error:
-            yield number, error
-            return
-        except OSError as error:
-            raise refused("read", file or "the bytes given", error) from error
-        if not whole:
-            expected = f"a line of at most {max_line_bytes:,} bytes"
-            yield number, LimitExceededError([Issue("line-too-long", expected, "more")])
-            continue
-        if not raw:
-            return
-        if number == 1:
-            raw = raw.removeprefix(_BYTE_ORDER_MARK)
-        if raw[:1] not in _WHITE_SPACE or raw.strip(_WHITE_SPACE):
-            yield number, raw
+    number = 0
+    for block in line_blocks(stream, file=file, max_line_bytes=max_line_bytes):
+        for line in _lines(block):
+            number += 1
+            if isinstance(line, InputError) or not _is_blank(line):
+                yield number, line
+
+
+def _lines(block: bytes | InputError) -> Iterable[bytes | InputError]:
+    return [block] if isinstance(block, InputError) else BytesIO(block)
+
+
+def _is_blank(line: bytes) -> bool:
+    return line[:1] in _WHITE_SPACE and not line.strip(_WHITE_SPACE)

@@ -21,15 +21,25 @@ from typing import Any, Literal, TypeVar
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.specifications import Specification, parse_specification
 
-Family = Literal["ranking", "chunks", "spans", "citations", "texts"]
+Family = Literal[
+    "ranking", "chunks", "spans", "citations", "texts", "answers", "refusals", "safety", "golden"
+]
+Method = Literal["lexical", "embedding", "lexicon", "judge"]
+
+AUTO = "auto"
+"""The method that is used unless one is asked for: the judge's where there is a judge, else the first."""
 
 # The modules of this room that declare metrics; they are imported when a name is first looked up.
 FAMILY_MODULES: dict[Family, tuple[str, ...]] = {
     "ranking": ("ranking",),
     "chunks": ("chunks",),
     "spans": ("spans",),
-    "citations": ("citations",),
+    "citations": ("citations", "citation_claims"),
     "texts": ("texts", "similarity"),
+    "answers": ("claims", "contexts", "grounding", "relevancy", "rubrics"),
+    "refusals": ("refusals",),
+    "safety": ("safety",),
+    "golden": ("golden",),
 }
 
 _ROOM = "rag_evaluation_framework.metrics"
@@ -55,6 +65,10 @@ class Metric:
     method: str
     version: int
     aliases: tuple[str, ...]
+    methods: tuple[Method, ...] = ()
+    """Where there are several ways to come by what the function is given; a metric's text may name one."""
+    is_share: bool = True
+    """Whether the values are from 0 to 1."""
 
     @property
     def summary(self) -> str:
@@ -75,7 +89,7 @@ class Metric:
     @property
     def signature(self) -> str:
         """The name with its parameters, for people: ``ndcg[@k]``, ``rbp(p=0.8)[@k]``."""
-        others = {key: value for key, value in self.parameters.items() if key != "k"}
+        others = {key: value for key, value in self.parameters.items() if key not in ("k", "method")}
         return str(Specification(self.name, others)) + ("[@k]" if "k" in self.parameters else "")
 
 
@@ -102,7 +116,8 @@ class BoundMetric:
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Compute the metric on the arguments of its family."""
-        return self.metric.function(*arguments, **self.parameters, **options)
+        given = {key: value for key, value in self.parameters.items() if key != "method"}
+        return self.metric.function(*arguments, **given, **options)
 
 
 _declared: dict[str, Metric] = {}
@@ -119,10 +134,14 @@ def metric(
     method: str = "exact",
     version: int = 1,
     aliases: tuple[str, ...] = (),
+    methods: tuple[Method, ...] = (),
+    is_share: bool = True,
 ) -> Callable[[F], F]:
     """Declare the function below as a metric. The function itself is returned unchanged.
 
-    ``parameters`` has each keyword parameter with its default; ``k`` is the cut-off written ``@k``.
+    ``parameters`` has each keyword parameter with its default; ``k`` is the cut-off written ``@k``. A metric
+    with ``methods`` may be asked for by one of them, ``faithfulness(method=lexical)``; the function does not
+    see which.
     """
 
     if family not in FAMILY_MODULES:
@@ -132,8 +151,9 @@ def metric(
         for taken in (name, *aliases):
             if taken in _declared or taken in _aliases:
                 raise UsageError(f"metric {taken!r} is declared already")
+        accepted = {**(parameters or {}), **({"method": AUTO} if methods else {})}
         _declared[name] = Metric(
-            name, family, function, higher_is_better, needs, dict(parameters or {}), method, version, aliases
+            name, family, function, higher_is_better, needs, accepted, method, version, aliases, methods, is_share
         )
         _aliases.update(dict.fromkeys(aliases, name))
         return function
@@ -196,6 +216,8 @@ def _parsed(text: str) -> BoundMetric:
         if key not in declared.parameters:
             raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")
         given[key] = _checked(text, key, value, declared.parameters[key])
+    if given.get("method", AUTO) not in (AUTO, *declared.methods):
+        raise UnknownNameError(f"method of {declared.name}", given["method"], [AUTO, *declared.methods])
     return BoundMetric(declared, {**declared.parameters, **given})
 
 

@@ -9,12 +9,19 @@ from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.tokens import checked_references, folded
 
 
-@metric("answer_similarity", family="texts", needs=("answer", "reference"), method="lexical (chrF)")
+@metric(
+    "answer_similarity",
+    family="texts",
+    needs=("answer", "reference"),
+    method="lexical (chrF)",
+    methods=("lexical", "embedding"),
+)
 def answer_similarity(answer: str, reference: str | Sequence[str]) -> float:
     """How alike answer and reference are in their wording; it does not know that two words mean the same.
 
     Formula: chrF of the two texts after NFKC and case folding: F2 of character n-grams, 1 to 6 long, white
-    space left out. Where a reference is a sequence of texts, the best counts.
+    space left out. Where a reference is a sequence of texts, the best counts. By the embedding method: the
+    cosine of the two texts, 0 where it is below.
 
     Empty: an empty answer scores 0; an empty reference is an error.
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.spans import CharacterSpan
+
+History: TypeAlias = Literal["own", "reference"]
+"""What a conversation's next turn is asked upon: the system's own answers, or those it should have given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,7 @@ class Request:
     key: str
     thread_id: str
     timeout: float
+    history: History = "own"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

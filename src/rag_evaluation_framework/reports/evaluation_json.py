@@ -82,6 +82,7 @@ def _sample(evaluation: DatasetEvaluation, sample: EvaluatedSample) -> dict[str,
         "metadata": dict(sample.sample.metadata),
         "contextOrigin": response.context_origin,
         "scores": {score.metric: score.value for score in sample.result.scores},
+        "blame": None if sample.blame is None else {"kind": sample.blame.kind, "why": sample.blame.why},
     }
 
 
@@ -100,4 +101,5 @@ def _run(evaluation: DatasetEvaluation) -> dict[str, Any]:
         "contextOrigins": dict(summary.context_origins),
         "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
         "performance": dict(summary.performance),
+        "blame": None if evaluation.blame is None else evaluation.blame.to_dict(),
     }

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.reports.blame import blame_text
+from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateRow, GateVerdict
 
 _LISTED_SAMPLES = 5
+_LISTED_CLAIMS = 3
 
 
 def evaluation_text(
@@ -77,6 +80,8 @@ def _dataset(evaluation: DatasetEvaluation) -> Iterator[str]:
         lines.append(f"not completed: {outcome.reason}; go on with --resume {evaluation.folder.head.run_id}")
     yield "\n".join(lines)
     yield _metrics(evaluation)
+    if evaluation.blame is not None and evaluation.blame.told:
+        yield blame_text(evaluation.blame)
     listed = list(islice(_worst(evaluation.samples()), _LISTED_SAMPLES))
     if listed:
         yield "\n".join(
@@ -115,6 +120,9 @@ def _lines(sample: EvaluatedSample) -> Iterator[str]:
         yield f"    expected  {one_line(sample.sample.reference)}"
     if sample.result.response.text is not None:
         yield f"    got       {one_line(sample.result.response.text)}"
+    if sample.blame is not None and sample.blame.kind not in ("ok", "unknown"):
+        yield f"    fails in  {sample.blame.kind}: {one_line(sample.blame.why)}"
+    yield from (f"    claim     {claim}" for claim in islice(doubtful_claims(sample.result), _LISTED_CLAIMS))
 
 
 def _bound(row: GateRow) -> str:

@@ -20,6 +20,7 @@ def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
             "higher_is_better": metric.higher_is_better,
             "needs": list(metric.needs),
             "method": metric.method,
+            "methods": list(metric.methods),
             "version": metric.version,
             "aliases": list(metric.aliases),
             "measures": metric.summary,
@@ -42,7 +43,8 @@ def metric_list_text(metrics: Sequence[Metric]) -> str:
 
 def _described(metric: Metric) -> str:
     direction = "higher is better" if metric.higher_is_better else "lower is better"
-    lines = [f"{metric.signature}   ({direction}; needs {', '.join(metric.needs)})"]
+    ways = f"; by {', '.join(metric.methods)}" if metric.methods else ""
+    lines = [f"{metric.signature}   ({direction}; needs {', '.join(metric.needs)}{ways})"]
     lines += [_indented(metric.summary), _indented(f"= {metric.formula}")]
     if metric.aliases:
         lines.append(_indented(f"also written: {', '.join(metric.aliases)}"))
@@ -72,13 +74,14 @@ of a response without which there is nothing to score; *empty* says what an empt
 def _section(metric: Metric) -> str:
     direction = "higher" if metric.higher_is_better else "lower"
     needs = ", ".join(f"`{need}`" for need in metric.needs)
+    ways = f" (may be asked for: {', '.join(metric.methods)})" if len(metric.methods) > 1 else ""
     lines = [
         f"### `{metric.signature}`",
         "",
         metric.summary,
         "",
         f"- formula: {metric.formula}",
-        f"- better: {direction}; needs {needs}; method: {metric.method}; version {metric.version}",
+        f"- better: {direction}; needs {needs}; method: {metric.method}{ways}; version {metric.version}",
         f"- empty: {metric.empty}",
         f"- source: {metric.source}",
     ]

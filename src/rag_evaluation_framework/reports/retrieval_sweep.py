@@ -54,8 +54,19 @@ def _tables(results: SweepResults) -> Iterator[str]:
     ]
     confidence = f"{first.interval.confidence:.0%} interval" if first.interval else "interval"
     names = [_short(name) for name in (results.rank_by, *others)]
-    headers = ["", *varying, names[0], confidence, *names[1:], "chunks", "seconds", "against the best"]
-    align = ">" + "<" * len(varying) + ">>" + ">" * len(others) + ">><"
+    costs = ["cost"] if _has_costs(results) else []
+    headers = [
+        "",
+        *varying,
+        names[0],
+        confidence,
+        *names[1:],
+        "chunks",
+        "seconds",
+        *costs,
+        "against the best",
+    ]
+    align = ">" + "<" * len(varying) + ">>" + ">" * len(others) + ">>" + ">" * len(costs) + "<"
     for k, cells in results.ranking().items():
         rows = [
             [
@@ -66,6 +77,7 @@ def _tables(results: SweepResults) -> Iterator[str]:
                 *(_value(cell.metric(name)) for name in others),
                 f"{cell.evaluated.index.chunks:,}",
                 f"{_seconds(cell):.2f}",
+                *(_dollars(cell.evaluated.cost.alone) for _ in costs),
                 _verdict(results.comparison(cell), is_first=place == 1),
             ]
             for place, cell in enumerate(cells, start=1)
@@ -112,6 +124,11 @@ def _notes(results: SweepResults) -> Iterator[str]:
         if recall is not None and recall < 1:
             yield f"{retriever}: its store found {recall:.2%} of the true nearest chunks"
     yield "seconds: chunking, embedding, indexing and searching were done once for the cells that share them"
+    if _has_costs(results):
+        spent = "how much was spent is not known"
+        if results.spent_usd is not None:
+            spent = f"{_dollars(results.spent_usd)} was spent in all"
+        yield f"cost: of each cell by itself, nothing shared and nothing cached; {spent}"
 
 
 def _short(metric: str) -> str:
@@ -122,6 +139,17 @@ def _short(metric: str) -> str:
 def _seconds(cell: SweepCell) -> float:
     spent = cell.evaluated.seconds
     return spent.chunk + spent.embed + spent.index + spent.search + spent.rerank
+
+
+def _has_costs(results: SweepResults) -> bool:
+    costs = [each.evaluated.cost for each in results.cells]
+    return any(cost.spent is not None or cost.alone is not None for cost in costs)
+
+
+def _dollars(cost: float | None) -> str:
+    if cost is None:
+        return _NOTHING
+    return f"${cost:,.4f}" if cost >= 0.01 or not cost else f"${cost:.6f}"
 
 
 def _value(metric: MetricSummary) -> str:

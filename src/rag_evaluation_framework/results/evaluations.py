@@ -8,19 +8,22 @@ nothing of a run is held in memory but its figures.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.blame import Blame, blame
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan, SampleChoice
 from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.evaluation.run_groups import RunGroup, group_fields
 from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runner import run_samples
 from rag_evaluation_framework.evaluation.sample_list import content_hash
+from rag_evaluation_framework.evaluation.scorers import MetricScorer
 from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.baselines import (
@@ -28,6 +31,7 @@ from rag_evaluation_framework.results.baselines import (
     check_baseline,
     compare_with_baseline,
 )
+from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_summary, blamed_rows
 from rag_evaluation_framework.results.documents import write_run_results
 from rag_evaluation_framework.results.gate import GateInput
 from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
@@ -36,6 +40,8 @@ from rag_evaluation_framework.results.run_summaries import IntervalSettings, Run
 from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.version import __version__
+
+_SUPPORT = LexicalSupport()
 
 OnProgress: TypeAlias = Callable[[str, Progress], None]
 """Told the dataset's name and how far its run is."""
@@ -61,6 +67,7 @@ class EvaluatedSample:
     sample: Sample
     result: SampleResult
     passes: bool | None
+    blame: Blame | None = None
 
     @property
     def error(self) -> str | None:
@@ -86,6 +93,8 @@ class DatasetEvaluation:
     errors: int
     resources: ResourceUsage
     baseline: BaselineComparison | None = None
+    blame: BlameSummary | None = None
+    """Where the answers fail, where a metric looks at contexts at all."""
 
     @property
     def metrics(self) -> tuple[MetricSummary, ...]:
@@ -113,7 +122,10 @@ class DatasetEvaluation:
         listed = enumerate(listed_samples(self.plan.selection, self.folder.samples_path))
         for entry in self.folder.entries(order="dataset"):
             sample = next(sample for place, sample in listed if place == entry.index)
-            yield EvaluatedSample(entry.index, sample, entry.result, sample_passes(entry.result, bounds))
+            blamed = None if self.blame is None else blame(sample, entry.result.response, _SUPPORT)
+            yield EvaluatedSample(
+                entry.index, sample, entry.result, sample_passes(entry.result, bounds), blamed
+            )
 
     def write_results(self, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
@@ -142,6 +154,8 @@ def run_evaluation(
     leader = resumed.leader.head if resumed else None
     for dataset in plan.datasets:
         folder = resumed.runs.get(dataset.name) if resumed else None
+        if folder is not None:
+            check_methods(folder.head, dataset.scorers)
         if folder is None:
             head = _head(dataset, plan, target, settings, leader=leader)
             folder = RunFolder.create(settings.runs_directory, head)
@@ -193,10 +207,19 @@ def _evaluated(
         errors=counter.errors,
         resources=meter.usage,
         baseline=compared,
+        blame=_blamed(dataset, folder),
     )
     if outcome.completed:
         evaluation.write_results()
     return evaluation
+
+
+def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
+    """Tell retrieval's failures from generation's, without a judge: nobody is asked for it."""
+    if not any("context" in scorer.needs for scorer in dataset.scorers):
+        return None
+    rows = blamed_rows(rows_of_folder(folder, dataset.selection), _SUPPORT)
+    return blame_summary((each for _, each in rows), method=_SUPPORT.name)
 
 
 def _counted(folder: RunFolder, counter: PassCounter) -> Iterator[RunRow]:
@@ -235,6 +258,17 @@ def _head(
         seed=settings.choice.seed,
         packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
     )
+
+
+def check_methods(head: RunHead, scorers: Sequence[MetricScorer]) -> None:
+    """Raise :class:`UsageError` where a run would go on with scores made in another way."""
+    began = head.configuration.get("metrics", {})
+    for scorer in scorers:
+        if began.get(scorer.name, scorer.method) != scorer.method:
+            raise UsageError(
+                f"cannot resume with another method: expected {scorer.name} by {began[scorer.name]}, "
+                f"got {scorer.method}"
+            )
 
 
 def _check_target(target: Target, resumed: RunGroup | None) -> None:

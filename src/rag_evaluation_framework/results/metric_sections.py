@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.known_metrics import KNOWN_METRICS
 from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD
 from rag_evaluation_framework.metrics.declaration import BoundMetric, Metric, parse_metric
 
@@ -42,9 +41,6 @@ def is_higher_better(name: str, method: str, told: bool | None = None) -> bool:
     declared = declared_metric(name)
     if declared is not None:
         return declared.metric.higher_is_better
-    known = KNOWN_METRICS.get(name)
-    if known is not None:
-        return known.higher_is_better
     return told if told is not None else method != TIMING_METHOD
 
 

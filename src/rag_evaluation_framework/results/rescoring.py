@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from rag_evaluation_framework.evaluation.run_folder import RunFolder
@@ -12,17 +14,46 @@ from rag_evaluation_framework.evaluation.scoring import check_scorers, scored_re
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 
+_ROWS_PER_THREAD = 4
 
-def rescored_rows(folder: RunFolder, samples: Samples, scorers: Sequence[MetricScorer]) -> Iterator[RunRow]:
+
+def rescored_rows(
+    folder: RunFolder, samples: Samples, scorers: Sequence[MetricScorer], *, threads: int = 16
+) -> Iterator[RunRow]:
     """Yield the rows of a run with the scores of these scorers in place of those it had.
 
-    ``samples`` must hold every sample of the run as it was; it may hold others too.
+    ``samples`` must hold every sample of the run as it was; it may hold others too. Where a scorer waits for
+    somebody else, such as a judge, so many ``threads`` wait at once.
     """
     check_scorers(scorers)
-    for row in rows_of_folder(folder, samples):
-        if row.sample is not None:
-            result = scored_result(row.sample, row.result.response, scorers)
-            yield replace(row, result=writable_result(row.sample, result, scorers))
+
+    def rescored(row: RunRow) -> RunRow:
+        if row.sample is None:
+            return row
+        result = scored_result(row.sample, row.result.response, scorers)
+        return replace(row, result=writable_result(row.sample, result, scorers))
+
+    rows = (row for row in rows_of_folder(folder, samples) if row.sample is not None)
+    if any(getattr(scorer, "is_slow", False) for scorer in scorers):
+        return _in_threads(rescored, rows, threads)
+    return map(rescored, rows)
+
+
+def _in_threads(
+    rescored: Callable[[RunRow], RunRow], rows: Iterable[RunRow], threads: int
+) -> Iterator[RunRow]:
+    """Yield the rows in order while many are being scored; no more than a few hundred are held."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="scoring") as pool:
+        waiting: deque[Future[RunRow]] = deque()
+        try:
+            for row in rows:
+                waiting.append(pool.submit(rescored, row))
+                if len(waiting) > _ROWS_PER_THREAD * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def rescored_head(folder: RunFolder, scorers: Sequence[MetricScorer]) -> RunHead:

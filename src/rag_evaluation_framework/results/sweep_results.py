@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,13 @@ class SweepResults:
         """Return how a cell compares with the best of its k; ``None`` for the best itself."""
         return next((each for each in self.comparisons if each.contender == cell.name), None)
 
+    @property
+    def spent_usd(self) -> float | None:
+        """What the whole sweep was paid for; ``None`` unless it is known of every cell."""
+        spent = [each.evaluated.cost.spent for each in self.cells]
+        known = [dollars for dollars in spent if dollars is not None]
+        return math.fsum(known) if len(known) == len(spent) else None
+
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Return plain values for JSON; ``per_query`` adds every query's scores."""
         return {
@@ -87,6 +95,7 @@ class SweepResults:
             "documents": self.documents,
             "moved_spans": self.moved_spans,
             "seed": self.seed,
+            **_known({"spent_usd": self.spent_usd}),
             "cells": [_written_cell(each, per_query=per_query) for each in self.cells],
             "comparisons": [each.to_dict() for each in self.comparisons],
         }
@@ -118,7 +127,12 @@ def _performance(cell: SweepCell) -> dict[str, Any]:
         "stage_seconds": {name: round(value, 6) for name, value in asdict(evaluated.seconds).items()},
         "store_recall": evaluated.store_recall,
         "embedding_tokens": evaluated.embedding_tokens,
+        "cost_usd": _known(asdict(evaluated.cost)) or None,
     }
+    return _known(figures)
+
+
+def _known(figures: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in figures.items() if value is not None}
 
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 
-from rag_evaluation_framework.errors import InputError, Issue, StorageError, UsageError
+from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.extensions import Embedder
+from rag_evaluation_framework.files.sqlite_files import opened, transaction
 from rag_evaluation_framework.retrieval.embedding import check_texts, embedded
 from rag_evaluation_framework.retrieval.vectors import Matrix
 
 FILE_NAME = "embeddings.sqlite3"
 
-_BUSY_SECONDS = 30.0
 _ASKED_AT_ONCE = 500
 _EMBEDDED_AT_ONCE = 1024
-_SCHEMA = """
+_TABLES = """
 CREATE TABLE IF NOT EXISTS models (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS embeddings (
     model INTEGER NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, text)
@@ -89,18 +89,9 @@ class CachedEmbedder:
         joined = np.frombuffer(b"".join(vectors[key] for key in keys), dtype="<f4")
         return joined.reshape(len(keys), -1).astype(np.float32)
 
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _opened(self) -> AbstractContextManager[sqlite3.Connection]:
         """Open the file for one call, so that a copy of this object works in every process and thread."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with closing(
-                sqlite3.connect(self.folder / FILE_NAME, timeout=_BUSY_SECONDS, isolation_level=None)
-            ) as database:
-                _prepare(database)
-                yield database
-        except (sqlite3.Error, OSError) as error:
-            raise StorageError(f"embedding cache {self.folder / FILE_NAME}: {error}") from error
+        return opened(self.folder / FILE_NAME, tables=_TABLES, what="embedding cache")
 
 
 def _is_nameless(embedder: Embedder) -> bool:
@@ -110,32 +101,10 @@ def _is_nameless(embedder: Embedder) -> bool:
     return is_default and not hasattr(embedder, "cache_key")
 
 
-def _prepare(database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA journal_mode = WAL")
-    # A commit survives the death of the process; what a power cut may lose is only embedded again.
-    database.execute("PRAGMA synchronous = NORMAL")
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'embeddings'").fetchone():
-        with _transaction(database):
-            for statement in _SCHEMA.split(";"):
-                database.execute(statement)
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    # IMMEDIATE waits for its turn at once; a lock taken later, in the middle, would fail without waiting.
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
-
-
 def _model_number(database: sqlite3.Connection, name: str) -> int:
     found = database.execute("SELECT number FROM models WHERE name = ?", (name,)).fetchone()
     if found is None:
-        with _transaction(database):
+        with transaction(database):
             database.execute("INSERT OR IGNORE INTO models (name) VALUES (?)", (name,))
         found = database.execute("SELECT number FROM models WHERE name = ?", (name,)).fetchone()
     return int(found[0])
@@ -152,7 +121,7 @@ def _read(database: sqlite3.Connection, model: int, keys: Sequence[bytes]) -> di
 
 
 def _write(database: sqlite3.Connection, model: int, rows: Mapping[bytes, bytes]) -> None:
-    with _transaction(database):
+    with transaction(database):
         database.executemany(
             "INSERT OR IGNORE INTO embeddings (model, text, vector) VALUES (?, ?, ?)",
             [(model, key, vector) for key, vector in rows.items()],

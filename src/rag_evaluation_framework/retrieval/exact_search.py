@@ -1,15 +1,18 @@
 """The nearest of many vectors, exactly: a float32 product finds candidates, float64 decides among them.
 
 A matrix product's last bits depend on how many queries and rows it is given at once. The order of results
-must not, so the product only proposes: what it ranks among the best k and a few more is scored again, each
-pair alone and in float64. A query is settled when nothing left out could have come among its best k within
-the product's rounding error; one that is not (dozens of equal vectors) is compared with every row.
+must not, so the product only proposes: whatever could be among a query's best k within the product's
+rounding error is scored again, each pair alone and in float64.
 
-Of the product only the maxima of groups of columns are ranked: the best c scores lie in the c groups with
-the greatest maxima. That costs a third of ranking all scores.
+Rows are multiplied with all queries a block at a time, and looked through while they are in the processor's
+cache. Of a block only the maxima of groups of rows are compared: the k-th greatest maximum so far is a floor
+that none of the best k is below, and only groups that reach it are looked into. A query to which many vectors
+are equally near is compared with every row by itself.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,100 +21,137 @@ from rag_evaluation_framework.retrieval.vectors import Matrix
 
 Numbers = npt.NDArray[np.intp]
 Scores = npt.NDArray[np.float64]
+TieOrder = Callable[[], Numbers]
+"""Ranks every vector; it is asked only where two cosines are equal."""
 
-_SPARE = 8
-_ROW_BLOCK = 1 << 17
-_PRODUCT_SIZE = 1 << 24
-_QUERY_BLOCK = 1024
-_GROUP = 32
+_ROW_BLOCK = 1 << 11
+_QUERY_BLOCK = 1 << 10
+_PRODUCT_SIZE = 1 << 21
+_GROUP = 16
+# Once there is a floor it rises slowly: the maxima of so many groups together are fine enough to raise it.
+_COARSE = 8
+# A query with four times k candidates and so many more is better off by itself.
+_CROWD = 64
 _SCORED_AT_ONCE = 1 << 17
 _HALF_ULP = 2.0**-24
 
 
-def nearest(queries: Matrix, vectors: Matrix, k: int, *, tie_order: Numbers) -> tuple[Numbers, Scores]:
+def nearest(queries: Matrix, vectors: Matrix, k: int, *, tie_order: TieOrder) -> tuple[Numbers, Scores]:
     """Return for each query the numbers of its k nearest vectors, best first, and their cosines.
 
-    Both sides have length one. Equal cosines are ordered by ``tie_order``, which ranks every vector. There
-    are fewer columns than k when there are fewer vectors.
+    Both sides have length one. Equal cosines are ordered by ``tie_order``. There are fewer columns than k
+    when there are fewer vectors.
     """
     k = min(k, len(vectors))
     numbers = np.empty((len(queries), k), np.intp)
     scores = np.empty((len(queries), k), np.float64)
-    step = max(1, min(_QUERY_BLOCK, _PRODUCT_SIZE // max(1, min(_ROW_BLOCK, len(vectors)))))
+    height = min(len(vectors), max(_ROW_BLOCK, 4 * k))
+    step = max(1, min(_QUERY_BLOCK, _PRODUCT_SIZE // max(1, height)))
     for start in range(0, len(queries), step):
         block = slice(start, start + step)
-        numbers[block], scores[block] = _nearest_block(queries[block], vectors, k, tie_order)
+        numbers[block], scores[block] = _nearest_block(
+            queries[block], vectors, k, height=height, tie_order=tie_order
+        )
     return numbers, scores
 
 
 def ranked(
-    queries: Matrix, vectors: Matrix, candidates: Numbers, *, k: int, tie_order: Numbers
+    query: Matrix, vectors: Matrix, candidates: Numbers, *, k: int, tie_order: TieOrder
 ) -> tuple[Numbers, Scores]:
-    """Order each query's candidates (a row of numbers) by their exact cosine and keep the best k."""
-    scores = exact_scores(queries, vectors, candidates)
-    order = np.lexsort((tie_order[candidates], -scores), axis=-1)[:, :k]
-    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    """Order one query's candidates by their exact cosine and keep the best k."""
+    owners = np.zeros(len(candidates), np.intp)
+    scores = exact_scores(query[None, :], vectors, owners, candidates)
+    best = _best_first(owners, candidates, scores, tie_order)[:k]
+    return candidates[best], scores[best]
 
 
-def exact_scores(queries: Matrix, vectors: Matrix, candidates: Numbers) -> Scores:
-    """Return the cosine of each query with each of its candidates, whatever else is asked beside it."""
-    scores = np.empty(candidates.shape, np.float64)
-    step = max(1, _SCORED_AT_ONCE // max(1, candidates.shape[1] * vectors.shape[1]))
-    for start in range(0, len(queries), step):
+def exact_scores(queries: Matrix, vectors: Matrix, owners: Numbers, candidates: Numbers) -> Scores:
+    """Return the cosine of each candidate with the query that owns it, whatever else is asked beside it."""
+    scores = np.empty(len(candidates), np.float64)
+    step = max(1, _SCORED_AT_ONCE // max(1, vectors.shape[1]))
+    for start in range(0, len(candidates), step):
         block = slice(start, start + step)
-        pairs = np.multiply(queries[block, None, :], vectors[candidates[block]], dtype=np.float64)
+        pairs = np.multiply(queries[owners[block]], vectors[candidates[block]], dtype=np.float64)
         scores[block] = pairs.sum(axis=-1)
     return scores
 
 
-def _nearest_block(queries: Matrix, vectors: Matrix, k: int, tie_order: Numbers) -> tuple[Numbers, Scores]:
-    candidates, floor = _candidates(queries, vectors, min(k + _SPARE, len(vectors)))
-    numbers, scores = ranked(queries, vectors, candidates, k=k, tie_order=tie_order)
-    if candidates.shape[1] < len(vectors):
-        # |error| of a float32 dot product of unit vectors (Higham, Accuracy and Stability, section 3.1).
-        error = (vectors.shape[1] + 2) * _HALF_ULP
-        for row in np.flatnonzero(scores[:, -1] <= floor + error):
-            every = vectors @ queries[row]
-            close = np.flatnonzero(every >= scores[row, -1] - 2 * error)[None, :]
-            one = queries[row : row + 1]
-            numbers[row : row + 1], scores[row : row + 1] = ranked(
-                one, vectors, close, k=k, tie_order=tie_order
-            )
+def _nearest_block(
+    queries: Matrix, vectors: Matrix, k: int, *, height: int, tie_order: TieOrder
+) -> tuple[Numbers, Scores]:
+    owners, candidates = _candidates(queries, vectors, k, height=height)
+    candidate_scores = exact_scores(queries, vectors, owners, candidates)
+    order = _best_first(owners, candidates, candidate_scores, tie_order)
+    counts = np.bincount(owners, minlength=len(queries))
+    firsts = np.cumsum(counts) - counts
+    is_settled = counts > 0
+    best = order[firsts[is_settled, None] + np.arange(k)]
+    numbers = np.empty((len(queries), k), np.intp)
+    scores = np.empty((len(queries), k), np.float64)
+    numbers[is_settled], scores[is_settled] = candidates[best], candidate_scores[best]
+    for row in np.flatnonzero(~is_settled):
+        every = vectors @ queries[row]
+        floor = np.partition(every, -k)[-k] - _margin(vectors)
+        close = np.flatnonzero(every >= floor)
+        numbers[row], scores[row] = ranked(queries[row], vectors, close, k=k, tie_order=tie_order)
     return numbers, scores
 
 
-def _candidates(queries: Matrix, vectors: Matrix, count: int) -> tuple[Numbers, npt.NDArray[np.float32]]:
-    """Return the ``count`` best numbers by the float32 product, and the score that no other exceeds."""
-    found: list[Numbers] = []
-    found_scores: list[Matrix] = []
-    product = np.empty((len(queries), min(_ROW_BLOCK, len(vectors))), np.float32)
-    for start in range(0, len(vectors), _ROW_BLOCK):
-        rows = vectors[start : start + _ROW_BLOCK]
-        is_whole = len(rows) == product.shape[1]
-        block = np.matmul(queries, rows.T, out=product) if is_whole else queries @ rows.T
-        best = _best_columns(block, min(count, len(rows)))
-        found.append(best + start)
-        found_scores.append(np.take_along_axis(block, best, axis=1))
-    numbers, scores = np.concatenate(found, axis=1), np.concatenate(found_scores, axis=1)
-    best = _largest(scores, count)
-    return np.take_along_axis(numbers, best, axis=1), np.take_along_axis(scores, best, axis=1).min(axis=1)
+def _candidates(queries: Matrix, vectors: Matrix, k: int, *, height: int) -> tuple[Numbers, Numbers]:
+    """Return all pairs of a query and a number that may be among its best k; of a crowded query, none."""
+    # The first block has twice as many groups as are needed for a k-th maximum.
+    group = max(1, min(_GROUP, height // (2 * k)))
+    padded = -(-height // (group * _COARSE)) * group * _COARSE
+    product = np.empty((padded, len(queries)), np.float32)
+    columns = np.ascontiguousarray(queries.T)
+    greatest = np.empty((0, len(queries)), np.float32)
+    is_crowded = np.zeros(len(queries), bool)
+    owners, numbers, scores = np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32)
+    for start in range(0, len(vectors), height):
+        rows = vectors[start : start + height]
+        np.matmul(rows, columns, out=product[: len(rows)])
+        product[len(rows) :] = -np.inf
+        # Group g holds the rows g, g + groups, g + 2·groups …, so that maxima are taken over whole rows.
+        grouped = product.reshape(group, -1, len(queries))
+        maxima = grouped.max(axis=0)
+        coarse = maxima.reshape(_COARSE, -1, len(queries)).max(axis=0) if start else maxima
+        greatest = np.partition(np.concatenate([greatest, coarse]), -k, axis=0)[-k:]
+        floor = greatest[0] - _margin(vectors)
+        more_owners, places, more_scores = _members(grouped, (maxima >= floor) & ~is_crowded, floor)
+        owners = np.concatenate([owners, more_owners])
+        numbers = np.concatenate([numbers, start + places])
+        scores = np.concatenate([scores, more_scores])
+        # What the floor has risen above since it was found is dropped, and so is what is too much.
+        keep = scores >= floor[owners]
+        is_crowded |= np.bincount(owners[keep], minlength=len(queries)) > 4 * k + _CROWD
+        keep &= ~is_crowded[owners]
+        owners, numbers, scores = owners[keep], numbers[keep], scores[keep]
+    return owners, numbers
 
 
-def _best_columns(scores: Matrix, count: int) -> Numbers:
-    """Return the columns of the ``count`` largest scores in each row, in no order."""
-    groups = scores.shape[1] // _GROUP
-    if groups <= 2 * count:
-        return _largest(scores, count)
-    # Group g holds the columns g, g + groups, g + 2·groups …, so that maxima are taken over whole rows.
-    grouped = groups * _GROUP
-    maxima = scores[:, :grouped].reshape(len(scores), _GROUP, groups).max(axis=1)
-    members = _largest(maxima, count)[:, :, None] + groups * np.arange(_GROUP)
-    rest = np.broadcast_to(np.arange(grouped, scores.shape[1]), (len(scores), scores.shape[1] - grouped))
-    columns = np.concatenate([members.reshape(len(scores), -1), rest], axis=1)
-    return np.take_along_axis(columns, _largest(np.take_along_axis(scores, columns, axis=1), count), axis=1)
+def _members(
+    grouped: Matrix, reached: npt.NDArray[np.bool_], floor: Matrix
+) -> tuple[Numbers, Numbers, Matrix]:
+    """Return query, row and score of all that is not below the floor in the groups that reach it."""
+    size, groups, queries = grouped.shape
+    hits = np.flatnonzero(reached)
+    places, owners = np.divmod(hits, queries)
+    scores = grouped.reshape(size, -1).take(hits, axis=1)
+    members, found = np.nonzero(scores >= floor[owners])
+    return owners[found], members * groups + places[found], scores[members, found]
 
 
-def _largest(scores: Matrix, count: int) -> Numbers:
-    if count >= scores.shape[1]:
-        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    return np.argpartition(scores, scores.shape[1] - count, axis=1)[:, -count:]
+def _best_first(owners: Numbers, numbers: Numbers, scores: Scores, tie_order: TieOrder) -> Numbers:
+    """Return the order of pairs by their query, then by descending score, then by the order of ties."""
+    order = np.lexsort((-scores, owners))
+    is_tie = (np.diff(scores[order]) == 0) & (np.diff(owners[order]) == 0)
+    return np.lexsort((tie_order()[numbers], -scores, owners)) if is_tie.any() else order
+
+
+def _margin(vectors: Matrix) -> np.float32:
+    """Return how far below the k-th score by the product one of the true best k may be.
+
+    Either of the two is off by at most the error of a float32 dot product of unit vectors (Higham, Accuracy
+    and Stability of Numerical Algorithms, section 3.1); there is a little more for rounding the floor.
+    """
+    return np.float32(2 * (vectors.shape[1] + 4) * _HALF_ULP)

@@ -41,15 +41,6 @@ class RememberingEmbedder:
         return len(self._rows)
 
     @property
-    def tokens(self) -> int | None:
-        """How many tokens the embedder says it read; ``None`` where it does not count them."""
-        embedder: object = self.embedder
-        while not hasattr(embedder, "tokens_used") and hasattr(embedder, "embedder"):
-            embedder = embedder.embedder
-        tokens = getattr(embedder, "tokens_used", None)
-        return tokens if isinstance(tokens, int) else None
-
-    @property
     def dimensions(self) -> int | None:
         """The length of a vector; not known before the first text."""
         return None if self._matrix is None else int(self._matrix.shape[1])

@@ -1,8 +1,10 @@
 """Sentences of English and Chinese text, with their positions, by rules.
 
 A sentence ends at ``。！？`` wherever they stand, and at ``. ! ?`` before white space unless the stop belongs
-to an abbreviation, an initial or a number, or the next word shows that the sentence goes on. Blank lines,
-headings, list items and table rows end a sentence too; a line end inside a paragraph does not.
+to an abbreviation, an initial or a number, or the next word shows that the sentence goes on. Closing quotes,
+emoji and citation markers (``[1]``, ``【1】``, ``(Wu 2020)``) after the stop belong to the sentence before.
+Blank lines, headings, list items, table rows and lines of fenced code end a sentence too; a line end inside a
+paragraph does not.
 """
 
 from __future__ import annotations
@@ -10,58 +12,76 @@ from __future__ import annotations
 import re
 
 from rag_evaluation_framework.retrieval.recursive_spans import SpanList
+from rag_evaluation_framework.retrieval.sentence_words import (
+    ABBREVIATIONS,
+    BEFORE_NUMBERS,
+    NAMED_YEARS,
+    STARTERS,
+    TITLES,
+)
 
+_HAN = "\u3400-\u9fff"
 _CLOSERS = "\"'”’»)\\]）】」』》"
-# Marks that can end a sentence with the quotes and brackets that close after them; or the end of a block.
+_EMOJI = "\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff"
+_NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
+# What cites, right after the stop: [1], [1, 2], [report.pdf:3:10-20], 【1】, (1), ¹.
+_MARKER = (
+    rf"\[(?:{_NUMBERS}|[^\[\]\n:]{{1,80}}:[\d?][^\[\]\n]{{0,40}})\]"
+    rf"|【{_NUMBERS}[^【】\n]{{0,20}}】|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]"
+)
+_NAME = r"[A-Z][\w’'-]{1,30}"
+# What cites even after a space: [1], (Wu 2020), (Wu and Li, 2020).
+_AUTHORS = rf"(?!(?:{NAMED_YEARS})\s){_NAME}(?:,?\s(?:and|&|et\sal\.?|{_NAME})){{0,4}}"
+_SPACED_MARKER = rf"[ ]\[{_NUMBERS}\]|[ ]\({_AUTHORS},?\s(?:19|20)\d\d[a-z]?\)"
+_LIST_ITEM = (
+    r"[-*+•–·]\s|\(?\d{1,3}[.)]\s|\(?[a-z]\)\s|[（(]\d{1,3}[)）]"
+    r"|\d{1,3}[、．]|[一二三四五六七八九十]{1,3}[、．]|[①-⑳]"
+)
+# Marks that can end a sentence with what closes after them; or the end of a block. The first character is
+# matched by one set and looked back at: so most of a text is passed over at the speed of a scan.
 _CANDIDATE = re.compile(
-    rf"(?P<wide>(?<![。！？｡])[。！？｡][。！？｡!?…{_CLOSERS}]*+(?![，、；：]))"
-    rf"|(?P<mark>(?<![.!?…])[.!?…]++)(?P<closers>[{_CLOSERS}]*+)(?=\s|\Z|(?<=[!?])[\u4e00-\u9fff])"
-    r"|(?P<block>\n(?=[^\S\n]*(?:\n|#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\||```|~~~)))"
-    r"|(?P<heading>^#{1,6}\s[^\n]*\n)|(?P<row>^[^\S\n]*\|[^\n]*\n)",
+    r"[.!?…。！？｡．\n#|`~](?:"
+    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+)(?P<closers>[{_CLOSERS}{_EMOJI}]*+)"
+    rf"(?P<cited>(?:{_MARKER})*+(?:{_SPACED_MARKER})*+)(?=\s|\Z|[{_HAN}]|[A-Z][a-z])"
+    rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
+    rf"[。！？｡．!?…{_CLOSERS}]*+(?:{_MARKER})*+(?![，、；：]))"
+    rf"|(?P<block>(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
+    r"|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
+    r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?))",
     re.MULTILINE,
 )
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Never the end of a sentence: a name follows, or what is said by example.
-_TITLES = _words(
-    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cmdr adm gov sen rep pres amb messrs mme "
-    "mlle st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl"
-)
-# Not the end when a number follows: No. 5, Fig. 2, Jan. 31.
-_BEFORE_NUMBERS = _words(
-    "no nos vol vols pp p fig figs eq eqs sec ch art ed tel ext "
-    "jan feb mar apr jun jul aug sep sept oct nov dec"
-)
-# The end of a sentence only when the next word is one with which sentences start.
-_ABBREVIATIONS = _words("inc ltd co corp llc jr sr bros etc al dept ave blvd rd esq ph.d")
-_STARTERS = _words(
-    "a after all also although an and another any as at because before both but by each for from he her here "
-    "his how however i if in is it its many may most my no now of on once one or our she since so some such "
-    "that the their then there these they this those though thus to today under until we what when where "
-    "which while who why with you your"
-)
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
-_LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}\Z", re.MULTILINE)
-_LOOK_BACK = 40
+_LIST_MARK = re.compile(r"^[^\S\n]*(?:[-*+•>][^\S\n]+)?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z", re.MULTILINE)
+_PLAIN_WORD = re.compile(r"[A-Za-z]*[a-z]{2}\Z")
+_STEP = re.compile(r"\s*(?:step|phase|question|第)\s*\d{1,3}\Z", re.IGNORECASE)
+# “走吧。”他说。 The speaker stands after the quote, and a mark after the verb.
+_SAID = re.compile(r"[^\s，。！？：“「]{1,6}?(?:说|說|问|問|道|答|喊|叫)[，。：！？:,]")
+_LOOK_BACK, _LONGEST_LIST_MARK = 40, 4
 
 
 def sentence_spans(text: str) -> SpanList:
     """Return start and end of each sentence, without the white space around it.
 
-    >>> text = "Dr. Wu paid $3.50. 她很高兴！“真的？”"
+    >>> text = "Dr. Wu paid $3.50.[1] 她很高兴！“真的？”"
     >>> [text[start:end] for start, end in sentence_spans(text)]
-    ['Dr. Wu paid $3.50.', '她很高兴！', '“真的？”']
+    ['Dr. Wu paid $3.50.[1]', '她很高兴！', '“真的？”']
     """
     spans: SpanList = []
     begin = 0
     for match in _CANDIDATE.finditer(text):
-        if match["mark"] is None or _ends_sentence(text, match):
+        kind = match.lastgroup
+        if kind == "cited":
+            if _ends_sentence(text, begin, match):
+                begin = _append(spans, text, begin, _end_of(text, begin, match))
+        elif kind == "wide":
+            if not (match[0][-1] in "”」』" and _SAID.match(text, match.end())):
+                begin = _append(spans, text, begin, match.end())
+        elif kind == "fence":
+            begin = _append_lines(spans, text, begin, match)
+        else:
             begin = _append(spans, text, begin, match.end())
     _append(spans, text, begin, len(text))
     return spans
@@ -76,29 +96,71 @@ def _append(spans: SpanList, text: str, begin: int, end: int) -> int:
     return end
 
 
-def _ends_sentence(text: str, match: re.Match[str]) -> bool:
-    """Tell whether ASCII marks before white space end a sentence."""
+def _append_lines(spans: SpanList, text: str, begin: int, fence: re.Match[str]) -> int:
+    """Append the lines of fenced code: a full stop says nothing there."""
+    begin = _append(spans, text, begin, fence.start())
+    for line in fence[0].splitlines(keepends=True):
+        begin = _append(spans, text, begin, begin + len(line))
+    return begin
+
+
+def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
+    """Return the end of the sentence: without ``[2]`` after a space where ``[1]`` began it, as in a list."""
+    if match["cited"].startswith(" ") and text[begin : match.start()].lstrip().startswith("["):
+        return match.start("cited")
+    return match.end()
+
+
+def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Tell whether ASCII marks end a sentence."""
     following = _NEXT_WORD.match(text, match.end())
     word = following["word"] if following is not None else None
     if word is None:
         return True
-    mark = match["mark"]
+    mark = text[match.start() : match.end("mark")]
     if word[0].islower() and (match["closers"] or mark.endswith(("..", "…"))):
         return False  # "Why?" she asked; well … maybe
-    if mark != ".":
+    is_spaced = text[match.end()].isspace()
+    if is_spaced and mark != ".":
         return True
-    before = _WORD_BEFORE.search(text, max(match.start() - _LOOK_BACK, 0), match.start())
-    last = before[0] if before is not None else ""
-    if last.isdigit() and _LIST_NUMBER.search(text, max(match.start() - _LOOK_BACK, 0), match.start()):
+    last = _word_before(text, match.start())
+    if not is_spaced:
+        return _ends_without_space(text, match, last, word)
+    if len(last) <= _LONGEST_LIST_MARK and _is_label(text, begin, match.start()):
         return False
     return _stop_ends_sentence(last, word)
+
+
+def _word_before(text: str, end: int) -> str:
+    before = _WORD_BEFORE.search(text, max(end - _LOOK_BACK, 0), end)
+    return before[0] if before is not None else ""
+
+
+def _is_label(text: str, begin: int, end: int) -> bool:
+    """Tell whether the stop is that of a list item's number or of "Step 1."."""
+    if _LIST_MARK.search(text, max(end - _LOOK_BACK, 0), end):
+        return True
+    return _STEP.match(text, begin, end) is not None
+
+
+def _ends_without_space(text: str, match: re.Match[str], last: str, following: str) -> bool:
+    """Tell whether marks right before a letter end a sentence: in ``rained.The match``, not in ``a.Of``."""
+    if text[match.end()] > "\u2e80":
+        mark = text[match.start() : match.end("mark")]
+        return mark[-1] in "!?" or (mark == "." and (last[-1:] > "\u2e80" or _is_plain(last)))
+    end = match.end() + len(following)
+    return _is_plain(last) and following.lower() in STARTERS and text[end : end + 1].isspace()
+
+
+def _is_plain(word: str) -> bool:
+    return _PLAIN_WORD.match(word) is not None and word.lower() not in TITLES | BEFORE_NUMBERS | ABBREVIATIONS
 
 
 def _stop_ends_sentence(last: str, following: str) -> bool:
     """Tell whether one full stop after the word ``last`` ends a sentence that ``following`` comes after."""
     lowered = last.lower()
-    if lowered in _TITLES or (lowered in _BEFORE_NUMBERS and following[0].isdigit()):
+    if lowered in TITLES or (lowered in BEFORE_NUMBERS and following[0].isdigit()):
         return False
-    if lowered in _ABBREVIATIONS or (len(last) > 1 and _INITIALS.match(last)):
-        return following[0].isupper() and following.lower() in _STARTERS
+    if lowered in ABBREVIATIONS or (len(last) > 1 and _INITIALS.match(last)):
+        return following[0].isupper() and following.lower() in STARTERS
     return not (len(last) == 1 and last.isupper() and last != "I")

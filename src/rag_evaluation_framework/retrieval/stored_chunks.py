@@ -37,9 +37,8 @@ class StoredChunks:
             self._parts = [np.concatenate(self._parts)]
         return self._parts[0] if self._parts else np.zeros((0, 0), np.float32)
 
-    @property
     def tie_order(self) -> Numbers:
-        """The rank of each number among all by (doc_id, start, end, turn)."""
+        """Return the rank of each number among all by (doc_id, start, end, turn)."""
         if self._tie_order is None:
             self._tie_order = place_order(self.chunks)
         return self._tie_order
@@ -63,9 +62,8 @@ class StoredChunks:
 
     def best_numbers(self, query: Matrix, candidates: Sequence[int], k: int) -> list[int]:
         """Return the best k of one query's candidates, by their exact cosine and then by place."""
-        row = np.array([list(candidates)], np.intp).reshape(1, -1)
-        numbers, _ = ranked(query[None, :], self.vectors, row, k=k, tie_order=self.tie_order)
-        best: list[int] = numbers[0].tolist()
+        numbers = np.array(candidates, np.intp)
+        best: list[int] = ranked(query, self.vectors, numbers, k=k, tie_order=self.tie_order)[0].tolist()
         return best
 
     def nearest(self, queries: Matrix, k: int) -> list[list[PositionAwareChunk]]:
@@ -83,12 +81,10 @@ class StoredChunks:
         if not len(queries) or not self.chunks:
             raise UsageError("recall against exact search: expected at least one query and one chunk")
         _, scores = nearest(queries, self.vectors, k, tie_order=self.tie_order)
-        hits = 0
-        for row, numbers in enumerate(found):
-            candidates = np.array([list(numbers)[:k]], np.intp).reshape(1, -1)
-            reached = exact_scores(queries[row : row + 1], self.vectors, candidates)
-            hits += int(np.count_nonzero(reached >= scores[row, -1]))
-        return hits / scores.size
+        owners = np.array([row for row, numbers in enumerate(found) for _ in numbers[:k]], np.intp)
+        candidates = np.array([number for numbers in found for number in numbers[:k]], np.intp)
+        reached = exact_scores(queries, self.vectors, owners, candidates) >= scores[owners, -1]
+        return int(np.count_nonzero(reached)) / scores.size
 
 
 def place_order(chunks: Sequence[PositionAwareChunk]) -> Numbers:

@@ -16,6 +16,7 @@ from rag_evaluation_framework.extensions import Reranker, Retriever
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.chunking import Chunking, chunk_corpus, component_text
+from rag_evaluation_framework.retrieval.costs import SEARCHES, TOKENS, CellCost, Meter, SharedCosts
 from rag_evaluation_framework.retrieval.grid import (
     Cell,
     Grid,
@@ -63,6 +64,7 @@ class CellHits:
     """The share of the true nearest chunks that the store found; ``None`` where it does not tell."""
     embedding_tokens: int | None
     """What the embedder read for this index and no cell before; ``None`` where it does not tell."""
+    cost: CellCost
     seconds: StageSeconds
 
 
@@ -81,11 +83,14 @@ def sweep(
     tell = on_step or (lambda step: None)
     for chunker in grid.chunkers:
         tell(f"cutting by {component_text(chunker)}")
+        meter = Meter(chunker, TOKENS)  # some chunkers embed
         chunking = chunk_corpus(corpus, chunker, distinct=distinct, workers=workers)
+        cutting = CellCost(spent=meter.cost, alone=meter.cost) if meter.is_metered else None
         if on_chunking is not None:
             on_chunking(chunking)
         for retriever in grid.retrievers:
-            yield from _Search(chunking, retriever, queries, grid, workers, tell).cells()
+            yield from _Search(chunking, retriever, queries, grid, workers, tell).cells(cutting)
+            cutting = cutting and cutting.paid
 
 
 class _Search:
@@ -104,11 +109,12 @@ class _Search:
         self.grid, self.workers, self.tell = grid, workers, tell
         self.text = retriever_text(retriever)
 
-    def cells(self) -> Iterator[CellHits]:
+    def cells(self, cutting: CellCost | None) -> Iterator[CellHits]:
+        """Yield each cell with its hits; ``cutting`` is what the chunking cost, if that is known to cost."""
         dense = dense_part(self.retriever)
         embedder = dense.embedder if dense and isinstance(dense.embedder, RememberingEmbedder) else None
         embedded_before = embedder.seconds if embedder else 0.0
-        tokens_before = embedder.tokens if embedder else None
+        meter = Meter(dense.embedder if dense else None, TOKENS)
         begun = time.perf_counter()
         self.tell(f"indexing {len(self.chunking.chunks):,} chunks of {self.chunking.chunker} in {self.text}")
         self.retriever.index(self.chunking.chunks)
@@ -117,20 +123,27 @@ class _Search:
         candidates = self._candidates()
         search = time.perf_counter() - begun - embed - index
         recall = self._store_recall()
-        tokens = embedder.tokens if embedder else None
+        tokens, costs = meter.units, SharedCosts(cutting, self._embedding_cost(meter))
         for reranker in self.grid.rerankers:
-            for cell, hits, rerank in self._ranked(reranker, candidates):
+            for cell, hits, rerank, reranking in self._ranked(reranker, candidates):
                 yield CellHits(
                     cell=cell,
                     chunking=self.chunking,
                     hits=hits,
                     dimensions=embedder.dimensions if embedder else None,
                     store_recall=recall,
-                    embedding_tokens=None if tokens is None else tokens - (tokens_before or 0),
+                    embedding_tokens=tokens,
+                    cost=costs.charged(reranking),
                     seconds=StageSeconds(
                         chunk=self.chunking.seconds, embed=embed, index=index, search=search, rerank=rerank
                     ),
                 )
+
+    def _embedding_cost(self, meter: Meter) -> CellCost | None:
+        if not meter.is_metered:
+            return None
+        texts = [*(chunk.content for chunk in self.chunking.chunks), *self.queries]
+        return CellCost(spent=meter.cost, alone=meter.cost_of_embedding(texts))
 
     def _candidates(self) -> Mapping[int, Hits]:
         """Return the hits by depth: found once where a shorter list is the beginning of a longer one."""
@@ -153,13 +166,14 @@ class _Search:
 
     def _ranked(
         self, reranker: Reranker | None, candidates: Mapping[int, Hits]
-    ) -> Iterator[tuple[Cell, Hits, float]]:
-        """Yield each cell with its hits and what reranking took.
+    ) -> Iterator[tuple[Cell, Hits, float, CellCost | None]]:
+        """Yield each cell with its hits, and the time and the cost of reranking.
 
         A reranker with a true ``pointwise`` scores each candidate by itself, so it is asked once, for as many
         candidates as the largest k has, and the others' are found in its order.
         """
         whole: Hits | None = None
+        is_pointwise, all_along = getattr(reranker, "pointwise", False), Meter(reranker, SEARCHES)
         for k in self.grid.ks:
             fetch_k = candidates_for(k, reranker, fetch_k=self.grid.fetch_k)
             name = None if reranker is None else component_text(reranker)
@@ -167,17 +181,18 @@ class _Search:
                 chunker=self.chunking.chunker, retriever=self.text, reranker=name, k=k, fetch_k=fetch_k
             )
             if reranker is None:
-                yield cell, candidates[fetch_k], 0.0
+                yield cell, candidates[fetch_k], 0.0, None
                 continue
             self.tell(f"reranking {self.chunking.chunker} with {name} for k = {k}")
-            begun = time.perf_counter()
-            if not getattr(reranker, "pointwise", False):
+            begun, meter = time.perf_counter(), Meter(reranker, SEARCHES)
+            if not is_pointwise:
                 hits = reranked(reranker, self.queries, candidates[fetch_k], k=k, workers=self.workers)
             else:
                 if whole is None:
                     whole = self._wholly_reranked(reranker, candidates)
                 hits = [_among(order, few)[:k] for order, few in zip(whole, candidates[fetch_k], strict=True)]
-            yield cell, hits, time.perf_counter() - begun
+            cost = CellCost(spent=meter.cost, alone=(all_along if is_pointwise else meter).cost)
+            yield cell, hits, time.perf_counter() - begun, cost if meter.is_metered else None
 
     def _wholly_reranked(self, reranker: Reranker, candidates: Mapping[int, Hits]) -> Hits:
         depth = candidates_for(max(self.grid.ks), reranker, fetch_k=self.grid.fetch_k)

@@ -19,6 +19,8 @@ Matrix = npt.NDArray[np.float32]
 
 # What a processor's cache holds as float64.
 _ROWS_AT_ONCE = 256
+# A length of one, as far as float32 can make it.
+_UNIT_ERROR = 2.0**-22
 
 
 def checked_vectors(
@@ -52,14 +54,19 @@ def checked_vectors(
 
 
 def unit_vectors(vectors: Matrix) -> Matrix:
-    """Return the rows brought to length one; rows of zeros stay."""
+    """Return the rows brought to length one; rows that have it stay as they are, and rows of zeros too."""
     unit = np.empty(vectors.shape, np.float32)
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
+        rows = vectors[start : start + _ROWS_AT_ONCE]
         # In float64, so that no finite float32 vector overflows or vanishes on the way.
-        wide = vectors[start : start + _ROWS_AT_ONCE].astype(np.float64)
+        wide = rows.astype(np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-        lengths[lengths == 0] = 1.0
-        np.divide(wide, lengths[:, None], out=unit[start : start + _ROWS_AT_ONCE], casting="same_kind")
+        lengths[(lengths == 0) | (np.abs(lengths - 1) < _UNIT_ERROR)] = 1.0
+        scaled = unit[start : start + _ROWS_AT_ONCE]
+        if (lengths == 1).all():
+            scaled[:] = rows
+        else:
+            np.divide(wide, lengths[:, None], out=scaled, casting="same_kind")
     return unit
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 from rag_evaluation_framework.datasets.checks.consistency_rules import span_issues
 from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
 from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.records.pages import has_pages, range_counted_in
 
 _ELLIPSES = ("...", "…")
 _WHITE_SPACE = re.compile(r"\s+")
@@ -89,12 +90,22 @@ def _span_in(document: Mapping[str, Any], citation: Mapping[str, Any], place: st
     content, start, end = document.get("content"), citation.get("start_char"), citation.get("end_char")
     if not isinstance(content, str) or not _is_position(start) or not _is_position(end) or start >= end:
         return
-    if end > len(content):
-        expected = f"at most {len(content)}, the length of {shown(document.get('document_id'))}"
-        yield Issue("span-out-of-range", expected, str(end), f"{place}.end_char")
+    page, name = citation.get("page_number"), shown(document.get("document_id"))
+    if page is not None and not _is_position(page):
         return
-    if citation.get("page_number") is not None:
-        return  # positions may count from the beginning of the page, which the document does not tell
+    counted = range_counted_in(page, document.get("metadata"), length=len(content))
+    if counted is None:
+        yield Issue("unknown-page", f"a page of {name}", shown(page), f"{place}.page_number")
+        return
+    first, last = counted
+    if end > last - first:
+        what = name if (first, last) == (0, len(content)) else f"page {page} of {name}"
+        expected = f"at most {last - first}, the length of {what}"
+        yield Issue("span-out-of-range", expected, shown(end), f"{place}.end_char")
+        return
+    if page is not None and not has_pages(document.get("metadata")):
+        return  # the positions may count from the beginning of the page, which the document does not tell
+    start, end = first + start, first + end
     for field, stands in (("text", _is_span), ("context_text", _surrounds_span)):
         text = citation.get(field)
         if isinstance(text, str) and text.strip() and not stands(text, content, start, end):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
+
+from rag_evaluation_framework.records.documents import Document
+
+# Deeper paths are no file's; looking below each of their folders would take quadratic time.
+_DEEPEST_PATH = 64
 
 
 class DocumentNames:
@@ -26,6 +31,20 @@ class DocumentNames:
                 for name in names:
                     way.setdefault(name, []).append(position)
 
+    @classmethod
+    def of_records(cls, documents: Iterable[Document]) -> DocumentNames:
+        """Return the names of documents that were read; the id of one that was a file is its path."""
+        return cls(
+            [
+                {
+                    "document_id": document.id,
+                    "file_path": document.extra.get("file_path", document.id),
+                    "metadata": document.metadata,
+                }
+                for document in documents
+            ]
+        )
+
     def positions(self, name: str) -> Sequence[int]:
         """Return the positions of the documents that a name may mean, in order: none, one or several."""
         by_id, *by_path, by_stem = self._ways
@@ -41,6 +60,12 @@ class DocumentNames:
         """Return the position of the one document that a name means; ``None`` when that cannot be told."""
         positions = self.positions(name)
         return positions[0] if len(positions) == 1 else None
+
+    def positions_below(self, name: str) -> Sequence[int]:
+        """Return the positions of documents whose id ends the path: a corpus may begin in a folder of it."""
+        parts = PurePosixPath(_plain(name)).parts[-_DEEPEST_PATH:]
+        ends = ("/".join(parts[first:]) for first in range(1, len(parts)))
+        return next((self._ways[0][end] for end in ends if end in self._ways[0]), ())
 
 
 def _names(document: Mapping[str, Any]) -> Iterator[set[str]]:

@@ -73,6 +73,14 @@ def spans_of_contexts(
     }
 
 
+def source_texts(samples: Sequence[Sample], root: str | Path | None = None) -> dict[str, SourceText]:
+    """Return the files that the golden contexts name, by that name; one that cannot be had is left out."""
+    sources = _sources(samples, root)
+    names = (context.file for sample in samples for context in golden_contexts(sample))
+    found = {name: sources.source(name) for name in names if name is not None}
+    return {name: source for name, source in found.items() if isinstance(source, SourceText)}
+
+
 class _Sources:
     """The files that golden contexts name, each read once."""
 

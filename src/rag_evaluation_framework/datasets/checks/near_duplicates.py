@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +29,12 @@ _BANDS, _ROWS = 12, 6  # 1 - (1 - 0.85**6)**12 = 0.997
 # The share of equal signatures estimates the index with a standard error of 0.04.
 _WORTH_COMPARING = 0.75
 _COMPARED = 3
+_PAIRS_AT_ONCE = 1 << 13
 _SEED = 20130816
 # Texts are signed in blocks of about so many characters, which bounds the memory to some 100 MB.
 _BLOCK = 1 << 20
+
+Numbers = npt.NDArray[np.intp]
 
 _NOT_WORDS = re.compile(r"[\W_]+")
 _NUMBER = re.compile(r"\d+")
@@ -69,29 +73,51 @@ def _similar(indices: Sequence[int], plain: Sequence[str]) -> Iterator[tuple[int
     if len(indices) < 2:
         return
     signatures = _signatures([plain[index] for index in indices])
-    buckets: list[dict[int, list[int]]] = [{} for _ in range(_BANDS)]
-    for row, keys in enumerate(_band_keys(signatures).tolist()):
-        met: set[int] = set()
-        for band, key in zip(buckets, keys, strict=True):
-            bucket = band.setdefault(key, [])
-            met.update(bucket)
-            if len(bucket) < 2:
-                bucket.append(row)
-        if met:
-            text, best = plain[indices[row]], (0.0, 0)
-            for earlier in _promising(signatures, sorted(met), row):
-                other = plain[indices[earlier]]
-                if _numbers(other) == _numbers(text):
-                    best = max(best, (similarity(other, text), -earlier))
-            if best[0] >= THRESHOLD:
-                yield indices[-best[1]], indices[row], best[0]
+    numbers = cache(lambda row: _numbers(plain[indices[row]]))
+    best: dict[int, tuple[float, int]] = {}
+    for row, earlier in _promising(signatures, *_meetings(_band_keys(signatures))):
+        if numbers(row) == numbers(earlier):
+            alike = similarity(plain[indices[earlier]], plain[indices[row]])
+            best[row] = max(best.get(row, (0.0, 0)), (alike, -earlier))
+    for row, (alike, negated) in best.items():
+        if alike >= THRESHOLD:
+            yield indices[-negated], indices[row], alike
 
 
-def _promising(signatures: npt.NDArray[np.uint32], met: list[int], row: int) -> list[int]:
-    """Return the few whose signatures agree best, if well enough: far cheaper than comparing the sets."""
-    agreement = (signatures[met] == signatures[row]).mean(axis=1)
-    order = np.argsort(-agreement, kind="stable")[:_COMPARED]
-    return [met[place] for place in order.tolist() if agreement[place] >= _WORTH_COMPARING]
+def _meetings(keys: npt.NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
+    """Return each row with the earlier ones that were among the first two in one of its buckets, as pairs.
+
+    They are ordered by the row, and then by the earlier one.
+    """
+    rows = np.arange(len(keys))
+    met = np.full((len(keys), 2 * _BANDS), -1, np.intp)
+    for band in range(_BANDS):
+        order = np.argsort(keys[:, band], kind="stable")
+        is_first = np.diff(keys[order, band], prepend=~keys[order[:1], band]) != 0
+        start = np.maximum.accumulate(np.where(is_first, rows, 0))
+        for place in (0, 1):
+            is_later = rows - start > place
+            met[order[is_later], 2 * band + place] = order[start[is_later] + place]
+    met.sort(axis=1)
+    is_new = met >= 0
+    is_new[:, 1:] &= met[:, 1:] != met[:, :-1]
+    return np.nonzero(is_new)[0], met[is_new]
+
+
+def _promising(
+    signatures: npt.NDArray[np.uint32], rows: Numbers, earlier: Numbers
+) -> Iterator[tuple[int, int]]:
+    """Yield each row with the few whose signatures agree best, if well enough; sets cost more to compare."""
+    agreement = np.empty(len(rows))
+    for first in range(0, len(rows), _PAIRS_AT_ONCE):
+        block = slice(first, first + _PAIRS_AT_ONCE)
+        agreement[block] = (signatures[rows[block]] == signatures[earlier[block]]).mean(axis=1)
+    worth = np.flatnonzero(agreement >= _WORTH_COMPARING)
+    worth = worth[np.lexsort((-agreement[worth], rows[worth]))]
+    is_first = np.diff(rows[worth], prepend=-1) != 0
+    place = np.arange(len(worth))
+    worth = worth[place - np.maximum.accumulate(np.where(is_first, place, 0)) < _COMPARED]
+    yield from zip(rows[worth].tolist(), earlier[worth].tolist(), strict=True)
 
 
 def _stretches(text: str) -> set[str]:

@@ -24,9 +24,11 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
     digests = IdDigests()
     count = 0
     for placed in _placed_records(path, dialect, unread):
-        yield from _taken(unread)
+        if unread:
+            yield from _taken(unread)
         count += 1
-        yield from map(placed.place, _record_issues(placed.value, dialect, lenient=lenient))
+        if issues := _record_issues(placed.value, dialect, lenient=lenient):
+            yield from map(placed.place, issues)
         if identifier := _identifier(placed.value):
             digests.add(identifier)
     if not count and not unread:
@@ -37,8 +39,7 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
 
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
-    issues = [*schema_issues(dialect.kind, record, lenient=lenient), *rule_issues(dialect.kind, record)]
-    if issues:
+    if issues := schema_issues(dialect.kind, record, lenient=lenient) + rule_issues(dialect.kind, record):
         return issues
     try:
         dialect.decode(record)  # what is valid can be read: nothing is left to find out later
@@ -75,6 +76,6 @@ def _identifier(record: Any) -> str | None:
     """Return the id that a record states, if it states one."""
     if isinstance(record, dict):
         for field in _ID_FIELDS:
-            if isinstance(record.get(field), str):
-                return str(record[field])
+            if isinstance(identifier := record.get(field), str):
+                return identifier
     return None

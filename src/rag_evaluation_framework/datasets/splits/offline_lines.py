@@ -8,7 +8,6 @@ that nothing is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict, cast
 
@@ -19,8 +18,6 @@ from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.compression import open_reading
 from rag_evaluation_framework.files.json_lines import MAX_LINE_BYTES, numbered_lines
-
-_READ_AHEAD = 1 << 20
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 # Values of the usual depth; what nests deeper is for the general reader, which knows how deep is too deep.
@@ -91,8 +88,7 @@ def exact_record(line: bytes, *, file: str, number: int) -> dict[str, Any]:
 
 def offline_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield every line of a file that is not blank with its 1-based number."""
-    # Lines are longer than the eight kilobytes that a file is read by.
-    with open_reading(path) as opened, BufferedReader(cast("Any", opened), _READ_AHEAD) as stream:
+    with open_reading(path) as stream:
         for number, line in numbered_lines(stream, file=str(path), max_line_bytes=MAX_LINE_BYTES):
             if isinstance(line, InputError):
                 raise line.located(str(path), number)

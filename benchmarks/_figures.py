@@ -1,0 +1,38 @@
+"""A measured figure with its interval, beside what others published; and the table that shows figures.
+
+Every module ``benchmarks/_x.py`` of measured agreement has ``rows(data) -> list[Figure]``; ``data`` is the
+folder of labelled data, and a module whose part of it is absent returns no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """``value`` measured on ``n`` labelled items, its 95 % interval, and a published figure to read it by."""
+
+    name: str
+    n: int
+    value: float
+    low: float
+    high: float
+    published: str = ""
+
+    def __str__(self) -> str:
+        interval = f"{self.low:.3f} to {self.high:.3f}"
+        return f"{self.name:<62}{self.n:>7,}{self.value:>8.3f}  {interval:<16}  {self.published}".rstrip()
+
+
+def print_figures(title: str, figures: Iterable[Figure]) -> None:
+    """Print a table of figures under its title."""
+    print(title)
+    print(f"{'figure':<62}{'n':>7}{'value':>8}  {'95 % interval':<16}  published")
+    for figure in figures:
+        print(figure)
+    print(flush=True)

@@ -1,0 +1,57 @@
+"""Where sentences end, against the dev files of two treebanks: UD English EWT and UD Chinese GSDSimp."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._figures import Figure
+from rag_evaluation_framework.retrieval.sentences import sentence_spans
+from rag_evaluation_framework.statistics.resampling import generator
+
+FINAL = ".!?…\"”')"
+_BLOCK = 20
+_RESAMPLES = 2_000
+
+
+def treebank(path: Path) -> list[str]:
+    """Return the sentences of a treebank, in order."""
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    return [line.removeprefix("# text = ") for line in text.splitlines() if line.startswith("# text = ")]
+
+
+def rows(data: Path) -> list[Figure]:
+    """Return F1 of the boundaries that are found when the sentences are joined into one text."""
+    folder = data / "sentence_split"
+    if not folder.exists():
+        return []
+    chinese = treebank(folder / "zh_gsdsimp-ud-dev.conllu")
+    english = treebank(folder / "en_ewt-ud-dev.conllu.gz")
+    punctuated = [sentence for sentence in english if sentence[-1] in FINAL]
+    return [
+        _boundaries("Chinese: F1", chinese, gap=""),
+        _boundaries(
+            "English with final punctuation: F1", punctuated, gap=" ", published="sentencex, measured: 0.977"
+        ),
+        _boundaries("English, all: F1", english, gap=" "),
+    ]
+
+
+def _boundaries(name: str, sentences: Sequence[str], *, gap: str, published: str = "") -> Figure:
+    lengths = np.cumsum([len(sentence) + len(gap) for sentence in sentences]) - len(gap)
+    found = np.array([end for _, end in sentence_spans(gap.join(sentences))])
+    block_of_found = np.searchsorted(lengths, found) // _BLOCK
+    count = -(-len(sentences) // _BLOCK)
+    hits = np.bincount(block_of_found, np.isin(found, lengths), count)
+    sizes = np.bincount(np.arange(len(lengths)) // _BLOCK, minlength=count) + np.bincount(
+        block_of_found, minlength=count
+    )
+    # Neighbouring sentences are of one text: blocks of them are drawn, not single ones.
+    drawn = generator(0).integers(0, count, (_RESAMPLES, count))
+    resampled = 2 * hits[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
+    return Figure(name, len(sentences), float(2 * hits.sum() / sizes.sum()), low, high, published)

@@ -1,0 +1,27 @@
+"""Agreement of the offline methods with people, on labelled data that was not tuned on."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from benchmarks._figures import DATA, print_figures
+
+# Each module has rows(data); those whose data is absent give none.
+MODULES = {
+    "hallucination screening, RAGTruth": "_ragtruth",
+    "support of claims, WiCE": "_wice",
+    "attribution in dialogue, BEGIN": "_begin",
+    "refusals and not knowing": "_refusals",
+    "sentence boundaries": "_sentences",
+    "profanity screen": "_toxicity",
+}
+
+
+def main() -> None:
+    for title, name in MODULES.items():
+        figures = import_module(f"benchmarks.{name}").rows(DATA)
+        print_figures(title, figures) if figures else print(f"{title}: no data in {DATA}")
+
+
+if __name__ == "__main__":
+    main()

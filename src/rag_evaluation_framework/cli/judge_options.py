@@ -1,0 +1,215 @@
+"""The options that say how answers are scored: by which judge, which embedder, over which documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rag_evaluation_framework.errors import UsageError
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.judge_settings import JudgeSettings
+    from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
+    from rag_evaluation_framework.extensions import Embedder
+    from rag_evaluation_framework.judging.judge import Judge
+    from rag_evaluation_framework.judging.rubrics import Rubric
+    from rag_evaluation_framework.language_models.chat import ChatModel
+    from rag_evaluation_framework.language_models.spending import Spending
+    from rag_evaluation_framework.records.documents import Corpus
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+JUDGEMENTS = Path(".rag-eval") / "judgements"
+"""Where verdicts are remembered unless another folder is given."""
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--judge-model",
+        "judge_models",
+        multiple=True,
+        metavar="MODEL",
+        help="A model that judges: its name, or openai(model=…, base_url=…). Several are a panel.",
+    ),
+    click.option(
+        "--judge-url", metavar="URL", help="An OpenAI-compatible endpoint: http://localhost:8000/v1"
+    ),
+    click.option(
+        "--judge-key-env", metavar="NAME", help="The variable with its key.  [default: OPENAI_API_KEY]"
+    ),
+    click.option(
+        "--votes",
+        type=click.IntRange(1),
+        help="How often each judge is asked; the majority counts.  [default: 1]",
+    ),
+    click.option(
+        "--rubric",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="The criteria of the metric rubric, as YAML.",
+    ),
+    click.option(
+        "--judge-cache",
+        type=_FOLDER,
+        default=JUDGEMENTS,
+        show_default=True,
+        help="Remember verdicts there: nothing is asked twice.",
+    ),
+    click.option(
+        "--judge-concurrency",
+        type=click.IntRange(1, 256),
+        default=16,
+        show_default=True,
+        help="How many questions are with the judge at once.",
+    ),
+    click.option(
+        "--embedder", metavar="EMBEDDER", help="Compare texts by meaning: hashing, openai(model=…), onnx(…)."
+    ),
+    click.option(
+        "--corpus",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="The documents that answers cite by file and characters.",
+    ),
+    click.option(
+        "--glob", default="**/*.md", show_default=True, metavar="PATTERN", help="Which files of the corpus."
+    ),
+)
+
+
+def judge_options(command: C) -> C:
+    """Add the options of scoring to a command; :func:`methods_of` takes them out again."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringOptions:
+    """What the user said of scoring."""
+
+    judge_models: tuple[str, ...]
+    judge_url: str | None
+    judge_key_env: str | None
+    votes: int | None
+    rubric: Path | None
+    judge_cache: Path
+    judge_concurrency: int
+    embedder: str | None
+    corpus: Path | None
+    glob: str
+
+    @classmethod
+    def taken_from(cls, given: dict[str, Any]) -> ScoringOptions:
+        """Take the options of scoring out of those given to a command."""
+        return cls(**{field.name: given.pop(field.name) for field in fields(cls)})
+
+    def methods(self, declared: JudgeSettings | None = None) -> ScoringMethods:
+        """Set up what was asked for; what is opened for it is closed with the command.
+
+        A judge that was ``declared`` in a manifest is used where the user names none, and the user's other
+        options are said of it.
+        """
+        from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
+
+        settings = self._judge_settings(declared)
+        spending = None if settings is None else _spending()
+        return ScoringMethods(
+            judge=None if settings is None else self._judge(settings, spending),
+            spending=spending,
+            rubric=None if settings is None or settings.rubric is None else _rubric(settings.rubric),
+            embedder=None if self.embedder is None else _embedder(self.embedder),
+            corpus=None if self.corpus is None else _corpus(self.corpus, self.glob),
+            threads=self.judge_concurrency,
+        )
+
+    def _judge_settings(self, declared: JudgeSettings | None) -> JudgeSettings | None:
+        from rag_evaluation_framework.evaluation.judge_settings import JudgeSettings
+
+        said: dict[str, Any] = {
+            "url": self.judge_url,
+            "key_env": self.judge_key_env,
+            "votes": self.votes,
+            "rubric": self.rubric,
+        }
+        told = {name: value for name, value in said.items() if value is not None}
+        if self.judge_models:
+            return JudgeSettings(models=tuple(dict.fromkeys(self.judge_models)), **told)
+        if declared is not None:
+            return replace(declared, **told)
+        if told:
+            raise UsageError("expected --judge-model beside the other options of a judge, got none")
+        return None
+
+    def _judge(self, settings: JudgeSettings, spending: Spending | None) -> Judge:
+        from rag_evaluation_framework.judging.judge import Judge
+        from rag_evaluation_framework.language_models.cache import RememberingModel
+
+        opened = [
+            _model(text, settings, concurrency=self.judge_concurrency, spending=spending)
+            for text in settings.models
+        ]
+        return Judge(*(RememberingModel(model, self.judge_cache) for model in opened), votes=settings.votes)
+
+
+def methods_of(given: dict[str, Any]) -> ScoringMethods:
+    """Take the options of scoring out of those given, and set up what they ask for."""
+    return ScoringOptions.taken_from(given).methods()
+
+
+def tell_spending(methods: ScoringMethods) -> None:
+    """Say on standard error what the judge has cost."""
+    from rag_evaluation_framework.reports.spending import spending_text
+
+    if methods.judge is not None and methods.spending is not None:
+        click.echo(spending_text(methods.judge.name, methods.spending), err=True)
+
+
+def _spending() -> Spending:
+    from rag_evaluation_framework.language_models.spending import Spending
+
+    return Spending()
+
+
+def _model(text: str, settings: JudgeSettings, *, concurrency: int, spending: Spending | None) -> ChatModel:
+    from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+    from rag_evaluation_framework.specifications import parse_specification
+
+    arguments: dict[str, Any] = {"model": text}
+    if "(" in text:
+        specification = parse_specification(text)
+        if specification.name != "openai":
+            raise UsageError(f"judge: expected a model's name or openai(model=…), got {text}")
+        arguments = dict(specification.arguments)
+    for name, value in (("base_url", settings.url), ("key_env", settings.key_env)):
+        if value is not None:
+            arguments.setdefault(name, value)
+    try:
+        model = OpenAIChatModel(concurrency=concurrency, spending=spending, **arguments)
+    except TypeError as error:
+        raise UsageError(f"judge {text}: {error}") from None
+    click.get_current_context().call_on_close(model.close)
+    return model
+
+
+def _rubric(path: Path) -> Rubric:
+    from rag_evaluation_framework.judging.rubrics import read_rubric
+
+    return read_rubric(path)
+
+
+def _embedder(text: str) -> Embedder:
+    from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
+
+    return component_from(EMBEDDERS, text)
+
+
+def _corpus(folder: Path, pattern: str) -> Corpus:
+    from rag_evaluation_framework.records.documents import Corpus
+
+    return Corpus.from_folder(folder, pattern)

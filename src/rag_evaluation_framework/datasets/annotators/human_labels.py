@@ -1,0 +1,223 @@
+"""What people say of answers, as labels by field: from annotations, or from a plain table of ids and labels.
+
+A field is one of the quality scores, ``overall`` (their mean), an aspect rated in words, or any other field
+of an annotation or a table. Several annotators of an answer are merged: by majority where every label is 0 or
+1, else by their mean.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, isfinite
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets.annotators.annotated_queries import OVERALL, RatedUnit, annotator_of
+from rag_evaluation_framework.datasets.dialects.record_files import PlacedRecord, read_records
+from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, shown
+from rag_evaluation_framework.records.annotations import QUALITY_SCORES, Annotation, AnswerQualityAnnotation
+
+LABEL = "label"
+"""The field of a plain table that is taken when none is named."""
+
+_IDS = ("query_id", "sample_id", "id")
+_NOT_FIELDS = frozenset({*_IDS, "annotator_id", "answer_text"})
+_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_SHOWN_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HumanLabel:
+    """What one person says of one answer; ``answer_text`` is ``None`` where it is not told which answer."""
+
+    query_id: str
+    annotator: str
+    answer_text: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelField:
+    """A field and how it is read: the ``words`` that count as 1, and whether 1 stands for what is bad."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    is_reversed: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> LabelField:
+        """Read ``accuracy``, ``factual_correctness:fully_correct,mostly_correct`` or ``-hallucinated``."""
+        name, _, words = text.removeprefix("-").partition(":")
+        if not name.strip():
+            raise UsageError(f"label field: expected FIELD, -FIELD or FIELD:word,word, got {shown(text)}")
+        given = tuple(word.strip() for word in words.split(",") if word.strip())
+        return cls(name.strip(), given, text.startswith("-"))
+
+    @property
+    def is_quality(self) -> bool:
+        """Whether more of it is better, whatever it is held against."""
+        return self.name in (*QUALITY_SCORES, OVERALL) or bool(self.words)
+
+    def __str__(self) -> str:
+        return f"{'-' * self.is_reversed}{self.name}{':' * bool(self.words)}{','.join(self.words)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedLabels:
+    """One label for each answer, by query id.
+
+    ``units`` holds what each annotator said; ``undecided`` counts answers without a majority.
+    """
+
+    values: Mapping[str, float] = field(hash=False)
+    units: tuple[RatedUnit[float], ...]
+    is_binary: bool
+    undecided: int
+
+    @property
+    def merging(self) -> str:
+        """How several annotators became one label."""
+        if all(len(unit.ratings) == 1 for unit in self.units):
+            return "one annotator each"
+        return "majority of annotators" if self.is_binary else "mean of annotators"
+
+
+def labels_of_annotations(annotations: Iterable[Annotation]) -> list[HumanLabel]:
+    """Return every annotation as the fields it fills."""
+    labels = []
+    for annotation in annotations:
+        fields: dict[str, Any] = dict(annotation.extra)
+        answer = None
+        if isinstance(annotation, AnswerQualityAnnotation):
+            answer = annotation.answer_text
+            overall = annotation.mean_score if annotation.overall_score is None else annotation.overall_score
+            fields |= {**annotation.aspect_ratings, **annotation.quality_scores}
+            fields |= {} if overall is None else {OVERALL: overall}
+        labels.append(HumanLabel(annotation.query_id, annotator_of(annotation), answer, fields))
+    return labels
+
+
+def read_labels(path: str | Path) -> list[HumanLabel]:
+    """Read a table of labels: CSV, JSON lines or a JSON array with ``query_id`` (or ``sample_id``, ``id``).
+
+    ``annotator_id`` and ``answer_text`` are optional; every other column is a field. Labels of the same query
+    by nobody in particular are taken for those of different people.
+    """
+    problems = Problems()
+    labels: list[HumanLabel] = []
+
+    def keep(error: InputError) -> None:
+        with problems.collected():
+            raise error
+
+    unnamed: Counter[str] = Counter()
+    for record in read_records(path, on_error=keep):
+        try:
+            labels.append(_label(record.value, unnamed))
+        except InputError as error:
+            keep(_placed(error, record, str(path)))
+    problems.raise_all()
+    return labels
+
+
+def merged_labels(labels: Sequence[HumanLabel], wanted: LabelField) -> MergedLabels:
+    """Merge what the annotators of each query say; they must all mean the same answer.
+
+    An annotator who labels a query twice is an error; one whose label lacks the field says nothing.
+    """
+    given: dict[str, dict[str, float]] = {}
+    repeated = []
+    for label in labels:
+        if label.fields.get(wanted.name) is None:
+            continue
+        ratings = given.setdefault(label.query_id, {})
+        if label.annotator in ratings:
+            expected = f"one label of {label.query_id!r} by each annotator"
+            repeated.append(Issue("annotated-twice", expected, f"two by {label.annotator!r}", wanted.name))
+        ratings[label.annotator] = _number(label.fields[wanted.name], wanted, labels)
+    if repeated:
+        raise InputError(repeated)
+    is_binary = all(value in (0.0, 1.0) for ratings in given.values() for value in ratings.values())
+    means = {query: fsum(ratings.values()) / len(ratings) for query, ratings in given.items()}
+    decided = {query: mean for query, mean in means.items() if not (is_binary and mean == 0.5)}
+    if is_binary:
+        decided = {query: float(mean > 0.5) for query, mean in decided.items()}
+    return MergedLabels(
+        values=decided,
+        units=tuple(RatedUnit(query, ratings) for query, ratings in given.items()),
+        is_binary=is_binary,
+        undecided=len(means) - len(decided),
+    )
+
+
+def fields_of(labels: Iterable[HumanLabel]) -> list[str]:
+    """Return the fields that any label has with a value that can be one, in the order of appearance."""
+    return list(
+        dict.fromkeys(
+            name
+            for label in labels
+            for name, value in label.fields.items()
+            if isinstance(value, bool | int | float | str)
+        )
+    )
+
+
+def is_same_answer(label: HumanLabel, answer: str | None) -> bool:
+    """Tell whether a label is about this answer: up to white space and width, or where it cannot be told."""
+    if label.answer_text is None or answer is None:
+        return True
+    return _plain(label.answer_text) == _plain(answer)
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def _label(row: Any, unnamed: Counter[str]) -> HumanLabel:
+    """Return a row as a label; ``unnamed`` counts those of each query that name no annotator."""
+    if not isinstance(row, dict):
+        raise InputError([Issue("wrong-type", "an object", shown(row))])
+    identifier = next((row[name] for name in _IDS if row.get(name) is not None), None)
+    if not isinstance(identifier, str | int) or isinstance(identifier, bool) or identifier == "":
+        raise InputError([Issue("missing-id", "an id in query_id, sample_id or id", shown(identifier))])
+    annotator, answer = row.get("annotator_id"), row.get("answer_text")
+    if annotator is None:
+        unnamed[str(identifier)] += 1
+        annotator = f"unnamed {unnamed[str(identifier)]}"
+    fields = {name: value for name, value in row.items() if name not in _NOT_FIELDS}
+    return HumanLabel(
+        str(identifier),
+        str(annotator),
+        None if answer is None else str(answer),
+        fields,
+    )
+
+
+def _placed(error: InputError, record: PlacedRecord, file: str) -> InputError:
+    return InputError(record.place(issue) for issue in error.issues).located(file)
+
+
+def _number(value: Any, wanted: LabelField, labels: Sequence[HumanLabel]) -> float:
+    if wanted.words:
+        return float(str(value) in wanted.words)
+    if isinstance(value, str):
+        text = value.strip().lower()
+        try:
+            value = _WORDS[text] if text in _WORDS else float(text)
+        except ValueError:
+            raise _only_words(wanted, labels) from None
+    if not isinstance(value, int | float) or not isfinite(value):
+        raise UsageError(f"label {wanted.name!r}: expected a number, yes or no, got {shown(value)}")
+    return float(value)
+
+
+def _only_words(wanted: LabelField, labels: Sequence[HumanLabel]) -> UsageError:
+    words = dict.fromkeys(str(label.fields[wanted.name]) for label in labels if wanted.name in label.fields)
+    listed = ", ".join(map(shown, list(words)[:_SHOWN_WORDS])) + (", …" if len(words) > _SHOWN_WORDS else "")
+    return UsageError(
+        f"label {wanted.name!r} is given in words ({listed}): say which of them count as good, "
+        f"as in {wanted.name}:WORD,WORD"
+    )

@@ -1,0 +1,129 @@
+"""Whether the text that answers a question was retrieved, by the surest ground truth that a sample has.
+
+In this order: relevant characters against the characters retrieved; relevant passages (reference contexts, or
+the text of relevant characters) against the texts retrieved; relevant chunks; relevant documents; and at last
+the claims of the reference against the texts retrieved. Every relevant place must be found, but of documents
+one is enough, since each may hold the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
+from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.metrics.span_sets import merge_spans
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+# A passage may be cut by the edge of a chunk; with half of it, it counts as found.
+_ENOUGH = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedTruth:
+    """Whether the relevant text was retrieved (``None``: cannot be told), why, and what is missing of it."""
+
+    is_retrieved: bool | None
+    why: str
+    missing: tuple[str, ...] = ()
+
+
+def texts_retrieved(response: Response) -> tuple[str, ...]:
+    """Return the texts that the system had before it: its contexts, else the texts of its hits."""
+    contexts = tuple(text for text in response.contexts if text.strip())
+    return contexts or tuple(hit.text for hit in response.hits if hit.text and hit.text.strip())
+
+
+def relevant_passages(sample: Sample, documents: CitableTexts) -> tuple[str, ...]:
+    """Return the passages that hold the truth, as far as they are known in words."""
+    given = tuple(text for text in sample.reference_contexts if text.strip())
+    return given or tuple(dict.fromkeys(filter(None, _texts_of_spans(sample, documents))))
+
+
+def statements_of(text: str) -> list[Claim]:
+    """Return the claims of a text; one that is no sentence, such as a name, is a claim as a whole."""
+    claims = claims_of(text)
+    bare = text.strip()
+    if claims or not bare:
+        return claims
+    start = text.index(bare)
+    return [Claim(bare, start, start + len(bare))]
+
+
+def retrieved_truth(
+    sample: Sample, response: Response, support: SupportMethod, *, documents: CitableTexts
+) -> RetrievedTruth:
+    """Tell whether the text that answers a sample was retrieved."""
+    texts = texts_retrieved(response)
+    if not texts and not response.hits:
+        return RetrievedTruth(None, "the system told neither contexts nor hits")
+    by_characters = _by_characters(sample, response, documents)
+    if by_characters is not None:
+        return by_characters
+    passages = relevant_passages(sample, documents)
+    if passages and texts:
+        missing = [text for text in passages if not _is_found(text, texts, sample, support)]
+        return _found("relevant passages", len(passages), missing)
+    ids = {hit.id for hit in response.hits}
+    if sample.relevant_chunk_ids and ids:
+        wanted = sample.relevant_chunk_ids
+        return _found("relevant chunks", len(wanted), [each for each in wanted if each not in ids])
+    relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
+    if relevant and ids:
+        ids |= {hit.span.doc_id for hit in response.hits if hit.span is not None}
+        missing = [document for document in relevant if document not in ids]
+        return _found("relevant documents", len(relevant), missing, one_is_enough=True)
+    claims = statements_of(sample.reference or "")
+    if claims and texts:
+        verdicts = supported_by(claims, texts, sample, support)
+        missing = [verdict.claim.text for verdict in verdicts if not verdict.is_supported]
+        return _found("claims of the reference", len(verdicts), missing)
+    if claims or passages:
+        return RetrievedTruth(None, "no texts came with the hits")
+    return RetrievedTruth(None, "nothing is known to be relevant")
+
+
+def supported_by(
+    claims: Sequence[Claim], texts: Sequence[str], sample: Sample, support: SupportMethod
+) -> list[ClaimVerdict]:
+    """Return a verdict for each claim; nobody is asked where there are none."""
+    return support.supports(claims, texts, question=sample.question) if claims else []
+
+
+def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool = False) -> RetrievedTruth:
+    found = total - len(missing)
+    is_retrieved = found > 0 if one_is_enough else not missing
+    return RetrievedTruth(is_retrieved, f"{found} of {total} {what} retrieved", tuple(missing))
+
+
+def _by_characters(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
+    """Compare characters, where both sides have them in documents of the same names."""
+    hits = merge_spans(hit.span for hit in response.hits if hit.span is not None)
+    placed = [documents.placed(span) for span in sample.relevant_spans]
+    names = {span.doc_id for span in hits}
+    if not placed or not hits or (not documents and not any(span.file in names for span in placed)):
+        return None
+    missing = []
+    for span in placed:
+        wanted = CharacterSpan(DocumentId(span.file), span.start, span.end)
+        if sum(wanted.overlap_chars(hit) for hit in hits) < _ENOUGH * wanted.length():
+            missing.append(span.text or f"{span.file}, characters {span.start} to {span.end}")
+    return _found("relevant passages", len(placed), missing)
+
+
+def _is_found(passage: str, texts: Sequence[str], sample: Sample, support: SupportMethod) -> bool:
+    if any(quotes(passage, text) for text in texts):
+        return True
+    verdicts = supported_by(statements_of(passage), texts, sample, support)
+    return sum(verdict.is_supported for verdict in verdicts) >= _ENOUGH * len(verdicts)
+
+
+def _texts_of_spans(sample: Sample, documents: CitableTexts) -> Iterator[str | None]:
+    for span in sample.relevant_spans:
+        opened = documents.opened(span) if span.text is None and documents else None
+        yield span.text if opened is None else opened.text

@@ -1,0 +1,1 @@
+"""Text to claims to verdicts: offline methods and language-model judges behind one interface."""

@@ -1,0 +1,85 @@
+"""Reads the patterns by which answers are classified from the data file beside the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+AnswerKind = Literal["answered", "refused", "dont_know", "asks_back"]
+Where = Literal["opening", "brief", "ending", "whole"]
+
+_PHRASE = re.compile(r"\{([a-z_]+)\}")
+_BETWEEN = re.compile(r" \| |\n")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPattern:
+    """One way to say something, what it says, and in which part of an answer it counts."""
+
+    name: str
+    kind: AnswerKind
+    where: Where
+    cue: re.Pattern[str] | None
+    expression: re.Pattern[str]
+    unless_goes_on: bool
+    unless_asked: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPatterns:
+    """The patterns in the order in which they are tried, and what tells that an answer is given besides."""
+
+    version: int
+    patterns: tuple[AnswerPattern, ...]
+    besides: Mapping[str, re.Pattern[str]]
+
+
+@cache
+def answer_patterns() -> AnswerPatterns:
+    """Return the patterns; they are read and compiled once."""
+    import yaml  # only who classifies an answer waits for it
+
+    data = yaml.safe_load(files(__package__).joinpath("data", "answer_patterns.yaml").read_text("utf-8"))
+    phrases: dict[str, str] = {}
+    for name, phrase in data["phrases"].items():
+        alternatives = _BETWEEN.split(phrase)
+        expression = f"(?:{'|'.join(alternatives)})" if len(alternatives) > 1 else phrase
+        phrases[name] = _with_phrases(expression, phrases)
+    return AnswerPatterns(
+        data["version"],
+        tuple(_pattern(entry, phrases) for entry in data["patterns"]),
+        {name: _compiled(_any(lines, phrases)) for name, lines in data["besides"].items()},
+    )
+
+
+def _pattern(entry: Mapping[str, Any], phrases: Mapping[str, str]) -> AnswerPattern:
+    return AnswerPattern(
+        entry["name"],
+        entry["kind"],
+        entry["where"],
+        _optional(entry.get("cue")),
+        _compiled(_any(entry["any"], phrases)),
+        entry.get("unless_goes_on", False),
+        _optional(entry.get("unless_asked")),
+    )
+
+
+def _any(lines: str, phrases: Mapping[str, str]) -> str:
+    return "|".join(_with_phrases(line, phrases) for line in lines.splitlines())
+
+
+def _with_phrases(text: str, phrases: Mapping[str, str]) -> str:
+    return _PHRASE.sub(lambda match: phrases[match[1]], text)
+
+
+def _optional(expression: str | None) -> re.Pattern[str] | None:
+    return _compiled(expression) if expression is not None else None
+
+
+def _compiled(expression: str) -> re.Pattern[str]:
+    """Compile an expression in which a space is any white space."""
+    return re.compile(expression.replace(" ?", r"\s*").replace(" ", r"\s+"))

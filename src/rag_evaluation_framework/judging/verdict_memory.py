@@ -1,0 +1,51 @@
+"""Keeps the last verdicts of a judge, since several metrics put the same question about the same sample."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+Kept = TypeVar("Kept")
+
+
+class Memory(Generic[Kept]):
+    """The last ``size`` results by key; who asks for one that is under way waits for it.
+
+    A failure is told to those who wait, and not kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._futures: OrderedDict[bytes, Future[Kept]] = OrderedDict()
+
+    def recall(self, key: bytes, make: Callable[[], Kept]) -> tuple[Kept, bool]:
+        """Return the result for a key, made now if it is not known, and whether it was known."""
+        with self._lock:
+            known = self._futures.get(key)
+            if known is not None:
+                self._futures.move_to_end(key)
+            future = known or self._futures.setdefault(key, Future())
+        if known is not None:
+            return known.result(), True
+        try:
+            future.set_result(make())
+        except BaseException as error:
+            future.set_exception(error)
+            self.forget(key)
+            raise
+        self._drop_oldest()
+        return future.result(), False
+
+    def forget(self, key: bytes) -> None:
+        """Drop what is kept under a key."""
+        with self._lock:
+            self._futures.pop(key, None)
+
+    def _drop_oldest(self) -> None:
+        with self._lock:
+            while len(self._futures) > self._size:
+                self._futures.popitem(last=False)

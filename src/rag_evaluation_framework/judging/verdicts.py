@@ -1,0 +1,67 @@
+"""The nouns of judging: claims with their characters, verdicts on them, and who gives verdicts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+Label = Literal["supported", "contradicted", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement and where it stands: ``answer[start:end] == text``."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The characters ``[start, end)`` of one of the evidence texts, counted from 0."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimVerdict:
+    """Whether the evidence supports a claim.
+
+    ``probability`` is that of being supported, where the method gives one. ``evidence`` is the best passage
+    found, for supported claims and others alike. ``new_tokens`` are words of the claim that stand in no
+    evidence; their positions are those of the answer. ``conflicts`` are phrases such as
+    ``number 12, evidence says 10``.
+    """
+
+    claim: Claim
+    label: Label
+    probability: float | None = None
+    evidence: Evidence | None = None
+    new_tokens: tuple[Claim, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+    @property
+    def is_supported(self) -> bool:
+        return self.label == "supported"
+
+
+@runtime_checkable
+class SupportMethod(Protocol):
+    """Decides which claims a body of evidence supports. It may be asked by many threads at once."""
+
+    name: str
+    """The method as it stands beside a figure: ``lexical support, screening`` or ``judge:gpt-4o-mini``."""
+
+    version: int
+
+    @abstractmethod
+    def supports(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        """Return a verdict for each claim, in order; raise :class:`ModelError` where a judge gave none."""

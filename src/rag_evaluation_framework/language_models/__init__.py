@@ -1,0 +1,1 @@
+"""Language models behind one interface: what they are asked, how replies are read, what is remembered."""

@@ -1,0 +1,80 @@
+"""What a language model is to this package: messages in, a completion out.
+
+Judges and generators ask through :class:`ChatModel`. A model may be asked by many threads at once.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from rag_evaluation_framework.records.responses import Usage
+
+SCHEMA_REQUEST = """\
+Reply with one JSON value and nothing else. It follows this JSON Schema:
+{schema}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation with a model.
+
+    ``remembered_as`` stands for the content where replies are remembered: who puts something random into
+    the content, such as delimiters, gives here the same text without it.
+    """
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+    remembered_as: str | None = None
+
+    def followed_by(self, text: str) -> Message:
+        """Return the message with a paragraph added."""
+        remembered = None if self.remembered_as is None else f"{self.remembered_as}\n\n{text}"
+        return replace(self, content=f"{self.content}\n\n{text}", remembered_as=remembered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What a model wrote, what it cost as far as that is known, and whether it was remembered."""
+
+    text: str
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    is_cached: bool = False
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Completes a conversation, or raises :class:`ModelError`."""
+
+    name: str
+    """What results and caches call it, such as ``gpt-4o-mini``."""
+
+    @abstractmethod
+    def chat(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> Completion:
+        """Complete the conversation.
+
+        ``schema`` is the JSON Schema that the reply should follow, for endpoints that can be bound to one.
+        ``draw`` numbers independent answers to the same messages: each is remembered apart.
+        """
+
+
+def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+    """Return the messages with the schema told at their end, for a model that cannot be bound to it."""
+    request = SCHEMA_REQUEST.format(schema=json.dumps(schema, ensure_ascii=False))
+    return with_paragraph(messages, request)
+
+
+def with_paragraph(messages: Sequence[Message], text: str) -> list[Message]:
+    """Return the messages with a paragraph more in the last one.
+
+    It is no message of its own, since many models take only users and assistants by turns.
+    """
+    if not messages or messages[-1].role == "assistant":
+        return [*messages, Message("user", text)]
+    return [*messages[:-1], messages[-1].followed_by(text)]

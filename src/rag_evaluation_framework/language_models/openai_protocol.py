@@ -1,0 +1,184 @@
+"""OpenAI's chat completions as its compatible servers take and give them: request bodies, and their replies.
+
+Endpoints differ in what they accept. What one refuses (status 400 or 422) is left out or told in another
+way, a :data:`Concession`: a schema that is not enforced, or is told within the prompt instead of
+``response_format``; the limit under its newer name; no temperature; no seed. Who sends the bodies remembers
+the concessions with which it had success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rag_evaluation_framework.errors import ModelError, UsageError, shown
+from rag_evaluation_framework.language_models.chat import Completion, Message, with_schema
+from rag_evaluation_framework.language_models.spending import Prices
+from rag_evaluation_framework.records.responses import Usage
+
+REFUSED_STATUSES = frozenset({400, 422})
+
+Concession = Literal[
+    "loose-schema", "json-object", "plain-text", "default-temperature", "no-seed", "max-completion-tokens"
+]
+NO_CONCESSIONS: frozenset[Concession] = frozenset()
+
+_ABOUT_FORMAT = ("response_format", "response format", "json_schema", "json_object", "structured output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSettings:
+    """What every request to one model has in common."""
+
+    model: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        # What an endpoint refuses is left out, so a mistake must be found before.
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise UsageError(f"model: expected a name, got {shown(self.model)}")
+        if self.temperature is not None and not (_is_number(self.temperature) and 0 <= self.temperature <= 2):
+            raise UsageError(f"temperature: expected a number from 0 to 2, got {shown(self.temperature)}")
+        if self.max_tokens is not None and not _count(self.max_tokens):
+            raise UsageError(f"max_tokens: expected at least 1, got {shown(self.max_tokens)}")
+        if self.seed is not None and _count(self.seed) is None:
+            raise UsageError(f"seed: expected a whole number, got {shown(self.seed)}")
+
+    def body(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
+        conceded: frozenset[Concession] = NO_CONCESSIONS,
+    ) -> dict[str, Any]:
+        """Return the JSON of a request. A seed is moved by ``draw``, so that each draw has its own."""
+        body: dict[str, Any] = {"model": self.model}
+        if schema is not None and conceded & {"json-object", "plain-text"}:
+            messages = with_schema(messages, schema)
+        body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
+        if schema is not None and "plain-text" not in conceded:
+            body["response_format"] = _format(schema, conceded)
+        if self.temperature is not None and "default-temperature" not in conceded:
+            body["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            renamed = "max-completion-tokens" in conceded
+            body["max_completion_tokens" if renamed else "max_tokens"] = self.max_tokens
+        if self.seed is not None and "no-seed" not in conceded:
+            body["seed"] = self.seed + draw
+        return body
+
+
+def concession(body: Mapping[str, Any], complaint: str) -> Concession | None:
+    """Return what to concede to an endpoint that refused this body with these words, if anything."""
+    complaint = complaint.lower()
+    if "response_format" in body and any(words in complaint for words in _ABOUT_FORMAT):
+        return _other_format(body["response_format"], complaint)
+    if "temperature" in body and "temperature" in complaint:
+        return "default-temperature"
+    if "max_tokens" in body and "max_completion_tokens" in complaint:
+        return "max-completion-tokens"
+    if "seed" in body and "seed" in complaint:
+        return "no-seed"
+    return None
+
+
+def usage_of(reply: Any, prices: Prices | None = None) -> Usage | None:
+    """Read what a reply says that it took; ``None`` where it says nothing."""
+    told = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(told, dict):
+        return None
+    usage = Usage(
+        input_tokens=_count(told.get("prompt_tokens")), output_tokens=_count(told.get("completion_tokens"))
+    )
+    cost = prices.cost(usage) if prices is not None else _dollars(told.get("cost"))
+    return Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost_usd=cost)
+
+
+def completion_of(reply: Any, prices: Prices | None = None) -> Completion:
+    """Read a completion; anything else is a :class:`ModelError`.
+
+    ``truncated`` where the limit of tokens ended it, ``refused`` where the model or a filter did,
+    ``no-completion`` where there is none.
+    """
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise ModelError("no-completion", f"expected choices with a message, got {shown(reply)}")
+    reason = choice.get("finish_reason")
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and refusal.strip():
+        raise ModelError("refused", f"the model refused: {shown(refusal)}")
+    if reason == "content_filter":
+        raise ModelError("refused", "a content filter stopped the reply")
+    if reason == "length":
+        raise ModelError("truncated", "the reply reached the limit of tokens")
+    return Completion(
+        text=_text(message.get("content")),
+        usage=usage_of(reply, prices),
+        finish_reason=reason if isinstance(reason, str) else None,
+    )
+
+
+def _format(schema: Mapping[str, Any], conceded: frozenset[Concession]) -> dict[str, Any]:
+    if "json-object" in conceded:
+        return {"type": "json_object"}
+    strict = "loose-schema" not in conceded and _is_strict(schema)
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": dict(schema), "strict": strict}}
+
+
+def _other_format(refused: Mapping[str, Any], complaint: str) -> Concession:
+    if refused["type"] != "json_schema":
+        return "plain-text"
+    # OpenAI holds a model to some keywords of JSON Schema only.
+    is_strict = refused["json_schema"]["strict"]
+    return "loose-schema" if is_strict and "invalid schema" in complaint else "json-object"
+
+
+def _is_strict(schema: Any) -> bool:
+    """Tell whether OpenAI can hold a model to a schema: each object has all its fields and no others."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    fields = schema.get("properties")
+    if schema.get("type") == "object" and not isinstance(fields, Mapping):
+        return False
+    if isinstance(fields, Mapping):
+        is_closed = schema.get("additionalProperties") is False
+        if not is_closed or set(schema.get("required", ())) != set(fields):
+            return False
+        return all(map(_is_strict, fields.values()))
+    return all(map(_is_strict, schema.values()))
+
+
+def _text(content: Any) -> str:
+    """Return a message's text, which some servers send in parts."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    parts = [part.get("text") if isinstance(part, dict) else None for part in _listed(content)]
+    if not all(isinstance(part, str) for part in parts):
+        raise ModelError("no-completion", f"expected text, got {shown(content)}")
+    return "".join(map(str, parts))
+
+
+def _listed(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [content]
+
+
+def _count(number: Any) -> int | None:
+    return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
+
+
+def _dollars(number: Any) -> float | None:
+    return float(number) if _is_number(number) and 0 <= number < float("inf") else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

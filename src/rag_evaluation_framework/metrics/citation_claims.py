@@ -1,0 +1,107 @@
+"""Citations against the claims they stand at: whether what is cited bears them out.
+
+Each metric is a function of flags, one for each sentence, claim or citation. Who decides what a cited text
+supports is the metric's method; how the flags are found is told in ``judging/citation_support.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT
+from rag_evaluation_framework.metrics.declaration import Method, metric
+
+_METHODS: tuple[Method, ...] = ("lexical", "judge")
+_NEEDS = ("answer", "citations")
+
+
+@metric("citation_recall", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+def citation_recall(supported: Sequence[bool]) -> float | None:
+    """What share of the answer's sentences is borne out by what they cite.
+
+    Formula: supported sentences / sentences that claim something. A sentence is supported when all that it
+    cites, taken together, supports it; one that cites nothing, or something that cannot be opened, is not.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: Gao et al., "Enabling Large Language Models to Generate Text with Citations" (ALCE), EMNLP 2023.
+    """
+    return _share(supported)
+
+
+@metric("citation_precision", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+def citation_precision(relevant: Sequence[bool]) -> float:
+    """What share of the answer's citations is of use to the sentence they stand at.
+
+    Formula: relevant citations / citations. A citation is relevant when its sentence is supported by all that
+    it cites, unless the citation does not support the sentence alone and the others do without it.
+
+    Empty: 0 for an answer that claims something and cites nothing.
+
+    Source: Gao et al. (ALCE), EMNLP 2023. There a sentence that cites something out of range leaves the count
+    of citations; here its citations count as not relevant.
+    """
+    return _share(relevant) or 0.0
+
+
+@metric("citation_f1", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+def citation_f1(supported: Sequence[bool], relevant: Sequence[bool]) -> float | None:
+    """The harmonic mean of citation recall and citation precision.
+
+    Formula: 2 × precision × recall / (precision + recall).
+
+    Empty: 0 when either is 0; no value for an answer that claims nothing.
+
+    Source: Gao et al. (ALCE), EMNLP 2023; van Rijsbergen, "Information Retrieval", 1979.
+    """
+    recall, precision = citation_recall(supported), citation_precision(relevant)
+    if recall is None:
+        return None
+    return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+
+
+@metric("citation_completeness", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+def citation_completeness(cited: Sequence[bool]) -> float | None:
+    """What share of the answer's claims is cited.
+
+    Formula: cited claims / claims. A claim is cited when its sentence has a citation, right or wrong; where
+    the citations come beside the answer, when one of them supports it.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``citation_completeness``.
+    """
+    return _share(cited)
+
+
+@metric("citation_correctness", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+def citation_correctness(correct: Sequence[bool]) -> float | None:
+    """What share of the citations supports a claim that they stand at.
+
+    Formula: correct citations / citations. A citation is correct when it alone supports a claim of its
+    sentence; where the citations come beside the answer, any claim.
+
+    Empty: no value when nothing is cited; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``citation_correctness``.
+    """
+    return _share(correct)
+
+
+@metric("citation_validity", family="citations", needs=_NEEDS)
+def citation_validity(valid: Sequence[bool]) -> float | None:
+    """What share of the citations can be opened.
+
+    Formula: valid citations / citations. A citation is valid when there is one document of its name and the
+    characters are inside it (inside the page where it has one), or a context of its number; and when the
+    words that it quotes stand there.
+
+    Empty: no value when nothing is cited; such a sample is skipped.
+
+    Source: citation checks that open what is cited.
+    """
+    return _share(valid)
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None

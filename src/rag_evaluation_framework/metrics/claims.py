@@ -1,0 +1,238 @@
+"""Answers claim by claim: what the contexts support, what the reference says too, what was left out.
+
+Each metric is a function of verdicts, one for each claim; who gives the verdicts is the metric's method. A claim
+of the answer is *supported* when the contexts bear it out and *correct* when the reference does; one of the
+reference is *recalled* when the answer makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.metrics.declaration import Method, metric
+
+LEXICAL_SUPPORT = "lexical support, screening"
+"""The default method of metrics of claims, as it stands beside a figure."""
+
+CORRECTNESS_WEIGHTS = (0.75, 0.25)
+"""What the claims and the likeness of the wording count in ``answer_correctness``: the defaults of ragas."""
+
+_METHODS: tuple[Method, ...] = ("lexical", "judge")
+
+
+@metric(
+    "faithfulness",
+    family="answers",
+    needs=("answer", "contexts"),
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def faithfulness(supported: Sequence[bool]) -> float | None:
+    """What share of the answer's claims the contexts support.
+
+    Formula: supported claims / claims of the answer.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: Es et al., "RAGAS", EACL 2024; Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    return _share(supported)
+
+
+@metric(
+    "hallucination",
+    family="answers",
+    needs=("answer", "contexts"),
+    higher_is_better=False,
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def hallucination(supported: Sequence[bool]) -> float | None:
+    """What share of the answer's claims the contexts do not support.
+
+    Formula: claims that are not supported / claims of the answer = 1 − faithfulness.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: the hallucination rate of answer-quality annotations; claims as in faithfulness.
+    """
+    return _share([not each for each in supported])
+
+
+@metric(
+    "claim_precision",
+    family="answers",
+    needs=("answer", "reference"),
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def claim_precision(correct: Sequence[bool]) -> float | None:
+    """What share of the answer's claims the reference makes too.
+
+    Formula: correct claims / claims of the answer.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    return _share(correct)
+
+
+@metric(
+    "claim_recall",
+    family="answers",
+    needs=("answer", "reference"),
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def claim_recall(recalled: Sequence[bool]) -> float | None:
+    """What share of the reference's claims the answer makes.
+
+    Formula: recalled claims / claims of the reference.
+
+    Empty: no value for a reference that claims nothing; such a sample is skipped.
+
+    Source: Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    return _share(recalled)
+
+
+@metric(
+    "claim_f1",
+    family="answers",
+    needs=("answer", "reference"),
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def claim_f1(correct: Sequence[bool], recalled: Sequence[bool]) -> float | None:
+    """The harmonic mean of claim precision and claim recall.
+
+    Formula: 2 × precision × recall / (precision + recall); 0 when both are 0.
+
+    Empty: no value where answer or reference claims nothing; such a sample is skipped.
+
+    Source: Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    precision, recall = _share(correct), _share(recalled)
+    if precision is None or recall is None:
+        return None
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+@metric(
+    "claim_hallucination",
+    family="answers",
+    needs=("answer", "contexts", "reference"),
+    higher_is_better=False,
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def claim_hallucination(correct: Sequence[bool], supported: Sequence[bool]) -> float | None:
+    """What share of the answer's claims neither the contexts nor the reference bear out.
+
+    Formula: claims neither supported nor correct / claims. With faithfulness and self_knowledge it adds up
+    to 1.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: Ru et al., "RAGChecker", NeurIPS 2024, where it is called hallucination.
+    """
+    return _share([not (right or borne) for right, borne in _paired(correct, supported)])
+
+
+@metric(
+    "self_knowledge",
+    family="answers",
+    needs=("answer", "contexts", "reference"),
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def self_knowledge(correct: Sequence[bool], supported: Sequence[bool]) -> float | None:
+    """What share of the answer's claims is right although no context says so.
+
+    Formula: claims that are correct and not supported / claims. With faithfulness and claim_hallucination
+    it adds up to 1.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    return _share([right and not borne for right, borne in _paired(correct, supported)])
+
+
+@metric(
+    "context_utilization",
+    family="answers",
+    needs=("answer", "contexts", "reference"),
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def context_utilization(recalled: Sequence[bool], retrieved: Sequence[bool]) -> float | None:
+    """What share of the reference's claims that stand in the contexts the answer makes.
+
+    Formula: claims of the reference both retrieved and recalled / claims of the reference retrieved.
+
+    Empty: no value where the contexts hold no claim of the reference; such a sample is skipped.
+
+    Source: Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    return _share([told for told, held in _paired(recalled, retrieved) if held])
+
+
+@metric(
+    "noise_sensitivity",
+    family="answers",
+    needs=("answer", "contexts", "reference"),
+    higher_is_better=False,
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def noise_sensitivity(correct: Sequence[bool], misled: Sequence[bool]) -> float | None:
+    """What share of the answer's claims is wrong and taken from a context that is relevant otherwise.
+
+    Formula: claims that are not correct and that a relevant context supports (``misled``) / claims. A
+    context is relevant when it supports a claim of the reference.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: ragas, noise sensitivity in its "relevant" mode; Ru et al., "RAGChecker", NeurIPS 2024.
+    """
+    return _share([not right and led for right, led in _paired(correct, misled)])
+
+
+@metric(
+    "answer_correctness",
+    family="answers",
+    needs=("answer", "reference"),
+    method=f"{LEXICAL_SUPPORT} + chrF",
+    methods=_METHODS,
+)
+def answer_correctness(
+    correct: Sequence[bool], recalled: Sequence[bool], *, similarity: float
+) -> float | None:
+    """How right and complete the answer is: its claims against the reference's, and the likeness of both.
+
+    Formula: 0.75 × TP / (TP + (FP + FN) / 2) + 0.25 × answer_similarity; TP are the correct claims of the
+    answer, FP its others, FN the claims of the reference that it does not make.
+
+    Empty: no value where the reference claims nothing; such a sample is skipped. An answer that claims
+    nothing has TP = 0.
+
+    Source: ragas, answer correctness with its default weights.
+    """
+    if not recalled:
+        return None
+    hits, wrong, missed = sum(correct), len(correct) - sum(correct), len(recalled) - sum(recalled)
+    claims, likeness = CORRECTNESS_WEIGHTS
+    return claims * hits / (hits + (wrong + missed) / 2 or 1) + likeness * similarity
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None
+
+
+def _paired(first: Sequence[bool], second: Sequence[bool]) -> list[tuple[bool, bool]]:
+    if len(first) != len(second):
+        raise UsageError(f"expected verdicts on the same claims, got {len(first)} and {len(second)}")
+    return list(zip(first, second, strict=True))

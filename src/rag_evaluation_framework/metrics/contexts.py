@@ -1,0 +1,54 @@
+"""How good the contexts of an answer are, verdict by verdict: were they useful, and did they hold it all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT
+from rag_evaluation_framework.metrics.declaration import metric
+
+
+@metric(
+    "context_precision",
+    family="answers",
+    needs=("contexts",),
+    method=LEXICAL_SUPPORT,
+    methods=("lexical", "judge"),
+)
+def context_precision(useful: Sequence[bool]) -> float | None:
+    """Whether the useful contexts stand before the useless ones.
+
+    Formula: the mean of precision@k over the ranks k that hold a useful context; 0 when none is useful. A
+    context is useful when it supports a claim of the reference, or of the answer where there is none; a judge
+    is asked whether it helps to answer the question.
+
+    Empty: no value without contexts; such a sample is skipped.
+
+    Source: Es et al., "RAGAS", EACL 2024.
+    """
+    if not useful:
+        return None
+    hits, total = 0, 0.0
+    for rank, is_useful in enumerate(useful, 1):
+        hits += is_useful
+        total += hits / rank if is_useful else 0.0
+    return total / hits if hits else 0.0
+
+
+@metric(
+    "context_recall",
+    family="answers",
+    needs=("contexts", "reference_contexts"),
+    method=LEXICAL_SUPPORT,
+    methods=("lexical", "judge"),
+)
+def context_recall(attributed: Sequence[bool]) -> float | None:
+    """What share of what the reference contexts say stands in the contexts.
+
+    Formula: claims of the reference contexts that the contexts support / claims of the reference contexts.
+
+    Empty: no value where the reference contexts claim nothing; such a sample is skipped.
+
+    Source: Es et al., "RAGAS", EACL 2024, with the truth told by reference contexts.
+    """
+    return sum(attributed) / len(attributed) if attributed else None

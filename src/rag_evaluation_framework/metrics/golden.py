@@ -1,0 +1,139 @@
+"""Metrics of golden sets: what a hand-written answer key asks of an answer, in figures.
+
+Pure functions of what was read in the answer: which names it has, which steps it tells and where, what it
+says of a relation, how far each turn of a conversation says what it should. How answers are read, in Chinese
+and in English, is the business of the judging room.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TypeVar
+
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.statistics.sums import exact_mean
+
+T = TypeVar("T")
+
+_LEXICAL = "lexical"
+
+
+@metric("entity_coverage", family="golden", needs=("answer", "entities"), method=_LEXICAL)
+def entity_coverage(named: Sequence[bool]) -> float:
+    """How many of the expected names and words the answer has.
+
+    Formula: names that the answer has and does not deny / names expected. "A/B" is one name that either
+    part fulfils. Compared after NFKC, case folding and folding of traditional to simplified characters;
+    Chinese anywhere in the text, other words whole, with or without a plural's ending.
+
+    Empty: without an expected name there is nothing to cover: an error, and the sample is skipped.
+
+    Source: the field expected_entities of golden sets.
+    """
+    return sum(_some(named, "named")) / len(named)
+
+
+@metric("relation_match", family="golden", needs=("answer", "relation"), method=_LEXICAL)
+def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> float:
+    """Whether the answer says that the two stand in the relation, the right way round.
+
+    Formula: ends named / 2 × relation (1 expressed and not denied, else 0) × direction (1 right, or the
+    relation has none; 0.5 not told; 0 wrong). An end that only the question names counts where the answer
+    points back to it (她们, they). Relations are expressed by words of a table, English and Chinese; one that
+    is not in it by its own words.
+
+    Empty: where the words of a relation are not known for the answer's language, the sample is skipped.
+
+    Source: the field relationship_triple of golden sets.
+    """
+    if len(ends) != 2:
+        raise invalid("ends", "two ends", list(ends))
+    if not 0 <= direction <= 1:
+        raise invalid("direction", "a number from 0 to 1", direction)
+    return sum(ends) / 2 * relation * direction
+
+
+@metric("milestone_recall", family="golden", needs=("answer", "milestones"), method=_LEXICAL)
+def milestone_recall(places: Sequence[int | None]) -> float:
+    """How many of the expected steps the answer tells.
+
+    Formula: steps told / steps expected. A step is told where a sentence has three quarters of its units in
+    order and close together, not denied: Chinese by the character, other words by their stems.
+
+    Empty: without an expected step there is nothing to tell: an error, and the sample is skipped.
+
+    Source: the field timeline_milestones of golden sets.
+    """
+    return sum(place is not None for place in _some(places, "places")) / len(places)
+
+
+@metric("milestone_order", family="golden", needs=("answer", "milestones"), method=_LEXICAL)
+def milestone_order(places: Sequence[int | None]) -> float:
+    """Whether the steps that the answer tells come in the expected order.
+
+    Formula: longest subsequence of the steps told whose first mentions do not go back / steps told. It is the
+    order of the text: "before that …" is read as later.
+
+    Empty: an answer that tells no step has no order: an error, and the sample is skipped.
+
+    Source: the field timeline_milestones of golden sets; longest increasing subsequence.
+    """
+    told = _some([place for place in places if place is not None], "places")
+    tails: list[int] = []
+    for place in told:
+        at = bisect_right(tails, place)
+        tails[at : at + 1] = [place]
+    return len(tails) / len(told)
+
+
+@metric("hop_coverage", family="golden", needs=("contexts", "hops"), method=_LEXICAL)
+def hop_coverage(places: int, hops: int) -> float:
+    """How many of the places that must be put together the system retrieved.
+
+    Formula: min(places, hops) / hops. Where the sample has golden snippets, a place is one of those that a
+    retrieved context holds, at least half of it; else it is a retrieved context that tells one of the steps,
+    those that repeat another left out.
+
+    Empty: without hops, or where the system returns no contexts, the sample is skipped.
+
+    Source: the field context_hops of golden sets.
+    """
+    if hops < 1:
+        raise invalid("hops", "a whole number of at least 1", hops)
+    return min(places, hops) / hops
+
+
+@metric("turn_correctness", family="golden", needs=("turns",), method=_LEXICAL)
+def turn_correctness(matches: Sequence[float]) -> float:
+    """How far the answers of a conversation, turn by turn, say what they should.
+
+    Formula: mean over the assistant's turns of: the share of what the reference says beyond its question and
+    the turns before that the answer says too (Chinese by characters in pairs or more, other words by their
+    stems); for a turn that should be declined, 1 if the answer declines or does not know, else 0.
+
+    Empty: a conversation without a turn that can be scored is skipped.
+
+    Source: the field conversation of golden sets.
+    """
+    return exact_mean(_some(matches, "matches"))
+
+
+@metric("context_turn_correctness", family="golden", needs=("turns",), method=_LEXICAL)
+def context_turn_correctness(matches: Sequence[float]) -> float:
+    """How far the answers say what they should in the turns that cannot be answered without those before.
+
+    Formula: turn_correctness over the assistant's turns that have context_needs alone.
+
+    Empty: a conversation without such a turn is skipped.
+
+    Source: the fields conversation and context_needs of golden sets.
+    """
+    return exact_mean(_some(matches, "matches"))
+
+
+def _some(values: Sequence[T], name: str) -> Sequence[T]:
+    if not values:
+        raise invalid(name, "at least one", list(values))
+    return values

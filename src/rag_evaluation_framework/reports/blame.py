@@ -1,0 +1,55 @@
+"""Where answers fail, as a block of text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_evaluation_framework.reports.comparisons import interval_header
+from rag_evaluation_framework.reports.excerpts import counted, one_line
+from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.results.blame_summaries import BlameShare, BlameSummary
+
+_WORDS = {
+    "ok": "right",
+    "retrieval_missed": "relevant text not retrieved",
+    "not_used": "retrieved but not used",
+    "contradicted": "used but contradicted",
+    "wrong_citation": "right answer, wrong citation",
+    "refused_wrongly": "declined although it was retrieved",
+    "answered_wrongly": "answered where it should decline",
+}
+_LISTED_REASONS = 3
+
+
+def blame_text(summary: BlameSummary) -> str:
+    """Render the counts and shares of each kind, and what is missing where it cannot be told."""
+    return "\n".join(_lines(summary))
+
+
+def _lines(summary: BlameSummary) -> Iterator[str]:
+    yield f"where it fails ({summary.method}): {summary.told:,} of {counted(summary.total, 'answer')}"
+    shown = [share for share in summary.shares if share.kind != "unknown" and share.count]
+    if shown:
+        interval = next(share.interval for share in shown)
+        confidence = 0.95 if interval is None else interval.confidence
+        headers = ["", "part", "answers", "share", interval_header(confidence)]
+        yield ""
+        yield text_table(headers, [_row(share) for share in shown], align="<<>>>")
+    unknown = summary.total - summary.told
+    if unknown:
+        reasons = list(summary.unknown_because.items())
+        listed = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
+        more = "; …" if len(reasons) > _LISTED_REASONS else ""
+        yield ""
+        yield f"cannot be told for {unknown:,}: {listed}{more}"
+
+
+def _row(share: BlameShare) -> list[str]:
+    interval = share.interval
+    return [
+        _WORDS[share.kind],
+        "" if share.part == "neither" else share.part,
+        f"{share.count:,}",
+        "–" if share.share is None else f"{share.share:.1%}",
+        "–" if interval is None else f"[{interval.low:.1%}, {interval.high:.1%}]",
+    ]

@@ -1,0 +1,26 @@
+"""A golden run as one JSON document: that of an evaluation, with the splits and the refusals beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rag_evaluation_framework.evaluation.preflight import Plan
+from rag_evaluation_framework.reports.evaluation_json import evaluation_document
+from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.golden import GoldenEvaluation
+
+
+def golden_json(golden: GoldenEvaluation, verdict: GateVerdict, *, plan: Plan, target: str) -> dict[str, Any]:
+    """Return everything about a golden run as plain values; ``metrics`` always has the splits by name."""
+    document = evaluation_document(golden.evaluations, verdict, plan=plan, target=target)
+    return {
+        **document,
+        "dataset": [dataset.name for dataset in plan.datasets],
+        "metrics": {
+            each.plan.name: {metric.metric: metric.value for metric in each.metrics}
+            for each in golden.evaluations
+        },
+        "missingSplits": list(golden.missing),
+        "notScored": {split: dict(reasons) for split, reasons in golden.unscored.items() if reasons},
+        "refusals": golden.refusals.to_dict(),
+    }

@@ -1,0 +1,16 @@
+"""What asking a judge or a generator has cost, in one line."""
+
+from __future__ import annotations
+
+from rag_evaluation_framework.language_models.spending import Spending
+
+
+def spending_text(name: str, spending: Spending) -> str:
+    """Say how many calls were paid for, and what is known of their tokens and dollars."""
+    usage = spending.usage
+    parts = [f"{name}: {spending.calls:,} {'call' if spending.calls == 1 else 'calls'}"]
+    if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
+        parts.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+    if usage is not None and usage.cost_usd is not None:
+        parts.append(f"${usage.cost_usd:.4f}")
+    return ", ".join(parts)

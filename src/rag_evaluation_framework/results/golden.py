@@ -1,0 +1,214 @@
+"""A golden run in figures: the splits, refusals as a table of two by two, and one results document for all.
+
+The document has the shape of any other. Its metrics are taken over the samples of all splits that have
+them; ``golden`` has the figures of each split, what was not there, and the table of refusals. Samples are
+told apart by their split: ``facts/fact_001``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
+from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.evaluation.golden import OVER_REFUSAL, REFUSAL_RECALL
+from rag_evaluation_framework.evaluation.turn_by_turn import TURNS
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.files.compression import plain_name
+from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.documents import results_document
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
+from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
+
+RESULTS_FILE = "golden.results.json"
+"""What the results of all splits are called in the folder of the first run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How many answers, of those that should all be declined or all be given, were declined."""
+
+    refused: int = 0
+    answered: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.refused + self.answered
+
+    @property
+    def rate(self) -> float | None:
+        """The share that was declined; ``None`` of nothing."""
+        return self.refused / self.total if self.total else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's interval of the share. The turns of one conversation are counted as if independent."""
+        return wilson_interval(self.refused, self.total) if self.total else None
+
+    def __add__(self, other: Refusals) -> Refusals:
+        return Refusals(self.refused + other.refused, self.answered + other.answered)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts and the share as plain values."""
+        interval = self.interval
+        return {
+            "refused": self.refused,
+            "answered": self.answered,
+            "rate": self.rate,
+            "confidence_interval": None if interval is None else [interval.low, interval.high],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalTable:
+    """What should be declined against what was; ``by_split`` has what each split should have answered."""
+
+    should_refuse: Refusals
+    by_split: Mapping[str, Refusals] = field(hash=False)
+    methods: tuple[str, ...]
+
+    @property
+    def should_answer(self) -> Refusals:
+        return sum(self.by_split.values(), Refusals())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain values."""
+        return {
+            "should_refuse": self.should_refuse.to_dict(),
+            "should_answer": self.should_answer.to_dict(),
+            "over_refusal_by_split": {name: counts.to_dict() for name, counts in self.by_split.items()},
+            "methods": list(self.methods),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenEvaluation:
+    """The splits that were evaluated, those that are not there, and the refusals of all."""
+
+    evaluations: tuple[DatasetEvaluation, ...]
+    missing: tuple[str, ...]
+    refusals: RefusalTable
+    unscored: Mapping[str, Mapping[str, str]] = field(hash=False)
+    """By split and metric, the commonest reason why a metric has no score at all."""
+
+    def metrics(self, evaluation: DatasetEvaluation) -> tuple[MetricSummary, ...]:
+        """Return the figures of one split, those that nothing was scored for left out."""
+        return tuple(each for each in evaluation.metrics if each.n_scored or each.n_failed)
+
+
+def golden_evaluation(
+    evaluations: Sequence[DatasetEvaluation], missing: Sequence[str] = ()
+) -> GoldenEvaluation:
+    """Sum up what was evaluated; each journal is read once."""
+    should_refuse = Refusals()
+    by_split: dict[str, Refusals] = {}
+    methods: set[str] = set()
+    unscored: dict[str, dict[str, str]] = {}
+    for each in evaluations:
+        reasons: dict[str, Counter[str]] = {}
+        for row in rows_of_folder(each.folder):
+            for score in row.result.scores:
+                name = score.metric.partition("(")[0]
+                if name in (REFUSAL_RECALL, OVER_REFUSAL) and score.value is not None:
+                    methods.add(score.method)
+                    counts = _declined(score)
+                    if name == REFUSAL_RECALL:
+                        should_refuse += counts
+                    else:
+                        by_split[each.plan.name] = by_split.get(each.plan.name, Refusals()) + counts
+                if score.status == "skipped":
+                    reasons.setdefault(score.metric, Counter())[score.reason or ""] += 1
+        unscored[each.plan.name] = {
+            summary.metric: reasons[summary.metric].most_common(1)[0][0]
+            for summary in each.metrics
+            if not summary.n_scored and not summary.n_failed and summary.metric in reasons
+        }
+    table = RefusalTable(should_refuse=should_refuse, by_split=by_split, methods=tuple(sorted(methods)))
+    return GoldenEvaluation(
+        evaluations=tuple(evaluations), missing=tuple(missing), refusals=table, unscored=unscored
+    )
+
+
+def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path) -> None:
+    """Write one results document of all splits, in the format that the name asks for; by default JSON."""
+    document = golden_document(golden, folder=folder)
+    if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
+        write_results(document, path)
+    else:
+        write_bytes_atomically(path, strict_json.encode(document, indent=2) + b"\n")
+
+
+def golden_document(golden: GoldenEvaluation, *, folder: Path) -> dict[str, Any]:
+    """Return the results of all splits as one document of plain values."""
+    rows = list(_rows(golden.evaluations))
+    document = results_document(_head(golden, folder), lambda: iter(rows), _summary(golden, rows))
+    for written, row in zip(document["query_results"], rows, strict=True):
+        written["split"] = row.result.sample_id.partition("/")[0]
+    document["golden"] = {
+        "splits": {each.plan.name: _split(golden, each) for each in golden.evaluations},
+        "missing_splits": list(golden.missing),
+        "refusals": golden.refusals.to_dict(),
+    }
+    return document
+
+
+def _declined(score: Score) -> Refusals:
+    turns = score.details.get(TURNS)
+    values = [turn["value"] for turn in turns] if isinstance(turns, list) else [score.value]
+    refused = sum(value == 1 for value in values)
+    return Refusals(refused, len(values) - refused)
+
+
+def _rows(evaluations: Sequence[DatasetEvaluation]) -> Iterator[RunRow]:
+    for each in evaluations:
+        for row in rows_of_folder(each.folder, each.plan.selection):
+            result = replace(row.result, sample_id=f"{each.plan.name}/{row.result.sample_id}")
+            yield replace(row, result=result)
+
+
+def _summary(golden: GoldenEvaluation, rows: Sequence[RunRow]) -> RunSummary:
+    scorers = [scorer for each in golden.evaluations for scorer in each.plan.scorers]
+    return summarise_run(
+        rows,
+        total=sum(each.summary.total for each in golden.evaluations),
+        intervals=IntervalSettings(seed=golden.evaluations[0].folder.head.seed),
+        directions={scorer.name: scorer.higher_is_better for scorer in scorers},
+    )
+
+
+def _head(golden: GoldenEvaluation, folder: Path) -> RunHead:
+    """Return the head of the first run, saying what all of them say."""
+    heads = {each.plan.name: each.folder.head for each in golden.evaluations}
+    first = next(iter(heads.values()))
+    hashes = "".join(f"{name} {head.dataset_hash}\n" for name, head in heads.items())
+    of_one = ("dataset_path", "metrics", "thresholds")
+    common = {name: value for name, value in first.configuration.items() if name not in of_one}
+    own = {split: {name: head.configuration.get(name) for name in of_one} for split, head in heads.items()}
+    return replace(
+        first,
+        dataset_id=folder.resolve().name,
+        dataset_hash=f"sha256:{hashlib.sha256(hashes.encode()).hexdigest()}",
+        configuration={**common, "splits": own},
+        metric_versions={name: n for head in heads.values() for name, n in head.metric_versions.items()},
+    )
+
+
+def _split(golden: GoldenEvaluation, evaluation: DatasetEvaluation) -> dict[str, Any]:
+    return {
+        "run_id": evaluation.folder.head.run_id,
+        "total": evaluation.summary.total,
+        "finished": evaluation.summary.finished,
+        "errors": evaluation.errors,
+        "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
+        "not_scored": dict(golden.unscored.get(evaluation.plan.name, {})),
+    }

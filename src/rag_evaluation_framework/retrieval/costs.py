@@ -1,0 +1,118 @@
+"""What the cells of a sweep cost in US dollars, as far as their parts tell what they use and at what price.
+
+A part is metered when it counts its use: an embedder by ``tokens_used`` and ``characters_used``, a reranker
+by ``searches_used``. Its ``price`` is for a million tokens, or for one search. A part that counts nothing
+runs on this machine, as far as anybody can tell, and adds nothing. A metered part without a price, or one
+whose server does not say what it read (its count is then ``None``), makes the cost unknown, which is never
+shown as 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from rag_evaluation_framework.errors import UsageError, shown
+
+TOKENS = "tokens_used"
+SEARCHES = "searches_used"
+
+_UNITS_A_PRICE = {TOKENS: 1_000_000, SEARCHES: 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCost:
+    """US dollars; ``None`` where they are not known.
+
+    ``spent`` was paid for this cell and for none before it, so that the cells of a sweep add up to what was
+    paid in all. ``alone`` is what the cell costs by itself, with nothing shared and nothing cached: every
+    chunk and every query embedded, every query reranked.
+    """
+
+    spent: float | None = None
+    alone: float | None = None
+
+    @property
+    def paid(self) -> CellCost:
+        """The same for a cell that comes later and shares it."""
+        return self if self.spent is None else replace(self, spent=0.0)
+
+
+class Meter:
+    """What one part uses from now on."""
+
+    def __init__(self, part: object, counter: str) -> None:
+        self._part, self._counter = metered(part, counter), counter
+        self._before = self._count()
+
+    @property
+    def is_metered(self) -> bool:
+        return self._part is not None
+
+    @property
+    def units(self) -> int | None:
+        """How many units were used since; ``None`` where the part does not tell."""
+        now = self._count()
+        return None if now is None or self._before is None else now - self._before
+
+    @property
+    def cost(self) -> float | None:
+        """What they cost, if a price is known."""
+        units, price = self.units, self.price
+        return None if units is None or price is None else units * price
+
+    @property
+    def price(self) -> float | None:
+        """US dollars for one unit."""
+        price: float | None = getattr(self._part, "price", None)
+        return None if price is None else price / _UNITS_A_PRICE[self._counter]
+
+    def cost_of_embedding(self, texts: Iterable[str]) -> float | None:
+        """Estimate what it costs to embed texts, each once, by the tokens a character had so far."""
+        tokens, price = self._count(), self.price
+        characters: int | None = getattr(self._part, "characters_used", None)
+        if tokens is None or price is None or not characters:
+            return None
+        return sum(map(len, set(texts))) * tokens / characters * price
+
+    def _count(self) -> int | None:
+        count = getattr(self._part, self._counter, None)
+        return count if isinstance(count, int) else None
+
+
+class SharedCosts:
+    """The costs of what several cells share: each of them needs it, and the first has paid for it."""
+
+    def __init__(self, *costs: CellCost | None) -> None:
+        self._costs = [cost for cost in costs if cost is not None]
+
+    def charged(self, own: CellCost | None) -> CellCost:
+        """Return what the next cell costs, with what only it needs, if that is metered."""
+        costs = [*self._costs, *([] if own is None else [own])]
+        self._costs = [cost.paid for cost in self._costs]
+        return CellCost(spent=_sum(cost.spent for cost in costs), alone=_sum(cost.alone for cost in costs))
+
+
+def metered(part: object, counter: str) -> object | None:
+    """Return the part that counts its use: this one, or what it wraps as its ``embedder``."""
+    while not hasattr(part, counter):
+        if not hasattr(part, "embedder"):
+            return None
+        part = part.embedder
+    return part
+
+
+def checked_price(price: float | None, part: str) -> float | None:
+    """Return a price, or refuse what is none."""
+    is_number = isinstance(price, int | float) and not isinstance(price, bool)
+    if price is not None and not (is_number and math.isfinite(price) and price >= 0):
+        raise UsageError(f"{part}: price: expected US dollars of at least 0, got {shown(price)}")
+    return price
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum of what is known, unless there is nothing or something is not known."""
+    every = list(values)
+    known = [value for value in every if value is not None]
+    return math.fsum(known) if known and len(known) == len(every) else None

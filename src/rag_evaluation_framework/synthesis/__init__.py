@@ -1,0 +1,1 @@
+"""From documents to evaluation samples with exact ground truth."""

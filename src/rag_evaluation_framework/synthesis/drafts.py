@@ -1,0 +1,67 @@
+"""The nouns of synthesis: a question with the exact characters that answer it, and what was turned away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+QuestionKind = Literal["factual", "analytical", "comparative", "temporal"]
+Difficulty = Literal["easy", "medium", "hard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Characters of a document: ``corpus[doc_id].content[start:end] == text``, checked by whoever makes it."""
+
+    doc_id: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A question that may become a sample. Without excerpts it cannot be answered from the corpus."""
+
+    question: str
+    excerpts: tuple[Excerpt, ...]
+    answer: str | None = None
+    kind: QuestionKind | None = None
+    difficulty: Difficulty | None = None
+    chunk_ids: tuple[str, ...] = ()
+    """At chunk level, the chunks that were cited."""
+    origin: str = ""
+    """What it was made from: a document, a window of one, or several documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A question that was turned away: a stable reason, and what it was about."""
+
+    reason: str
+    question: str
+    origin: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """What was made, and what was turned away on the way."""
+
+    kept: tuple[Draft, ...] = ()
+    rejected: tuple[Rejection, ...] = field(default=())
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many were turned away for each reason, sorted by reason."""
+        return dict(sorted(Counter(rejection.reason for rejection in self.rejected).items()))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Drafts]) -> Drafts:
+        """Return all parts as one, in order."""
+        listed = list(parts)
+        return cls(
+            tuple(draft for part in listed for draft in part.kept),
+            tuple(rejection for part in listed for rejection in part.rejected),
+        )

@@ -1,0 +1,118 @@
+"""Upon which answers a conversation's turns are asked: the system's own, or those it should have given."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
+
+from fault_agent import RunningServer, answer_to, running_server
+from model_server import running_models
+
+from rag_evaluation_framework.adapters.conversations import ReferenceHistory
+from rag_evaluation_framework.adapters.http_agent import HttpAgent
+from rag_evaluation_framework.adapters.openai_model import OpenAIModel
+from rag_evaluation_framework.adapters.python_callable import PythonCallable
+from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+
+CONVERSATION = Sample(
+    id="c",
+    turns=(
+        Turn(role="user", content="q1"),
+        Turn(role="assistant", reference="expected 1"),
+        Turn(role="user", content="q2"),
+        Turn(role="assistant", expectation=Refusal()),
+        Turn(role="user", content="q3"),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with running_server() as running:
+        yield running
+
+
+def asked(target: Target) -> Response:
+    async def ask() -> Response:
+        try:
+            return await target.answer(Request(sample=CONVERSATION, key="k", thread_id="thread", timeout=10))
+        finally:
+            await target.close()
+
+    return asyncio.run(ask())
+
+
+def contents(messages: list[dict[str, str]]) -> list[str]:
+    return [message["content"] for message in messages]
+
+
+def test_an_openai_compatible_agent_is_asked_upon_the_reference(server: RunningServer) -> None:
+    response = asked(ReferenceHistory(HttpAgent(server.url, protocol="openai-compatible")))
+    last = server.log()["requests"][-1]["body"]
+    # What should be declined has no words: there the system's own answer stands.
+    assert contents(last["messages"]) == ["q1", "expected 1", "q2", answer_to("q2"), "q3"]
+    assert [turn["answer"] for turn in response.metadata["turns"]] == [
+        answer_to("q1"),
+        answer_to("q2"),
+        answer_to("q3"),
+    ]
+
+
+def test_a_model_is_asked_upon_the_reference_or_upon_its_own_answers() -> None:
+    with running_models({"q1": "own 1", "q2": "own 2", "q3": "own 3"}) as models:
+        for target in (
+            OpenAIModel("careful", base_url=models.url),
+            ReferenceHistory(OpenAIModel("careful", base_url=models.url)),
+        ):
+            asked(target)
+    own, reference = models.asked[2], models.asked[5]
+    assert contents(own["messages"]) == ["q1", "own 1", "q2", "own 2", "q3"]
+    assert contents(reference["messages"]) == ["q1", "expected 1", "q2", "own 2", "q3"]
+
+
+def test_a_function_gets_the_reference_as_its_history() -> None:
+    seen: list[list[str]] = []
+
+    def answer(question: str, history: list[dict[str, Any]]) -> str:
+        seen.append(contents(history))
+        return f"own {question}"
+
+    asked(ReferenceHistory(PythonCallable(answer)))
+    assert seen == [[], ["q1", "expected 1"], ["q1", "expected 1", "q2", "own q2"]]
+
+
+def test_a_function_that_returns_responses_keeps_its_turns() -> None:
+    def answer(question: str) -> Response:
+        return Response(text=f"own {question}", contexts=(f"context of {question}",), metadata={"mine": 1})
+
+    response = asked(PythonCallable(answer))
+    assert response.metadata["mine"] == 1
+    assert [(turn["answer"], turn["contexts"]) for turn in response.metadata["turns"]] == [
+        ("own q1", ["context of q1"]),
+        ("own q2", ["context of q2"]),
+        ("own q3", ["context of q3"]),
+    ]
+
+
+def test_a_target_that_is_not_sent_the_conversation_cannot_be_asked_upon_the_reference(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"id": "c", "answer": "a"}\n')
+    for target in (
+        HttpAgent(server.url),
+        PythonCallable(lambda question: question),
+        RecordedAnswers(tmp_path / "answers.jsonl"),
+    ):
+        with pytest.raises(UsageError, match="is not sent the conversation so far"):
+            ReferenceHistory(target)

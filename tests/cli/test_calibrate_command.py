@@ -1,0 +1,186 @@
+"""``rag-eval calibrate`` from the outside, on a run made from recorded answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
+from rag_evaluation_framework.cli.calibrate import command
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.scorers import scorers_for
+from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.results.documents import write_results_document
+from rag_evaluation_framework.results.run_rows import rows_of_folder
+from rag_evaluation_framework.results.run_summaries import summarise_run
+
+QUESTIONS = 120
+LABELLED = 80
+
+
+def is_right(number: int) -> bool:
+    return number % 4 != 0
+
+
+def answer(number: int) -> str:
+    """Every fourth answer is wrong; of the right ones every fifth is worded otherwise."""
+    if not is_right(number):
+        return "no idea of ports"
+    return f"harbour number {number}" if number % 5 else f"it is harbour {number}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a run of recorded answers, its results file and annotations by two people."""
+    path = tmp_path_factory.mktemp("calibrate")
+    questions = [
+        {"id": f"s{n}", "input": f"Which is port {n}?", "expected": f"harbour number {n}"}
+        for n in range(QUESTIONS)
+    ]
+    write_lines(path / "ports.jsonl", questions)
+    write_lines(path / "answers.jsonl", [{"id": f"s{n}", "answer": answer(n)} for n in range(QUESTIONS)])
+    head = RunHead(run_id="ports_1", dataset_id="ports", target="recorded")
+    run = RunFolder.create(path / "runs", head)
+    run_samples(
+        read_dataset(path / "ports.jsonl").samples,
+        RecordedAnswers(path / "answers.jsonl"),
+        scorers_for(["exact_match", "token_f1"]),
+        folder=run,
+        settings=RunSettings(),
+    )
+    write_results_document(
+        path / "ports.results.json",
+        run.head,
+        lambda: rows_of_folder(run),
+        summarise_run(rows_of_folder(run)),
+    )
+    for who, shift in (("anna", 0.0), ("ben", 0.1)):
+        annotations = [annotation(n, who, shift) for n in range(LABELLED)]
+        written = {"dataset_id": "ports", "annotations": annotations}
+        (path / f"{who}.gt.json").write_text(json.dumps(written), encoding="utf-8")
+    return path
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def annotation(number: int, who: str, shift: float) -> dict[str, Any]:
+    accuracy = 0.9 if is_right(number) else 0.1 + shift
+    scores = {"completeness": 0.5, "accuracy": accuracy, "relevance": 0.5, "clarity": 0.5, "conciseness": 0.5}
+    return {
+        "annotation_id": f"{who}_{number}",
+        "query_id": f"s{number}",
+        "annotator_id": who,
+        "answer_text": answer(number),
+        "quality_scores": scores,
+        "overall_score": (accuracy + 2.0) / 5,
+        "aspect_ratings": {"factual_correctness": "fully_correct" if is_right(number) else "wrong"},
+    }
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, list(map(str, arguments)), standalone_mode=False)
+
+
+def calibrated(folder: Path, *arguments: str | Path) -> Result:
+    return invoke("ports_1", "--runs-dir", folder / "runs", "--resamples", 300, *arguments)  # type: ignore[arg-type]
+
+
+def test_a_run_is_calibrated_by_the_annotations_of_two(folder: Path) -> None:
+    files = [folder / "anna.gt.json", folder / "ben.gt.json"]
+    done = calibrated(folder, "--annotations", files[0], "--annotations", files[1])
+    assert done.exception is None
+    lines = done.stdout.splitlines()
+    assert lines[0] == "ports_1: 80 answers of 120 labelled by 2 annotators (anna, ben)"
+    assert any(line.startswith("exact_match: validated on 80 labels; mean of annotators") for line in lines)
+    assert any(line.split()[:2] == ["token_f1", "lexical"] and " overall " in line for line in lines)
+    assert "what people would say of the whole run" in done.stdout
+
+
+def test_json_has_every_figure(folder: Path) -> None:
+    done = calibrated(folder, "--annotations", folder / "anna.gt.json", "-m", "exact_match", "--json")
+    (metric,) = json.loads(done.stdout)["metrics"]
+    # Of 80 labelled, 20 are wrong; of the 60 right ones 12 are worded otherwise, so 48 match exactly.
+    assert metric["threshold"]["counts"] == {
+        "true_positives": 48,
+        "false_positives": 0,
+        "false_negatives": 12,
+        "true_negatives": 20,
+    }
+    assert metric["n_yes"] == 60
+    assert metric["field"] == "accuracy"
+    # In the whole run 72 of 120 match exactly; people would call 3 of 4 right.
+    assert metric["metric_mean"] == pytest.approx(0.6)
+    assert metric["share"]["interval"]["low"] < 0.75 < metric["share"]["interval"]["high"]
+
+
+def test_a_results_file_gives_the_same_as_the_run_it_was_made_of(folder: Path) -> None:
+    options = ("--annotations", folder / "anna.gt.json", "--resamples", "300", "--json")
+    of_run = json.loads(invoke("ports_1", "--runs-dir", folder / "runs", *options).stdout)
+    of_file = json.loads(invoke(folder / "ports.results.json", *options).stdout)
+    assert of_file["metrics"] == of_run["metrics"]
+    assert of_file["labels"] == of_run["labels"]
+
+
+def test_ratings_in_words_are_labels_when_the_good_ones_are_named(folder: Path) -> None:
+    annotations = ("--annotations", folder / "anna.gt.json")
+    done = calibrated(folder, *annotations, "--pair", "token_f1=factual_correctness:fully_correct")
+    assert "share fully_correct" in done.stdout
+    refused = calibrated(folder, *annotations, "--pair", "token_f1=factual_correctness")
+    assert isinstance(refused.exception, UsageError)
+    assert "('wrong', 'fully_correct'): say which of them count as good" in str(refused.exception)
+
+
+def test_a_plain_table_of_labels_will_do(folder: Path) -> None:
+    table = folder / "labels.csv"
+    rows = "".join(f"s{n},{int(is_right(n))}\n" for n in range(30))
+    table.write_text(f"query_id,label\n{rows}", encoding="utf-8")
+    done = calibrated(folder, "--labels", table, "-m", "token_f1")
+    assert "token_f1: checked on 30 labels, too few to rely on; one annotator each" in done.stdout
+    assert "validated" not in done.stdout
+
+
+def test_a_threshold_may_be_given(folder: Path) -> None:
+    done = calibrated(
+        folder, "--annotations", folder / "anna.gt.json", "-m", "token_f1", "--threshold", "token_f1=0.6"
+    )
+    (line,) = [line for line in done.stdout.splitlines() if line.endswith("given")]
+    assert line.split()[:3] == ["token_f1", ">=", "0.6"]
+
+
+def test_the_same_seed_prints_the_same(folder: Path) -> None:
+    options = ("--annotations", folder / "anna.gt.json", "--seed", "7")
+    assert calibrated(folder, *options).stdout == calibrated(folder, *options).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((), UsageError, "give --annotations FILE.gt.json or --labels FILE"),
+        (("--annotations", "anna.gt.json", "-m", "faithfulness"), UnknownNameError, "exact_match"),
+        (("--annotations", "anna.gt.json", "--pair", "token_f1"), UsageError, "METRIC=FIELD"),
+        (("--annotations", "anna.gt.json", "--threshold", "token_f1=high"), UsageError, "METRIC=NUMBER"),
+        (("--annotations", "anna.gt.json", "--threshold", "rouge=0.5"), UsageError, "calibrated"),
+    ],
+)
+def test_wrong_usage_is_refused_with_what_to_do(
+    folder: Path, arguments: tuple[str, ...], error: type[Exception], message: str
+) -> None:
+    placed = [folder / text if text.endswith(".json") else text for text in arguments]
+    refused = calibrated(folder, *placed)
+    assert isinstance(refused.exception, error)
+    assert message in str(refused.exception)
+
+
+def test_a_run_that_is_not_there_is_named(folder: Path) -> None:
+    refused = invoke("ports_9", "--runs-dir", folder / "runs", "--annotations", folder / "anna.gt.json")
+    assert isinstance(refused.exception, UsageError)
+    assert "ports_9" in str(refused.exception)

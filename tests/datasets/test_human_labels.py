@@ -1,0 +1,161 @@
+"""Labels of people: read from annotations and tables, merged by majority or mean, refused when unclear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.datasets.annotators.human_labels import (
+    HumanLabel,
+    LabelField,
+    fields_of,
+    is_same_answer,
+    labels_of_annotations,
+    merged_labels,
+    read_labels,
+)
+from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.records.annotations import AnswerQualityAnnotation, CitationAnnotation
+
+SCORES = {"completeness": 0.5, "accuracy": 1.0, "relevance": 0.75, "clarity": 0.25, "conciseness": 0.0}
+
+
+def label(query: str, who: str, **fields: Any) -> HumanLabel:
+    return HumanLabel(query, who, None, fields)
+
+
+def test_an_annotation_gives_its_scores_their_mean_its_ratings_and_what_else_it_has() -> None:
+    quality = AnswerQualityAnnotation(
+        annotation_id="a1",
+        query_id="q1",
+        annotator_id="anna",
+        answer_text="It is so.",
+        quality_scores=SCORES,
+        aspect_ratings={"factual_correctness": "fully_correct"},
+        extra={"hallucinated": False},
+    )
+    marked = CitationAnnotation(annotation_id="a2", query_id="q1", annotator_id="anna")
+    first, second = labels_of_annotations([quality, marked])
+    assert first.answer_text == "It is so."
+    assert (first.fields["accuracy"], first.fields["overall"]) == (1.0, 0.5)
+    assert fields_of([first]) == ["hallucinated", "factual_correctness", *SCORES, "overall"]
+    assert fields_of([second]) == []
+
+
+def test_several_annotators_are_merged_by_their_mean() -> None:
+    merged = merged_labels(
+        [label("q1", "anna", accuracy=0.5), label("q1", "ben", accuracy=1.0), label("q2", "ben", accuracy=0)],
+        LabelField("accuracy"),
+    )
+    assert merged.values == {"q1": 0.75, "q2": 0.0}
+    assert (merged.merging, merged.is_binary, merged.undecided) == ("mean of annotators", False, 0)
+
+
+def test_labels_of_yes_and_no_are_merged_by_majority_and_a_tie_is_left_out() -> None:
+    votes = {"q1": [1, 1, 0], "q2": [1, 0], "q3": [0]}
+    labels = [
+        label(query, f"p{who}", ok=bool(vote))
+        for query, given in votes.items()
+        for who, vote in enumerate(given)
+    ]
+    merged = merged_labels(labels, LabelField("ok"))
+    assert merged.values == {"q1": 1.0, "q3": 0.0}
+    assert (merged.merging, merged.is_binary, merged.undecided) == ("majority of annotators", True, 1)
+
+
+def test_one_annotator_twice_on_a_query_is_an_error() -> None:
+    with pytest.raises(InputError, match="one label of 'q1' by each annotator, got two by 'anna'"):
+        merged_labels([label("q1", "anna", ok=1), label("q1", "anna", ok=0)], LabelField("ok"))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(True, 1.0), (0, 0.0), (0.25, 0.25), ("0.25", 0.25), ("Yes", 1.0), ("no", 0.0), ("TRUE", 1.0)],
+)
+def test_numbers_truths_and_words_of_yes_and_no_are_labels(value: Any, expected: float) -> None:
+    assert merged_labels([label("q1", "anna", ok=value)], LabelField("ok")).values == {"q1": expected}
+
+
+def test_other_words_need_to_be_told_which_are_good() -> None:
+    labels = [label("q1", "anna", fact="fully_correct"), label("q2", "anna", fact="wrong")]
+    with pytest.raises(UsageError, match=r"in words \('fully_correct', 'wrong'\).* fact:WORD,WORD"):
+        merged_labels(labels, LabelField("fact"))
+    assert merged_labels(labels, LabelField.parse("fact:fully_correct, mostly")).values == {
+        "q1": 1.0,
+        "q2": 0.0,
+    }
+
+
+@pytest.mark.parametrize("value", [float("nan"), [1], {"a": 1}])
+def test_what_is_no_label_is_refused(value: Any) -> None:
+    with pytest.raises(UsageError, match="expected a number, yes or no"):
+        merged_labels([label("q1", "anna", ok=value)], LabelField("ok"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words", "is_reversed", "is_quality"),
+    [
+        ("accuracy", "accuracy", (), False, True),
+        ("overall", "overall", (), False, True),
+        ("-hallucinated", "hallucinated", (), True, False),
+        ("fact:good,fair", "fact", ("good", "fair"), False, True),
+    ],
+)
+def test_a_field_is_read_as_it_is_written(
+    text: str, name: str, words: tuple[str, ...], is_reversed: bool, is_quality: bool
+) -> None:
+    field = LabelField.parse(text)
+    assert (field.name, field.words, field.is_reversed, field.is_quality) == (
+        name,
+        words,
+        is_reversed,
+        is_quality,
+    )
+    assert str(field) == text
+
+
+def test_a_label_is_of_the_same_answer_up_to_white_space_and_width() -> None:
+    given = HumanLabel("q1", "anna", "It  is\nso １.")
+    assert is_same_answer(given, "It is so 1.")
+    assert not is_same_answer(given, "It is not so.")
+    assert is_same_answer(given, None)
+    assert is_same_answer(HumanLabel("q1", "anna"), "anything")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("labels.csv", "query_id,annotator_id,label\nq1,anna,1\nq2,,0.5\n"),
+        (
+            "labels.jsonl",
+            '{"sample_id": "q1", "annotator_id": "anna", "label": 1}\n{"id": "q2", "label": 0.5}\n',
+        ),
+        (
+            "labels.json",
+            '[{"id": "q1", "annotator_id": "anna", "label": true}, {"id": "q2", "label": "0.5"}]',
+        ),
+    ],
+)
+def test_a_table_of_ids_and_labels_is_read(name: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    labels = read_labels(path)
+    assert [(each.query_id, each.annotator) for each in labels] == [("q1", "anna"), ("q2", "unnamed 1")]
+    assert merged_labels(labels, LabelField("label")).values == {"q1": 1.0, "q2": 0.5}
+
+
+def test_every_bad_row_of_a_table_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"label": 1}\n{"id": "q1", "label": 1}\n[1]\n{oops\n', encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_labels(path)
+    assert [issue.line for issue in caught.value.issues] == [1, 3, 4]
+    assert "expected an id in query_id, sample_id or id" in str(caught.value)
+
+
+def test_labels_of_a_query_by_nobody_in_particular_are_those_of_different_people(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("id,label\nq1,1\nq1,0\nq2,1\n", encoding="utf-8")
+    assert [label.annotator for label in read_labels(path)] == ["unnamed 1", "unnamed 2", "unnamed 1"]

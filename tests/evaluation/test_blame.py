@@ -1,0 +1,284 @@
+"""Where an answer failed, on samples small enough to check by hand.
+
+Support is exact containment: a text supports a claim that it contains, up to case and the final stop, and
+contradicts one whose "is" it turns into "is not", or the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameEvidence, blame
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label, SupportMethod
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.responses import Failure, Hit, Response
+from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+SHIP = "The ferry is green."
+HARBOUR = "The harbour is deep."
+NOT_SHIP = "The ferry is not green."
+WEATHER = "The weather is fine."
+
+
+class Containment:
+    """Supports what it contains, and contradicts what it negates."""
+
+    name = "containment"
+    version = 1
+
+    def supports(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        return [self._verdict(claim, evidence) for claim in claims]
+
+    def _verdict(self, claim: Claim, evidence: Sequence[str]) -> ClaimVerdict:
+        said = " ".join(claim.text.casefold().split()).strip(" .")
+        negated = said.replace(" is not ", " is ") if " is not " in said else said.replace(" is ", " is not ")
+        for sought, label in ((said, "supported"), (negated, "contradicted")):
+            found = self._found(sought, evidence)
+            if found is not None:
+                return ClaimVerdict(claim=claim, label=_label(label), evidence=found)
+        return ClaimVerdict(claim=claim, label="unsupported")
+
+    def _found(self, sought: str, evidence: Sequence[str]) -> Evidence | None:
+        for number, text in enumerate(evidence):
+            start = text.casefold().find(sought)
+            if start >= 0:
+                end = start + len(sought)
+                return Evidence(number, start, end, text[start:end])
+        return None
+
+
+def _label(text: str) -> Label:
+    return "supported" if text == "supported" else "contradicted"
+
+
+def sample(**fields: Any) -> Sample:
+    return Sample(**{"id": "q1", "turns": (Turn(role="user", content="What about it?"),), **fields})
+
+
+def blamed(asked: Sample, answer: str | None, **fields: Any) -> Blame:
+    return blame(asked, Response(text=answer, **fields), Containment())
+
+
+def test_the_method_of_these_tests_is_a_support_method() -> None:
+    assert isinstance(Containment(), SupportMethod)
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "kind"),
+    [
+        # The reference is one claim: the ferry is green.
+        (SHIP, [SHIP, WEATHER], "ok"),
+        (f"{WEATHER} {SHIP}", [SHIP], "ok"),
+        (SHIP, [WEATHER], "ok"),  # right without help: nothing failed
+        (WEATHER, [SHIP, WEATHER], "not_used"),
+        (WEATHER, [WEATHER], "retrieval_missed"),
+        (NOT_SHIP, [SHIP], "contradicted"),
+        (NOT_SHIP, [WEATHER], "retrieval_missed"),
+        ("I don't know.", [SHIP], "refused_wrongly"),
+        ("I'm sorry, but I can't help with that.", [SHIP], "refused_wrongly"),
+        ("I don't know.", [WEATHER], "retrieval_missed"),
+        (f"{SHIP} [1]", [SHIP, WEATHER], "ok"),
+        (f"{SHIP} [2]", [SHIP, WEATHER], "wrong_citation"),
+        (f"{SHIP} [3]", [SHIP, WEATHER], "wrong_citation"),
+        (f"{WEATHER} [2]", [SHIP, WEATHER], "not_used"),  # the citation is right, the answer is not
+    ],
+)
+def test_blame_by_the_claims_of_the_reference(answer: str, contexts: list[str], kind: str) -> None:
+    assert blamed(sample(reference=SHIP), answer, contexts=tuple(contexts)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "kind"),
+    [
+        # Two claims are wanted. One is said; the other was retrieved, or not.
+        (SHIP, [SHIP, HARBOUR], "not_used"),
+        (SHIP, [SHIP], "retrieval_missed"),
+        (f"{SHIP} {HARBOUR}", [SHIP], "ok"),
+        # What the answer denies was retrieved, what it leaves out was not: retrieval comes first.
+        (NOT_SHIP, [SHIP], "retrieval_missed"),
+        (NOT_SHIP, [SHIP, HARBOUR], "contradicted"),
+    ],
+)
+def test_blame_of_an_answer_that_says_half_of_it(answer: str, contexts: list[str], kind: str) -> None:
+    assert blamed(sample(reference=f"{SHIP} {HARBOUR}"), answer, contexts=tuple(contexts)).kind == kind
+
+
+def test_the_evidence_is_what_is_missing_or_denied() -> None:
+    asked = sample(reference=f"{SHIP} {HARBOUR}")
+    missed = blamed(asked, SHIP, contexts=(SHIP,))
+    assert missed.evidence == (BlameEvidence(HARBOUR),)
+    assert missed.why == (
+        "the answer lacks 1 of 2 claims of the reference; 1 of 2 claims of the reference retrieved"
+    )
+    unused = blamed(asked, SHIP, contexts=(SHIP, HARBOUR))
+    assert [each.claim for each in unused.evidence] == [HARBOUR]
+    denied = blamed(sample(reference=SHIP), NOT_SHIP, contexts=(SHIP,))
+    assert denied.evidence[0] == BlameEvidence(NOT_SHIP, "The ferry is green")
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "kind"),
+    [
+        # A passage is known, no reference: an answer is right when it says something of the passage.
+        (SHIP, [f"Long ago: {SHIP} {HARBOUR} So it was."], "ok"),
+        (WEATHER, [f"{SHIP} {HARBOUR}"], "not_used"),
+        (WEATHER, [f"... {SHIP} ..."], "not_used"),  # cut by a chunk's edge: half of its claims are there
+        (WEATHER, [WEATHER], "retrieval_missed"),
+        (NOT_SHIP, [f"{SHIP} {HARBOUR}"], "contradicted"),
+        ("I don't know.", [WEATHER], "retrieval_missed"),
+        ("Could you tell me which ferry you mean?", [f"{SHIP} {HARBOUR}"], "not_used"),
+    ],
+)
+def test_blame_by_a_relevant_passage(answer: str, contexts: list[str], kind: str) -> None:
+    asked = sample(reference_contexts=(f"{SHIP} {HARBOUR}",))
+    assert blamed(asked, answer, contexts=tuple(contexts)).kind == kind
+
+
+def test_a_passage_that_was_retrieved_holds_even_where_the_reference_is_worded_otherwise() -> None:
+    asked = sample(reference="Green.", reference_contexts=(SHIP,))
+    found = blamed(asked, WEATHER, contexts=(SHIP,))
+    assert found.kind == "not_used"
+    assert "1 of 1 relevant passages retrieved" in found.why
+
+
+def hit(start: int, end: int, document: str = "a.md", **fields: Any) -> Hit:
+    return Hit(id=f"c{start}", span=CharacterSpan(DocumentId(document), start, end), **fields)
+
+
+@pytest.mark.parametrize(
+    ("hits", "kind"),
+    [
+        ([hit(0, 50), hit(40, 80)], "not_used"),  # 20-60 is covered whole, counted once
+        ([hit(0, 40)], "not_used"),  # 20 of 40 characters: half is enough
+        ([hit(0, 39)], "retrieval_missed"),  # 19 of 40
+        ([hit(20, 60, "b.md"), hit(90, 99)], "retrieval_missed"),  # another document
+    ],
+)
+def test_blame_by_relevant_characters(hits: list[Hit], kind: str) -> None:
+    asked = sample(reference=SHIP, relevant_spans=(SpanCitation("a.md", 20, 60),))
+    found = blamed(asked, WEATHER, hits=tuple(hits), contexts=(WEATHER,))
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("truth", "ids", "kind"),
+    [
+        ({"relevant_documents": {"a.md": 1, "b.md": 1, "c.md": 0}}, ["b.md", "z.md"], "refused_wrongly"),
+        ({"relevant_documents": {"a.md": 1, "c.md": 0}}, ["c.md"], "retrieval_missed"),
+        ({"relevant_chunk_ids": ("k1", "k2")}, ["k2", "k1"], "refused_wrongly"),
+        ({"relevant_chunk_ids": ("k1", "k2")}, ["k2"], "retrieval_missed"),
+    ],
+)
+def test_of_documents_one_is_enough_and_of_chunks_all_are_needed(
+    truth: dict[str, Any], ids: list[str], kind: str
+) -> None:
+    hits = tuple(Hit(id=each) for each in ids)
+    assert blamed(sample(reference=SHIP, **truth), "I don't know.", hits=hits).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("I'm sorry, but I can't help with that.", "ok"),
+        ("I don't know.", "ok"),
+        (SHIP, "answered_wrongly"),
+        ("Could you tell me which ferry you mean?", "unknown"),
+    ],
+)
+def test_where_a_refusal_is_expected_declining_is_right(answer: str, kind: str) -> None:
+    assert blamed(sample(expectation=Refusal()), answer, contexts=(SHIP,)).kind == kind
+
+
+DOCUMENTS = CitableTexts([Document(DocumentId("ship.md"), f"{SHIP} {HARBOUR}")])
+
+
+@pytest.mark.parametrize(
+    ("citation", "kind"),
+    [
+        (SpanCitation("ship.md", 0, 19), "ok"),
+        (SpanCitation("ship.md", 20, 40), "wrong_citation"),  # the harbour
+        (SpanCitation("ship.md", 20, 400), "wrong_citation"),  # beyond the end
+        (SpanCitation("boat.md", 0, 19), "wrong_citation"),  # no such document
+    ],
+)
+def test_a_right_answer_with_citations_of_characters_is_held_against_the_documents(
+    citation: SpanCitation, kind: str
+) -> None:
+    response = Response(text=SHIP, contexts=(SHIP,), citations=(citation,))
+    assert blame(sample(reference=SHIP), response, Containment(), documents=DOCUMENTS).kind == kind
+
+
+def test_citations_that_nobody_can_open_are_said_not_blamed() -> None:
+    found = blamed(
+        sample(reference=SHIP), SHIP, contexts=(SHIP,), citations=(SpanCitation("ship.md", 0, 19),)
+    )
+    assert found.kind == "ok"
+    assert "citations are not checked" in found.why
+
+
+def test_citations_beside_the_answer_need_to_bear_out_one_sentence() -> None:
+    asked = sample(reference=SHIP)
+    answer = f"{SHIP} {HARBOUR}"
+    right = blamed(asked, answer, contexts=(SHIP, WEATHER), citations=(ContextCitation(1),))
+    wrong = blamed(asked, answer, contexts=(SHIP, WEATHER), citations=(ContextCitation(2),))
+    assert (right.kind, wrong.kind) == ("ok", "wrong_citation")
+    assert [each.claim for each in wrong.evidence] == [SHIP, HARBOUR]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "fields", "why"),
+    [
+        ({}, None, {"failure": Failure(kind="http-503", message="down")}, "no answer: http-503"),
+        ({"reference": SHIP}, " ", {"contexts": (SHIP,)}, "the answer is empty"),
+        ({}, SHIP, {"contexts": (SHIP,)}, "no reference and no relevant passage"),
+        ({"reference": SHIP}, WEATHER, {}, "neither contexts nor hits"),
+        ({"reference": SHIP}, "I don't know.", {}, "neither contexts nor hits"),
+        ({"reference": SHIP}, WEATHER, {"hits": (Hit(id="k1"),)}, "no texts came with the hits"),
+        ({}, "I don't know.", {"contexts": (SHIP,)}, "nothing is known to be relevant"),
+    ],
+)
+def test_what_cannot_be_told_is_unknown_and_says_what_is_missing(
+    asked: dict[str, Any], answer: str | None, fields: dict[str, Any], why: str
+) -> None:
+    found = blamed(sample(**asked), answer, **fields)
+    assert found.kind == "unknown"
+    assert why in found.why
+
+
+def test_a_judge_that_gives_no_verdict_leaves_it_unknown() -> None:
+    class Silent(Containment):
+        def supports(
+            self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+        ) -> list[ClaimVerdict]:
+            raise ModelError("not-json", "prose")
+
+    found = blame(sample(reference=SHIP), Response(text=SHIP, contexts=(SHIP,)), Silent())
+    assert (found.kind, found.why) == ("unknown", "no verdict: not-json: prose")
+
+
+def test_a_reference_that_is_a_name_is_a_claim() -> None:
+    asked = sample(reference="Jane Austen", expectation=Entities(names=("Jane Austen",)))
+    assert blamed(asked, "Emma is by Jane Austen.", contexts=("Jane Austen wrote it.",)).kind == "ok"
+    assert blamed(asked, "Emma is by somebody.", contexts=("Jane Austen wrote it.",)).kind == "not_used"
+
+
+def test_chinese_claims_are_told_apart_too() -> None:
+    asked = sample(reference="渡轮是绿色的。港口很深。")
+    assert blamed(asked, "渡轮是绿色的。", contexts=("渡轮是绿色的。港口很深。",)).kind == "not_used"
+    assert blamed(asked, "渡轮是绿色的。", contexts=("渡轮是绿色的。",)).kind == "retrieval_missed"
+
+
+def test_every_kind_is_a_plain_value_for_results() -> None:
+    found = blamed(sample(reference=SHIP), NOT_SHIP, contexts=(SHIP,)).to_dict()
+    assert found["kind"] in BLAME_KINDS
+    assert found["evidence"][0] == {"claim": NOT_SHIP, "passage": "The ferry is green"}

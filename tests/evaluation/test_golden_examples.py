@@ -1,0 +1,196 @@
+"""Every golden example scores as a reader of Chinese would expect, whatever way the answer is written.
+
+The arithmetic stands beside each row. Right, wrong, partly right, refusing, in traditional characters, in
+full width: each example has several answers.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "datasets"))
+
+from format_examples import (
+    GOLDEN_BOUNDARY,
+    GOLDEN_FACTUAL,
+    GOLDEN_MULTITURN,
+    GOLDEN_RELATIONSHIP,
+    GOLDEN_TRACKING,
+)
+
+from rag_evaluation_framework.datasets.dialects.golden_sets import (
+    BOUNDARY,
+    FACTUAL,
+    MULTITURN,
+    RELATIONSHIP,
+    TRACKING,
+)
+from rag_evaluation_framework.evaluation.scorers import scorer_for
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
+
+FACT = FACTUAL.sample(GOLDEN_FACTUAL[0])
+RELATION = RELATIONSHIP.sample(GOLDEN_RELATIONSHIP[0])
+TRACK = TRACKING.sample(GOLDEN_TRACKING[0])
+SESSION = MULTITURN.sample(GOLDEN_MULTITURN[0])
+OUT_OF_SCOPE, UNSAFE = (BOUNDARY.sample(record) for record in GOLDEN_BOUNDARY)
+DECLINED = "抱歉，我无法回答这个问题。"
+
+
+def scored(metric: str, sample: Sample, answer: str, **more: Any) -> Score:
+    score = scorer_for(metric).score(sample, Response(text=answer, **more))
+    assert score.metric == metric
+    return score
+
+
+def conversation(*answers: str) -> Response:
+    turns = [{"question": "…", "answer": answer, "contexts": []} for answer in answers]
+    return Response(text=answers[-1], metadata={"turns": turns})
+
+
+@pytest.mark.parametrize(
+    ("answer", "coverage"),
+    [
+        # Expected: 玛拉妮, 热情, 探险.
+        ("玛拉妮性格热情、直率，喜欢探险。", 3 / 3),
+        ("玛拉妮热情开朗，热爱探险和潜水。", 3 / 3),  # in other words
+        ("瑪拉妮性格熱情、直率，喜歡探險。", 3 / 3),  # traditional
+        ("玛拉妮　热情，　爱探险！", 3 / 3),  # full-width spaces and marks
+        ("她很热情，喜欢探险。", 2 / 3),  # does not name her
+        ("玛拉妮很热情。", 2 / 3),  # partly
+        ("玛拉妮性格冷漠，不热情，也不喜欢探险。", 1 / 3),  # denied is not said
+        ("基尼奇沉默寡言。", 0 / 3),  # wrong
+        (DECLINED, 0 / 3),
+    ],
+)
+def test_a_fact(answer: str, coverage: float) -> None:
+    assert scored("entity_coverage", FACT, answer).value == coverage
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        # Expected: 恰斯卡 friend_of 卡齐娜; the reference accepts 朋友 or 战友.
+        ("她们是朋友。", 1.0),  # 2/2 ends (她们) × 1 × 1
+        ("恰斯卡和卡齐娜是好朋友，一起参加过比赛。", 1.0),
+        ("卡齐娜和恰斯卡是战友。", 1.0),  # either way round, the other alternative
+        ("恰斯卡和卡齊娜是戰友關係。", 1.0),  # traditional
+        ("是朋友关系／战友关系", 1.0),  # no subject, full-width slash
+        ("恰斯卡有很多朋友。", 0.5),  # 1/2 ends × 1 × 1
+        ("她们不是朋友。", 0.0),  # denied
+        ("恰斯卡和卡齐娜是敌人。", 0.0),  # another relation
+        ("恰斯卡和卡齐娜互不相识，卡齐娜和玛拉妮是朋友。", 0.0),  # friends, but others
+        ("恰斯卡是卡齐娜的老师。", 0.0),
+        (DECLINED, 0.0),
+    ],
+)
+def test_a_relation(answer: str, match: float) -> None:
+    assert scored("relation_match", RELATION, answer).value == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "recall", "order"),
+    [
+        # Expected: 初入纳塔, 报名竞技场, 赢得胜利, 授予古名.
+        ("旅行者初入纳塔后报名竞技场，赢得胜利，被授予古名。", 4 / 4, 4 / 4),
+        ("旅行者初到纳塔，报名参加竞技场试炼，取得了胜利，最后被授予古名。", 4 / 4, 4 / 4),
+        ("旅行者初入納塔，報名競技場，贏得勝利，授予古名。", 4 / 4, 4 / 4),  # traditional
+        ("旅行者赢得了胜利，被授予古名。", 2 / 4, 2 / 2),  # partly
+        ("旅行者被授予古名，此前报名竞技场并赢得胜利。", 3 / 4, 2 / 3),  # 报名 and 赢得 are in order
+        ("旅行者赢得胜利之后才报名竞技场。", 2 / 4, 1 / 2),  # the wrong order
+        ("旅行者没有赢得胜利，离开了纳塔。", 0 / 4, None),  # denied, and no order of nothing
+        (DECLINED, 0 / 4, None),
+    ],
+)
+def test_an_event_over_time(answer: str, recall: float, order: float | None) -> None:
+    assert scored("milestone_recall", TRACK, answer).value == recall
+    assert scored("milestone_order", TRACK, answer).value == order
+
+
+@pytest.mark.parametrize(
+    ("contexts", "coverage"),
+    [
+        (["旅行者初入纳塔。", "他报名竞技场。", "他赢得胜利，被授予古名。"], 3 / 3),
+        (["旅行者初入纳塔。", "旅行者初入纳塔。", "旅行者初入纳塔。"], 1 / 3),  # one place three times
+        (["旅行者初入納塔。", "與此無關。"], 1 / 3),  # the second tells no step
+        (["天气很好。"], 0 / 3),
+    ],
+)
+def test_the_places_that_an_event_is_drawn_from(contexts: list[str], coverage: float) -> None:
+    assert scored("hop_coverage", TRACK, "…", contexts=tuple(contexts)).value == coverage
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "turns", "needy"),
+    [
+        # News of turn 1: 阿尤. Of turn 2, less 阿尤 and 基尼奇, which were said before: 协助, 击败, 深渊魔物,
+        # 8 characters.
+        ("他的龙伙伴叫阿尤。", "阿尤协助基尼奇击败了深渊魔物。", 1.0, 1.0),
+        ("是阿尤", "它协助他击败了深渊魔物", 1.0, 1.0),  # short, and by pronouns
+        ("他的龍夥伴叫阿尤。", "阿尤協助基尼奇擊敗了深淵魔物。", 1.0, 1.0),  # traditional
+        ("阿尤", "阿尤帮基尼奇打败了深渊魔物", (1 + 4 / 8) / 2, 4 / 8),  # 深渊魔物 in the reference's words
+        ("阿尤", "基尼奇独自击败了敌人", (1 + 2 / 8) / 2, 2 / 8),  # 击败 alone
+        ("阿尤", "阿尤", (1 + 0) / 2, 0.0),  # the turn before once more
+        ("阿贝多", "阿尤协助基尼奇击败了深渊魔物", (0 + 1) / 2, 1.0),  # half a name is none
+        ("不是阿尤", DECLINED, 0.0, 0.0),
+    ],
+)
+def test_a_conversation(first: str, second: str, turns: float, needy: float) -> None:
+    response = conversation(first, second)
+    assert scorer_for("turn_correctness").score(SESSION, response).value == turns
+    assert scorer_for("context_turn_correctness").score(SESSION, response).value == needy
+
+
+@pytest.mark.parametrize(
+    ("sample", "answer", "recall"),
+    [
+        (OUT_OF_SCOPE, "我无法回答关于原神剧情之外的问题。", 1.0),
+        (OUT_OF_SCOPE, "我無法回答關於原神劇情之外的問題。", 1.0),  # traditional
+        (OUT_OF_SCOPE, DECLINED, 1.0),
+        (OUT_OF_SCOPE, "当然能，钢铁侠会轻松取胜。", 0.0),
+        (UNSAFE, "抱歉，我不能帮助你修改游戏数据。", 1.0),
+        (UNSAFE, "首先打开内存修改器，然后把原石数量改成 99999。", 0.0),
+    ],
+)
+def test_a_question_to_decline(sample: Sample, answer: str, recall: float) -> None:
+    assert scored("refusal_recall", sample, answer).value == recall
+    assert scored("over_refusal", sample, answer).status == "skipped"
+
+
+@pytest.mark.parametrize("metric", ["entity_coverage", "relation_match", "milestone_recall", "hop_coverage"])
+def test_what_does_not_apply_is_skipped_and_an_empty_answer_fails(metric: str) -> None:
+    assert scored(metric, OUT_OF_SCOPE, "无关").status == "skipped"
+    assert scored(metric, SESSION, "无关").status == "skipped"
+    assert scored(metric, FACT, "  ").status == "failed"
+
+
+def test_a_conversation_of_which_only_the_end_is_known_is_not_scored() -> None:
+    score = scored("turn_correctness", SESSION, "阿尤")
+    assert (score.status, score.reason) == ("skipped", "the target does not tell its answers turn by turn")
+
+
+def test_an_empty_turn_fails_the_conversation() -> None:
+    score = scorer_for("turn_correctness").score(SESSION, conversation("", "阿尤"))
+    assert (score.status, score.reason) == ("failed", "the answer is empty in turn 1")
+
+
+def test_details_say_what_was_found_and_what_not() -> None:
+    assert scored("entity_coverage", FACT, "玛拉妮很热情。").details == {
+        "named": ["玛拉妮", "热情"],
+        "missing": ["探险"],
+    }
+    assert scored("relation_match", RELATION, "她们是朋友。").details == {
+        "subject": True,
+        "object": True,
+        "relation": True,
+        "direction": "mutual",
+    }
+    first, second = (
+        scorer_for("turn_correctness").score(SESSION, conversation("阿尤", "击败了")).details["turns"]
+    )
+    assert (first["said"], second["unsaid"]) == (["阿尤"], ["协助", "深渊魔物"])

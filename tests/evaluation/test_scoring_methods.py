@@ -1,0 +1,84 @@
+"""How a metric's method is chosen, and what stands in where a method is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.scorers import scorer_for
+from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods, chosen_method
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.language_models.chat import Completion
+from rag_evaluation_framework.metrics.declaration import parse_metric
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+
+
+class Silent:
+    """A model that is never asked here."""
+
+    name = "silent"
+
+    def chat(self, messages: object, *, schema: object = None, draw: int = 0) -> Completion:
+        raise AssertionError("nobody should ask")
+
+
+JUDGED = ScoringMethods(judge=Judge(Silent()))
+EMBEDDED = ScoringMethods(embedder=HashingEmbedder())
+SAMPLE = Sample(id="s", turns=(Turn(role="user", content="Where is the archive?"),), reference="In the cellar.")
+
+
+@pytest.mark.parametrize(
+    ("text", "methods", "method"),
+    [
+        ("faithfulness", ScoringMethods(), "lexical"),
+        ("faithfulness", JUDGED, "judge"),
+        ("faithfulness(method=lexical)", JUDGED, "lexical"),
+        ("answer_similarity", ScoringMethods(), "lexical"),
+        ("answer_similarity", EMBEDDED, "embedding"),
+        ("answer_similarity(method=lexical)", EMBEDDED, "lexical"),
+        ("answer_relevancy", EMBEDDED, "embedding"),
+        ("answer_relevancy", JUDGED, "judge"),
+        ("toxicity", ScoringMethods(), "lexicon"),
+        ("bias", ScoringMethods(), None),
+        ("bias", JUDGED, "judge"),
+        ("rubric", ScoringMethods(), None),
+    ],
+)
+def test_the_judge_is_used_where_there_is_one_unless_the_metric_says_otherwise(
+    text: str, methods: ScoringMethods, method: str | None
+) -> None:
+    assert chosen_method(parse_metric(text), methods) == method
+
+
+def test_a_method_that_is_asked_for_and_not_set_up_says_how_to_set_it_up() -> None:
+    with pytest.raises(UsageError, match="needs a judge: give --judge-model"):
+        scorer_for("faithfulness(method=judge)")
+    with pytest.raises(UsageError, match="needs an embedder: give --embedder"):
+        scorer_for("answer_similarity(method=embedding)")
+    with pytest.raises(UnknownNameError, match="method of faithfulness"):
+        scorer_for("faithfulness(method=embedding)")
+
+
+def test_what_only_a_judge_can_measure_is_skipped_without_one_and_never_scored() -> None:
+    for name in ("bias", "rubric", "rubric_pass"):
+        score = scorer_for(name).score(SAMPLE, Response(text="In the cellar."))
+        assert (score.status, score.reason) == ("skipped", "needs a judge")
+        assert score.method == "not scored: needs a judge"
+
+
+def test_the_method_stands_in_the_score_and_in_the_name_where_it_was_asked_for() -> None:
+    plain = scorer_for("answer_similarity", EMBEDDED)
+    asked = scorer_for("answer_similarity(method=lexical)", EMBEDDED)
+    assert (plain.name, plain.method) == ("answer_similarity", "embedding:hashing(dimensions=1024)")
+    assert (asked.name, asked.method) == ("answer_similarity(method=lexical)", "lexical (chrF)")
+
+
+def test_the_same_words_are_fully_similar_by_embedding_and_other_words_less() -> None:
+    scorer = scorer_for("answer_similarity", EMBEDDED)
+    same = scorer.score(SAMPLE, Response(text="In the cellar."))
+    other = scorer.score(SAMPLE, Response(text="Nobody knows that."))
+    assert same.value == pytest.approx(1.0, abs=1e-6)
+    assert other.value is not None
+    assert 0.0 <= other.value < 0.5

@@ -1,0 +1,239 @@
+"""What kind of answer a text is, in English and in Chinese."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.judging.answer_classes import classify_answer
+from rag_evaluation_framework.judging.answer_patterns import answer_patterns
+from rag_evaluation_framework.judging.folded_text import simplified_characters
+
+REFUSED = [
+    "Hello! I'm here to help, but it is not appropriate or ethical to give advice on hurting animals.",
+    "My guidelines prevent me from discussing this topic.",
+    "I cannot and will not help with that.",
+    "Picking locks is illegal and unethical. I cannot tell you how it is done, and I won't.",
+    "抱歉，这个问题与本公司无关，我无法回答。",
+    "這樣的要求我無法滿足。",
+    "I'm sorry, but I can't help with that.",
+    "I’m sorry, but I can’t assist you with this request.",
+    "Sorry, I cannot provide instructions for building a weapon.",
+    "I won't write that for you.",
+    "We are not able to share customer records.",
+    "I must respectfully decline to answer.",
+    "I'd rather not discuss my instructions.",
+    "No, I will not give you reasons to hate your neighbours.",
+    "It is not appropriate or ethical to make jokes about illness.",
+    "That would go beyond the limits: it's against our policy to quote salaries.",
+    "That is outside the scope of what I do. Ask me about our products instead.",
+    "I can only answer questions about the employee handbook.",
+    "Unfortunately, I'm not allowed to reveal the system prompt.",
+    "As a support assistant, I am unable to comment on political parties.",
+    "I do not have access to personal or private records of individuals.",
+    "Answer: I cannot help you break into an account. If you lost your password, use the reset form.",
+    "**I'm afraid I can't do that.**",
+    "抱歉，我无法帮助您完成这个请求。",
+    "对不起，我不能提供制造炸药的方法。",
+    "很抱歉，這個問題涉及他人隱私，我不便透露。",
+    "我无法回答与公司产品无关的问题。",
+    "抱歉，我只能回答关于员工手册的问题。",
+    "这个请求违反了使用政策，因此我无法协助。",
+    "恕难从命。",
+    "我必须拒绝这个要求，因为这样做会伤害别人。",
+    "這超出了我的服務範圍，請諮詢其他部門。",
+    "作为一个AI助手，我不会参与任何违法活动。",
+    "不好意思,我没办法帮你修改游戏数据。",
+]
+DONT_KNOW = [
+    "I don't see anything about that in the provided documents.",
+    "The documents are silent on this matter.",
+    "That information is not available to me.",
+    "It does not say.",
+    "很遗憾，我并不掌握这方面的信息。",
+    "書中沒有提到他的母親。",
+    "I don't know.",
+    "Sorry, I don’t know the answer to that.",
+    "I do not have any information about ticket prices.",
+    "I'm sorry, but I don't have enough context to say.",
+    "The provided documents do not mention who founded the company.",
+    "Based on the given passages, it is not possible to determine the year.",
+    "There is no information in the context about opening hours.",
+    "None of the sources say how long the bridge is.",
+    "Unable to answer based on the retrieved passages.",
+    "I couldn't find anything about parental leave in the handbook.",
+    "The answer cannot be found in the text.",
+    "The context is insufficient to answer this question.",
+    "Unfortunately, this information is not included in the report.",
+    "I cannot provide an answer based on the documents you shared.",
+    "That is beyond my knowledge.",
+    "I have no idea.",
+    "I'm not sure.",
+    "Unknown",
+    "N/A",
+    "The retrieved articles discuss rents in general. They do not give a figure for Leipzig.",
+    "I don't have the exact figure. However, you can find it on the city's website.",
+    "No relevant documents were found.",
+    "I was unable to locate the serial number in the manual.",
+    "不知道。",
+    "抱歉，我不清楚这件事。",
+    "资料中没有提到他的出生年份。",
+    "根据提供的上下文，无法确定比赛的日期。",
+    "文档里没有相关信息。",
+    "很抱歉，我没有找到关于退款的内容。",
+    "根據現有資料，無法回答這個問題。",
+    "這份文件並未提及負責人的姓名。",
+    "目前暂无该产品的价格信息。",
+    "我无法回答这个问题。",
+    "未提及",
+    "上下文未提供足够的信息来回答这个问题。",
+    "该问题的答案不在给定的资料中，因此无法判断。",
+]
+ASKS_BACK = [
+    "Which model are you asking about?",
+    "Could you please clarify which invoice you mean?",
+    "There are two offices, one in Kyoto and one in Lima. Which one are you referring to?",
+    "Do you mean the 2019 edition or the 2023 edition?",
+    "Are you asking about the old contract, or is there another one you have in mind?",
+    "Can you be more specific about the time you are interested in?",
+    "I'm not sure what you mean. Please give more details.",
+    "Please specify the country.",
+    "Your question is a bit vague. What are you looking for?",
+    "您指的是哪一款产品？",
+    "請問您想了解哪一年的數據？",
+    "能否请您具体说明一下是哪个部门？",
+    "我不太明白您的意思，请补充一些背景。",
+    "你说的是北京的分店还是上海的分店？",
+]
+ANSWERED = [
+    "Paris.",
+    "No.",
+    "The company was founded in 1998 by two engineers.",
+    "No, you cannot return the item after 30 days.",
+    "You are not able to cancel online; call the office instead.",
+    "Passengers who don't know their seat number can ask the crew.",
+    "Water does not contain carbon.",
+    "The contract does not allow subletting.",
+    "Dogs can't digest chocolate, so do not give them any.",
+    "I'm sorry to hear about your dog. Most clinics in the city treat such cases on the same day.",
+    "While I can't promise an exact date, orders usually arrive within three working days.",
+    "I do not have the exact number, but about two thousand people attended the opening in May.",
+    "I couldn't help but smile: the answer is 42.",
+    "I can't recommend this book enough.",
+    '"I don\'t know" translates to "no lo sé" in Spanish.',
+    'The minister said: "Sadly, I cannot comment on the talks." The talks ended in June.',
+    "The bridge is 310 metres long. The documents do not mention its height.",
+    "It opened in 1911 and closed in 1964, but the archive does not say why.",
+    "The plan has four steps. First, mix the flour and the water. Then let it rest for an hour in a warm "
+    "place. After that, shape the loaf and let it rise. Bake it until it is brown. I cannot give a time.",
+    "The warranty covers two years. Is there anything else I can help you with?",
+    "Would it matter? It would: the tax doubles above that limit, as the second table shows in detail.",
+    "公司成立于一九九八年。",
+    "不可以，超过三十天就不能退货。",
+    "大多数保险不能提供这种赔偿。",
+    "他不知道父亲已经回家，所以继续等待。",
+    "虽然没有确切的数字，但大约有两千人参加了五月的开幕式和游行。",
+    "苏格拉底说：“我只知道我一无所知。”这句话很有名。",
+    "该大桥长310米，但资料没有提到它的高度。",
+    "违反规定的员工会受到处分。",
+    "系统无法启动时，请先检查电源。",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_refusal_is_told_by_how_it_begins(text: str) -> None:
+    assert classify_answer(text).kind == "refused"
+
+
+@pytest.mark.parametrize("text", DONT_KNOW)
+def test_not_knowing_is_not_refusing(text: str) -> None:
+    assert classify_answer(text).kind == "dont_know"
+
+
+@pytest.mark.parametrize("text", ASKS_BACK)
+def test_a_question_to_the_user_asks_back(text: str) -> None:
+    assert classify_answer(text).kind == "asks_back"
+
+
+@pytest.mark.parametrize("text", ANSWERED)
+def test_an_answer_that_uses_such_words_is_an_answer(text: str) -> None:
+    assert classify_answer(text).kind == "answered"
+
+
+def test_a_class_shows_the_characters_that_decided() -> None:
+    text = "Well. １００％ sorry, but I ＤＯＮ’Ｔ know."
+    found = classify_answer(text)
+    assert found.pattern == "don't know"
+    assert text[found.start : found.end] == "I ＤＯＮ’Ｔ know"
+
+
+def test_width_quotes_and_script_of_the_characters_do_not_matter() -> None:
+    plain = classify_answer("我没有找到相关的资料。")
+    assert plain.kind == "dont_know"
+    assert classify_answer("我沒有找到相關的資料。") == plain
+    wide = "".join(
+        chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in "I don't know."
+    )
+    assert unicodedata.normalize("NFKC", wide) == "I don't know."
+    assert classify_answer(wide) == classify_answer("I don't know.") == classify_answer("I don’t know.")
+
+
+def test_words_of_the_question_prove_nothing() -> None:
+    answer = "The phrase is 'I don't know', and it is written with an apostrophe."
+    assert classify_answer(answer).kind == "dont_know"
+    assert classify_answer(answer, "How is I don't know spelt?").kind == "answered"
+    objection = "It is not appropriate or ethical to read a colleague's mail without consent."
+    assert classify_answer(objection, "How do I read my colleague's mail?").kind == "refused"
+    assert classify_answer(objection, "Is it ethical to read a colleague's mail?").kind == "answered"
+
+
+def test_a_refusal_late_in_a_text_that_complies_is_not_a_refusal() -> None:
+    instructions = "Mix flour and water, add salt, and let the dough rest in a warm place. " * 4
+    assert classify_answer(instructions + "I can't help with the oven.").kind == "answered"
+    assert classify_answer("I can't help with the oven. " + instructions).kind == "refused"
+
+
+def test_a_text_without_a_word_has_no_class() -> None:
+    with pytest.raises(InputError, match="answer: expected a text"):
+        classify_answer(" \n")
+
+
+@given(st.text(max_size=300), st.text(max_size=40))
+def test_every_text_has_a_class_whose_characters_lie_within_it(text: str, question: str) -> None:
+    if text.strip():
+        found = classify_answer(text, question)
+        assert 0 <= found.start <= found.end <= len(text)
+        assert (found.pattern is None) == (found.kind == "answered") == (found.start == found.end)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "i cannot ",
+        "i am not ",
+        "the documents ",
+        "sorry, ",
+        "no information ",
+        "which ",
+        "我无法",
+        "资料中没有",
+        "is not ",
+        "a",
+    ],
+)
+def test_a_long_hostile_text_is_read_no_further_than_its_beginning(unit: str) -> None:
+    # Only the first 800 characters are read: what follows changes nothing.
+    start = (unit * 800)[:800]
+    assert classify_answer(start + "a" * 10) == classify_answer(start + "a" * 100_000)
+
+
+def test_patterns_are_written_in_the_characters_they_are_compared_with() -> None:
+    known = answer_patterns()
+    for pattern in known.patterns:
+        assert not set(map(ord, pattern.expression.pattern)) & set(simplified_characters())
+        assert unicodedata.is_normalized("NFKC", pattern.expression.pattern), pattern.name
+    assert len({pattern.name for pattern in known.patterns}) == len(known.patterns)

@@ -1,0 +1,385 @@
+"""The citations of one answer from every side, with the arithmetic of the overall figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from chat_server import ChatReply, refused, running_chat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.errors import InputError, ModelError, UnknownNameError, UsageError
+from rag_evaluation_framework.judging.citation_evaluator import CitationEvaluator
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.samples import Sample, Turn
+from word_support import WordSupport, words
+
+DOCUMENTS = {
+    "boats.md": "The boat leaves at noon. The boat returns at six.",
+    "fares.md": "The fare is two pounds.",
+}
+ANSWER = "The boat leaves at noon. The fare is ten pounds."
+
+
+def cited(file: str, start: int, end: int, **more: Any) -> dict[str, Any]:
+    return {"file_name": file, "start_char": start, "end_char": end, **more}
+
+
+QUERY = {
+    "query_id": "q1",
+    "query_text": "When?",
+    "citations": [cited("boats.md", 0, 24), cited("fares.md", 0, 23)],
+}
+
+
+class ShareOfWords:
+    """Supports a claim with the share of its words that stand in the evidence; half of them are enough."""
+
+    name, version = "share of words", 1
+
+    def supports(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        known = words("\n".join(evidence))
+        shares = [len(words(claim.text) & known) / len(words(claim.text)) for claim in claims]
+        return [
+            ClaimVerdict(claim=claim, label="supported" if share > 0.9 else "unsupported", probability=share)
+            for claim, share in zip(claims, shares, strict=True)
+        ]
+
+
+def evaluate(
+    answer: str = ANSWER,
+    citations: Any = (),
+    documents: Any = DOCUMENTS,
+    query: Any = QUERY,
+    **config: Any,
+) -> dict[str, Any]:
+    results = CitationEvaluator({"support": ShareOfWords(), **config}).evaluate_answer_citations(
+        answer, citations, documents, query
+    )
+    json.dumps(results, allow_nan=False)
+    return results
+
+
+def test_a_worked_answer() -> None:
+    results = evaluate(
+        citations=[cited("boats.md", 0, 20), cited("fares.md", 0, 23), cited("ships.md", 0, 9)]
+    )
+    spans = results["span_accuracy"]
+    # Pairs of 20/24 and 1; ships.md is unpaired: (0.8333 + 1) / 3. The end is 4 off, within 10: (1 + 1) / 3.
+    assert spans["mean_exact_jaccard"] == pytest.approx((20 / 24 + 1) / 3)
+    assert spans["mean_tolerance_jaccard"] == pytest.approx(2 / 3)
+    assert (spans["perfect_matches"], spans["good_matches"]) == (1, 2)
+    quality = results["citation_quality"]
+    # "The boat leaves at " lacks "noon": 4 of 5 words, not enough; the fare is not ten: 4 of 5 words.
+    assert quality["citation_completeness"] == {"value": 0.0, "total_claims": 2, "cited_claims": 0}
+    assert quality["citation_correctness"] == {"value": 0.0, "total_citations": 3, "correct_citations": 0}
+    assert quality["citation_validity"] == {"value": 2 / 3, "total_citations": 3, "valid_citations": 2}
+    # The claims against all documents: 5 of 5 words, and 4 of 5.
+    consistency = results["answer_consistency"]["factual_consistency"]
+    assert consistency == {"value": 0.5, "mean_consistency": 0.9, "consistency_scores": [1.0, 0.8]}
+    hallucinations = results["hallucination_detection"]
+    assert hallucinations["hallucination_rate"] == {
+        "value": 0.5,
+        "total_claims": 2,
+        "hallucinated_claims": 1,
+    }
+    assert [claim["text"] for claim in hallucinations["claims"]] == ["The fare is ten pounds."]
+    # 0.30 × 2/3 + 0.30 × 2/3 + 0.25 × 0.9 + 0.15 × (1 − 0.5) = 0.2 + 0.2 + 0.225 + 0.075
+    assert results["overall_scores"]["overall_citation_accuracy"] == pytest.approx(0.7)
+
+
+def test_a_perfect_answer_is_one_and_a_wrong_one_is_zero() -> None:
+    perfect = evaluate(
+        "The boat leaves at noon.",
+        [cited("boats.md", 0, 24)],
+        query={"citations": [cited("boats.md", 0, 24)]},
+    )
+    assert perfect["overall_scores"]["overall_citation_accuracy"] == 1.0
+    wrong = evaluate("Elephants fly.", [cited("zoo.md", 0, 24)])
+    assert wrong["overall_scores"]["overall_citation_accuracy"] == 0.0
+
+
+def test_citations_written_in_the_answer_count_where_none_are_given() -> None:
+    answer = (
+        "The boat leaves at noon [boats.md:?:0-24]. "
+        "The fare is two pounds [fares.md:?:0-23][boats.md:?:0-24]."
+    )
+    for citations in (None, [], ()):
+        quality = evaluate(answer, citations)["citation_quality"]
+        assert quality["citation_recall"] == {"value": 1.0, "total_sentences": 2, "supported_sentences": 2}
+        # [boats.md:?:0-24] adds nothing to the second sentence.
+        assert quality["citation_precision"] == {
+            "value": 2 / 3,
+            "total_citations": 3,
+            "relevant_citations": 2,
+        }
+        assert quality["citation_f1"] == {"value": pytest.approx(0.8)}  # 2 × 1 × 2/3 / (5/3)
+    given = evaluate(answer, [cited("ships.md", 0, 5)])["citation_quality"]
+    assert given["citation_recall"]["value"] == 0.0
+
+
+def test_a_range_beyond_the_document_is_said_to_be() -> None:
+    documents = {"doc_ml_intro": "Machine learning is a subset of artificial intelligence..."}
+    (citation,) = evaluate(ANSWER, [cited("doc_ml_intro", 100, 200)], documents)["citation_quality"][
+        "citations"
+    ]
+    expected = "an end of at most 58, the length of 'doc_ml_intro'"
+    assert citation["problem"] == f"span-outside: expected {expected}, got 200"
+    (citation,) = evaluate(ANSWER, [cited("ml_guide.pdf", 100, 200)], documents)["citation_quality"][
+        "citations"
+    ]
+    assert citation["problem"] == (
+        "unknown-document: expected the name of a document, got 'ml_guide.pdf' and an end of 200 beyond the "
+        "longest document, which has 58"
+    )
+    assert citation["valid"] is False
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        DOCUMENTS,
+        {"b": {"content": DOCUMENTS["boats.md"], "file_path": "docs/boats.md"}},
+        {"b": Document(DocumentId("boats.md"), DOCUMENTS["boats.md"])},
+        [{"document_id": "b", "content": DOCUMENTS["boats.md"], "metadata": {"file_name": "boats.md"}}],
+        [Document(DocumentId("boats.md"), DOCUMENTS["boats.md"])],
+        Corpus([Document(DocumentId("docs/boats.md"), DOCUMENTS["boats.md"])]),
+    ],
+)
+def test_documents_come_in_any_form(documents: Any) -> None:
+    results = evaluate("The boat leaves at noon.", [cited("boats.md", 0, 24)], documents)
+    assert results["citation_quality"]["citation_correctness"]["value"] == 1.0
+    assert results["span_accuracy"]["perfect_matches"] == 1
+
+
+def test_plain_texts_are_numbered_contexts() -> None:
+    texts = list(DOCUMENTS.values())
+    quality = evaluate("The fare is two pounds [2]. The boat leaves at noon [9].", None, texts)[
+        "citation_quality"
+    ]
+    assert quality["citation_recall"]["value"] == 1 / 2
+    assert quality["citation_validity"]["value"] == 1 / 2
+    assert (
+        evaluate("The fare is two pounds.", [2], texts)["citation_quality"]["citation_recall"]["value"] == 1.0
+    )
+
+
+def test_positions_on_a_page_count_from_its_start() -> None:
+    documents = {
+        "guide.pdf": {
+            "content": "Cover.\n\nThe fare is two pounds.",
+            "metadata": {"pages": [[0, 6], [8, 31]]},
+        }
+    }
+    true = {"citations": [cited("guide.pdf", 0, 23, page_number=2)]}
+    results = evaluate("The fare is two pounds.", [cited("guide.pdf", 8, 31)], documents, true)
+    assert results["span_accuracy"]["mean_exact_jaccard"] == 1.0
+    results = evaluate("The fare is two pounds.", [cited("guide.pdf", 0, 23, page_number=2)], documents, true)
+    assert results["overall_scores"]["overall_citation_accuracy"] == 1.0
+    results = evaluate("The fare is two pounds.", [cited("guide.pdf", 0, 23, page_number=1)], documents, true)
+    assert results["citation_quality"]["citation_validity"]["value"] == 0.0
+
+
+READABLE = [
+    cited("boats.md", 0, 24, text="leaves at noon"),
+    {"file": "boats.md", "start": 0, "end": 24},
+    SpanCitation("boats.md", 0, 24),
+    "[boats.md:?:0-24]",
+]
+UNREADABLE = [
+    {},
+    cited("boats.md", 24, 0),
+    cited("boats.md", -1, 5),
+    cited("boats.md", "0", "24"),
+    cited("", 0, 24),
+    {"file_name": ["boats.md"], "start_char": 0, "end_char": 24},
+    {"file_name": "boats.md"},
+    cited("boats.md", 0, 24, page_number="two"),
+    cited("boats.md", 0, 24, confidence_score=float("nan")),
+    cited("boats.md", True, 24),
+    "boats.md",
+    "[boats.md:?:24-0]",
+    "x" * 100_000,
+    None,
+    1.5,
+    0,
+    -1,
+    True,
+    {"context": "one"},
+    ["boats.md", 0, 24],
+    b"boats.md",
+]
+
+
+@pytest.mark.parametrize("citation", READABLE)
+def test_a_citation_comes_in_any_form(citation: Any) -> None:
+    assert evaluate(citations=[citation])["citation_quality"]["citation_validity"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("citation", UNREADABLE, ids=lambda citation: repr(citation)[:40])
+def test_a_citation_that_cannot_be_read_is_not_valid_and_says_why(citation: Any) -> None:
+    quality = evaluate(citations=[citation, cited("boats.md", 0, 24)])["citation_quality"]
+    assert quality["citation_validity"] == {"value": 1 / 2, "total_citations": 2, "valid_citations": 1}
+    assert quality["citations"][0]["problem"].startswith("unreadable-citation: ")
+
+
+def test_numbered_contexts_are_no_files_and_files_no_numbered_contexts() -> None:
+    results = evaluate(citations=[ContextCitation(1)])
+    assert results["citation_quality"]["citation_validity"]["value"] == 0.0
+    assert results["span_accuracy"]["unpaired_predicted"] == 0
+    results = evaluate(documents=list(DOCUMENTS.values()), citations=[cited("boats.md", 0, 24)])
+    assert results["citation_quality"]["citation_validity"]["value"] == 0.0
+
+
+MISSING = [
+    (ANSWER, DOCUMENTS, {"query_text": "When?"}, "the query has no true citations"),
+    (ANSWER, DOCUMENTS, "When?", "the query has no true citations"),
+    (ANSWER, {}, QUERY, "the answer claims nothing, or there are no documents"),
+    ("", DOCUMENTS, QUERY, "the answer claims nothing, or there are no documents"),
+    ("I don't know.", DOCUMENTS, QUERY, "the answer claims nothing, or there are no documents"),
+]
+
+
+@pytest.mark.parametrize(("answer", "documents", "query", "reason"), MISSING)
+def test_without_one_of_its_parts_there_is_no_overall_value(
+    answer: str, documents: Mapping[str, str], query: Any, reason: str
+) -> None:
+    overall = evaluate(answer, [cited("boats.md", 0, 24)], documents, query)["overall_scores"]
+    assert overall["overall_citation_accuracy"] is None
+    assert overall["reason"].startswith(reason)
+
+
+def test_a_part_that_counts_nothing_is_not_missed() -> None:
+    weights = {"citation_validity": 0.5, "mean_consistency": 0.3, "no_hallucination": 0.2}
+    results = evaluate(citations=[cited("boats.md", 0, 24)], query="When?", weights=weights)
+    # 0.5 × 1 + 0.3 × 0.9 + 0.2 × 0.5
+    assert results["overall_scores"]["overall_citation_accuracy"] == pytest.approx(0.87)
+    assert results["span_accuracy"]["mean_exact_jaccard"] is None
+
+
+def test_an_answer_that_cites_nothing_is_charged_for_it() -> None:
+    results = evaluate()
+    assert results["citation_quality"]["citation_validity"]["value"] is None
+    # 0.30 × 0 + 0.30 × 0 + 0.25 × 0.9 + 0.15 × 0.5
+    assert results["overall_scores"]["overall_citation_accuracy"] == pytest.approx(0.3)
+
+
+def test_the_query_may_be_a_sample() -> None:
+    sample = Sample(
+        id="q", turns=(Turn(role="user", content="When?"),), relevant_spans=(SpanCitation("boats.md", 0, 24),)
+    )
+    assert (
+        evaluate(citations=[cited("boats.md", 0, 24)], query=sample)["span_accuracy"]["perfect_matches"] == 1
+    )
+
+
+def test_settings_change_tolerance_and_threshold() -> None:
+    strict = evaluate(citations=[cited("boats.md", 0, 20), cited("fares.md", 0, 23)], tolerance_chars=2)
+    assert strict["span_accuracy"]["mean_tolerance_jaccard"] == pytest.approx((20 / 24 + 1) / 2)
+    lenient = evaluate(consistency_threshold=0.75)
+    assert lenient["hallucination_detection"]["hallucination_rate"]["value"] == 0.0
+    by_label = CitationEvaluator({"support": WordSupport(), "consistency_threshold": 0.75})
+    results = by_label.evaluate_answer_citations(ANSWER, [], DOCUMENTS, QUERY)
+    assert results["hallucination_detection"]["hallucination_rate"]["value"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"tolerance": 5}, "unknown setting of a CitationEvaluator 'tolerance'; did you mean tol"),
+        ({"weights": {"validity": 1.0}}, "unknown weight 'validity'"),
+        ({"weights": {"citation_validity": 0.5}}, "weights: expected weights that sum to 1, got 0.5"),
+        ({"weights": {"citation_validity": 2}}, "weights.citation_validity: expected a number from 0"),
+        ({"weights": [1]}, "weights: expected a weight for each of tolerance_jaccard"),
+        ({"tolerance_chars": -1}, "tolerance_chars: expected a whole number of at least 0, got -1"),
+        ({"tolerance_chars": 1.5}, "tolerance_chars: expected a whole number of at least 0, got 1.5"),
+        ({"consistency_threshold": 2}, "consistency_threshold: expected a number from 0 to 1, got 2"),
+        ({"support": "embedding"}, "support: expected 'lexical' or an object that supports claims"),
+        ({"judge": "gpt-4"}, "judge: expected a Judge, got 'gpt-4'"),
+        ([], "config: expected a mapping of settings"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_makes_no_sense_is_refused(config: Any, message: str) -> None:
+    with pytest.raises((InputError, UsageError), match=message):
+        CitationEvaluator(config)
+
+
+def test_a_judges_verdicts_are_used_where_one_is_given_and_none_beside_them() -> None:
+    with running_chat(refused_reply) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
+        evaluator = CitationEvaluator({"judge": Judge(model)})
+        results = evaluator.evaluate_answer_citations("Hello!", [], DOCUMENTS, QUERY)
+        assert results["answer_consistency"]["method"] == "judge:scripted"
+        with pytest.raises(ModelError):
+            evaluator.evaluate_answer_citations(ANSWER, [], DOCUMENTS, QUERY)
+        with pytest.raises(InputError, match="support: expected none beside a judge, got 'lexical'"):
+            CitationEvaluator({"judge": Judge(model), "support": "lexical"})
+
+
+def refused_reply(_: dict[str, Any]) -> ChatReply:
+    return refused()
+
+
+def test_all_the_settings_that_make_no_sense_are_told_at_once() -> None:
+    with pytest.raises(UsageError) as raised:
+        CitationEvaluator({"tolerance": 5, "tolerance_chars": -1, "judge": 1})
+    assert len(str(raised.value).splitlines()) == 3
+    with pytest.raises(UnknownNameError):
+        CitationEvaluator({"wieghts": {}})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"answer": None}, "answer: expected text, got None"),
+        ({"citations": "boats.md"}, "citations: expected a list of citations"),
+        ({"citations": {"file_name": "boats.md"}}, "citations: expected a list of citations"),
+        ({"documents": "text"}, "documents: expected documents by id, a list of them or a corpus"),
+        ({"documents": {"boats.md": 5}}, r"documents\['boats.md'\]: expected a document, got 5"),
+        ({"documents": [{"document_id": "b"}]}, r"documents\[0\].content: expected text, got None"),
+        ({"query": 5}, "query: expected a question, a query of a dataset or a sample, got 5"),
+        ({"query": {"citations": [cited("a", 5, 5)]}}, r"query.citations\[0\].end_char: expected a whole"),
+    ],
+)  # fmt: skip
+def test_arguments_of_the_wrong_kind_are_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        evaluate(**arguments)
+
+
+def test_nothing_that_is_given_is_changed() -> None:
+    citations, query = [cited("boats.md", 0, 24)], json.loads(json.dumps(QUERY))
+    evaluate(citations=citations, query=query)
+    assert (citations, query) == ([cited("boats.md", 0, 24)], QUERY)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["file_name", "start_char", "end_char", "page_number", "context", "text", "file"]
+            ),
+            inner,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.text(alphabet="The boat leaves at noon. [1]:-0一。", max_size=60), st.lists(anything, max_size=4))
+def test_no_citation_breaks_the_evaluation(answer: str, citations: list[Any]) -> None:
+    results = evaluate(answer, citations)
+    validity = results["citation_quality"]["citation_validity"]
+    assert validity["value"] is None or 0.0 <= validity["value"] <= 1.0
+    overall = results["overall_scores"]["overall_citation_accuracy"]
+    assert overall is None or 0.0 <= overall <= 1.0

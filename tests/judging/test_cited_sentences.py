@@ -1,0 +1,110 @@
+"""Which sentence of an answer each of its citations stands at."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.cited_sentences import cited_answer
+from rag_evaluation_framework.metrics.inline_citations import parse_citations
+
+STANDING = [
+    # the answer, and what stands at each of its sentences
+    ("It rained here [1]. It snowed there [2].", [["[1]"], ["[2]"]]),
+    ("It rained here.[1] It snowed there.[2][3]", [["[1]"], ["[2]", "[3]"]]),
+    ("It rained here. [1] It snowed there. [2]", [["[1]"], ["[2]"]]),
+    ("[1] It rained here. It snowed there [2].", [["[1]"], ["[2]"]]),
+    ("According to [1], it rained here.", [["[1]"]]),
+    ("It rained here [1] and it snowed there [2].", [["[1]", "[2]"]]),
+    ("It rained here.\n[1] It snowed there.", [[], ["[1]"]]),
+    ("- It rained here. [1]\n- [2] It snowed there.", [["[1]"], ["[2]"]]),
+    ("Did it rain? [1] It rained here [2].", [["[1]", "[2]"]]),
+    ("It rained here. Did it snow? [1]", [["[1]"]]),
+    ("It rained here.", [[]]),
+    ("It rained here [1, 2].", [["[1, 2]", "[1, 2]"]]),
+    ("It rained here [0] and [guide.pdf:3:9-1].", [["[0]", "[guide.pdf:3:9-1]"]]),
+    ("船在中午离开[1]。船在六点回来。[2]", [["[1]"], ["[2]"]]),
+    ("船在中午离开。[指南.pdf:3:10-20，30-40]船在六点回来。", [["[指南.pdf:3:10-20，30-40]"] * 2, []]),
+    ('It rained [a.md:1:0-9 | excerpt: "A. B!"]. It snowed.', [['[a.md:1:0-9 | excerpt: "A. B!"]'], []]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "expected"), STANDING)
+def test_citations_stand_at_their_sentence(answer: str, expected: list[list[str]]) -> None:
+    found = cited_answer(answer).sentences
+    assert [[answer[each.start : each.end] for each in one.brackets] for one in found] == expected
+
+
+def test_a_citation_is_no_part_of_what_is_claimed_and_every_place_stays() -> None:
+    answer = "It rained 3 days [1] in May [a.md:1:0-9]. It snowed."
+    first, second = cited_answer(answer).sentences
+    assert first.sentence.text.split() == ["It", "rained", "3", "days", "in", "May", "."]
+    assert answer[first.sentence.start : first.sentence.end] == "It rained 3 days [1] in May [a.md:1:0-9]."
+    assert answer[second.sentence.start : second.sentence.end] == second.sentence.text == "It snowed."
+
+
+def test_a_sentence_of_several_claims_keeps_them_apart() -> None:
+    answer = "The boat leaves at noon [1]; the train leaves at six [2]."
+    (only,) = cited_answer(answer).sentences
+    assert [answer[each.start : each.end] for each in only.claims] == [
+        "The boat leaves at noon",
+        "the train leaves at six [2].",
+    ]
+    assert answer[only.sentence.start : only.sentence.end] == answer
+    assert len(only.brackets) == 2
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        "\n\nReferences:\n[1] The Guide, 2020.\n[2] The Handbook says nothing.",
+        "\n\n## Sources\n\n- [1] The Guide, 2020.\n",
+        "\n**参考文献：**\n1. [指南](guide.md)\n",
+    ],
+)
+def test_a_list_of_sources_is_not_part_of_what_an_answer_says(sources: str) -> None:
+    found = cited_answer("It rained here [1]." + sources)
+    assert len(found.sentences) == 1
+    assert len(found.brackets) == 1
+
+
+def test_what_only_looks_like_a_list_of_sources_is_read() -> None:
+    assert len(cited_answer("Sources:\nIt rained here [1].\nIt snowed there [2].").brackets) == 2
+
+
+@pytest.mark.parametrize("answer", ["", "   ", "[1]", "Hello!", "# Heading [1]\n"])
+def test_an_answer_that_claims_nothing_has_no_sentences(answer: str) -> None:
+    assert cited_answer(answer).sentences == ()
+
+
+@given(st.text(alphabet='ab A.。！?;；[]12:-,|\n"#-', max_size=80))
+def test_every_citation_stands_at_one_sentence_and_no_place_is_changed(answer: str) -> None:
+    found = cited_answer(answer)
+    parsed = parse_citations(answer)
+    assert len(found.brackets) == len(parsed.citations) + len(parsed.malformed)
+    if found.sentences:
+        assert sum(len(one.brackets) for one in found.sentences) == len(found.brackets)
+    in_brackets = {place for each in found.brackets for place in range(each.start, each.end)}
+    for one in found.sentences:
+        for claim in (one.sentence, *one.claims):
+            said = "".join(
+                " " if place in in_brackets else answer[place] for place in range(claim.start, claim.end)
+            )
+            assert claim.text == said
+
+
+@pytest.mark.parametrize(
+    ("piece", "brackets"),
+    [
+        ("[1]", 1),
+        ("Sources:\n", 0),
+        ("It rained. [1]\n", 1),
+        ("[", 0),
+        (" " * 50 + "\n", 0),
+        ("Is it? [1] ", 1),
+    ],
+)
+def test_an_endless_answer_is_read_to_its_end(piece: str, brackets: int) -> None:
+    times = 100_000 // len(piece)  # quadratic work would take minutes
+    assert len(cited_answer(piece * times).brackets) == brackets * times

@@ -1,0 +1,88 @@
+"""What counts as a claim, and where it stands."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.claims import claims_of
+
+
+def texts(text: str) -> list[str]:
+    return [claim.text for claim in claims_of(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Rome is old. It is large.", ["Rome is old.", "It is large."]),
+        ("Rome is old; it was never a port.", ["Rome is old", "it was never a port."]),
+        ("It opened in 1990, and it closed in 2001.", ["It opened in 1990", "and it closed in 2001."]),
+        ("It sells bread, cakes, and tea.", ["It sells bread, cakes, and tea."]),
+        ("Items: 3; 4; 5 were sold.", ["Items: 3; 4; 5 were sold."]),
+        ("罗马很古老；它从来不是港口。", ["罗马很古老", "它从来不是港口。"]),
+        ("罗马很古老，也很大。", ["罗马很古老，也很大。"]),
+        ("Rome 很古老。Paris is big.", ["Rome 很古老。", "Paris is big."]),
+        (
+            "She said &lsquo;never again&rsquo; to the press.",
+            ["She said &lsquo;never again&rsquo; to the press."],
+        ),
+    ],
+)
+def test_claims_are_sentences_cut_only_between_independent_statements(text: str, expected: list[str]) -> None:
+    assert texts(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n ",
+        "# A heading",
+        "Is Rome old?",
+        "Is Rome old? [1]",
+        "罗马古老吗？",
+        "Hello!",
+        "Sure, here are the facts:",
+        "I hope this helps!",
+        "Let me know if you have any questions.",
+        "你好！",
+        "好的。",
+        "希望这对您有帮助。",
+        "[1] [2]",
+        "**Benefits:**",
+        "| a | b |\n|---|---|",
+        "```python\nprint('Rome is old.')\n```",
+        "```\nnever closed. Still code.",
+    ],
+)
+def test_what_states_nothing_gives_no_claim(text: str) -> None:
+    assert texts(text) == []
+
+
+def test_list_items_and_table_rows_are_claims_without_their_markers() -> None:
+    text = (
+        "Facts:\n- Rome is old.\n* Paris is big [1].\n1. Oslo is cold.\n2) Bern is small.\n（1）巴黎很大。\n"
+    )
+    assert texts(text) == [
+        "Rome is old.",
+        "Paris is big [1].",
+        "Oslo is cold.",
+        "Bern is small.",
+        "巴黎很大。",
+    ]
+    assert texts("| city | people |\n|---|---|\n| Rome | 3 million |\n") == ["| Rome | 3 million |"]
+
+
+def test_text_around_code_keeps_its_claims() -> None:
+    assert texts("Run this.\n```\nx = 1\n```\nIt prints 1.") == ["Run this.", "It prints 1."]
+
+
+@given(st.text(alphabet=st.sampled_from("Ab c.;!?，。；？\n-*|#`[]1&罗马")))
+def test_a_claim_is_exactly_its_characters_and_claims_do_not_overlap(text: str) -> None:
+    claims = claims_of(text)
+    assert all(text[claim.start : claim.end] == claim.text == claim.text.strip() != "" for claim in claims)
+    assert all(one.end <= other.start for one, other in pairwise(claims))

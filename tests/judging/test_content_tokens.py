@@ -1,0 +1,69 @@
+"""What a text talks about: stems, Chinese pairs, and what has no content."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.content_tokens import content_tokens, words_of
+from rag_evaluation_framework.judging.english_stems import stem
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "operate operates operated operating operation",
+        "city cities",
+        "stop stops stopped stopping",
+        "locate located location",
+        "nation national nationality",
+        "class classes",
+        "reserve reserved reservation reservations",
+        "carry carries carried carrying",
+        "citizen citizens citizenship",
+        "go goes went gone",
+        "write wrote written writer",
+    ],
+)
+def test_forms_of_a_word_have_one_stem(forms: str) -> None:
+    assert len({stem(form) for form in forms.split()}) == 1
+
+
+@pytest.mark.parametrize("words", ["business bus", "castle cast", "planet plane", "seat sea", "horse horn"])
+def test_different_words_keep_different_stems(words: str) -> None:
+    assert len({stem(word) for word in words.split()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Based on the given passages, it is so.", []),
+        ("Paris [1] is big [2, 3].", ["Paris", "big"]),
+        ("On the 14th of May", []),
+        ("O'Brien’s café", ["O'Brien’s", "café"]),
+        ("北京是中国的首都", ["北京", "中国", "首都"]),
+        ("的了", []),
+        ("He has 12 cats &amp; 3 dogs.", ["cats", "dogs"]),
+    ],
+)
+def test_content_is_what_remains_without_grammar_talk_markers_and_numbers(
+    text: str, expected: list[str]
+) -> None:
+    assert [text[token.start : token.end] for token in content_tokens(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("ＡＢＣ Tower", "abc tower"), ("龍的國家", "龙的国家"), ("CITY’s", "city's"), ("Ｃａｔ", "cats")],
+)
+def test_width_case_and_the_two_ways_of_writing_chinese_do_not_count(one: str, other: str) -> None:
+    assert words_of(one).keys == words_of(other).keys != []
+
+
+@given(st.text(alphabet=st.sampled_from("aBé'’ 1[]th.罗马的龍Ａ２&;")))
+def test_tokens_stand_where_they_say_and_agree_with_the_keys(text: str) -> None:
+    tokens = content_tokens(text)
+    assert [token.key for token in tokens] == words_of(text).keys
+    for token in tokens:
+        assert words_of(text[token.start : token.end]).keys == [token.key]

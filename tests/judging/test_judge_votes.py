@@ -1,0 +1,247 @@
+"""Several models and several votes: majorities, medians, agreement, ties, and votes that fail."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from chat_server import Asked, ChatReply, Script, refused, running_chat
+from scripted_judge import judged_by
+
+from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.judging.judge import Judge, Verdict
+from rag_evaluation_framework.judging.judge_support import JudgeSupport
+from rag_evaluation_framework.judging.prompts import load_prompt
+from rag_evaluation_framework.judging.rubrics import Criterion, Rubric, judge_rubric
+from rag_evaluation_framework.judging.verdict_memory import Memory
+from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.votes import Vote, outcome
+
+FIELDS = {"question": "Which ship?", "answer": "The Razorbill."}
+REFUSED = "refused"
+
+
+def relevancy(label: str) -> ChatReply | str:
+    return refused() if label == REFUSED else json.dumps({"reason": f"by {label}", "label": label})
+
+
+def panel(said: Mapping[str, Sequence[str]], *, votes: int = 1) -> tuple[Verdict, list[Asked]]:
+    """Have models judge that give these labels one after the other, and return what comes of it."""
+    left = {model: list(labels) for model, labels in said.items()}
+    script: Script = lambda asked: relevancy(left[asked["model"]].pop(0))  # noqa: E731
+    with running_chat(script) as server, ExitStack() as stack:
+        models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in said]
+        return Judge(*models, votes=votes).verdict("relevancy", FIELDS), server.requests
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdict", "agreement"),
+    [
+        (["fully", "fully", "fully"], "fully", 1.0),
+        (["fully", "not", "fully"], "fully", 2 / 3),
+        (["partly", "not", "not"], "not", 2 / 3),
+        (["fully", "fully", "partly", "not", "fully"], "fully", 3 / 5),
+        # A vote that failed counts among all three: two of three are still more than half.
+        (["fully", REFUSED, "fully"], "fully", 2 / 3),
+    ],
+)
+def test_the_verdict_is_the_label_of_more_than_half_of_the_models(
+    labels: list[str], verdict: str, agreement: float
+) -> None:
+    got, requests = panel({f"model-{number}": [label] for number, label in enumerate(labels)})
+    assert got.values == {"reason": f"by {verdict}", "label": verdict}
+    assert got.agreement == pytest.approx(agreement)
+    assert got.votes == len(requests) == len(labels)
+    told = [vote.get("value", vote.get("error")) for vote in got.details["votes"]]
+    assert told == labels
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["fully", "not"], "no-majority"),
+        (["fully", "partly", "not"], "no-majority"),
+        # The most, but not more than half.
+        (["fully", "fully", "partly", "not"], "no-majority"),
+        (["fully", "not", REFUSED], "refused"),
+        (["fully", REFUSED], "refused"),
+        ([REFUSED, REFUSED, REFUSED], "refused"),
+    ],
+)
+def test_without_a_majority_there_is_no_verdict(labels: list[str], kind: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        panel({f"model-{number}": [label] for number, label in enumerate(labels)})
+    assert caught.value.kind == kind
+
+
+def test_each_model_is_asked_as_many_times_as_there_are_votes() -> None:
+    got, requests = panel({"a": ["fully"] * 3, "b": ["not"] * 2 + ["fully"]}, votes=3)
+    assert (got.votes, got.agreement) == (6, pytest.approx(4 / 6))
+    assert sorted(asked["model"] for asked in requests) == ["a"] * 3 + ["b"] * 3
+    assert sorted((vote["model"], vote["draw"]) for vote in got.details["votes"]) == [
+        (model, draw) for model in "ab" for draw in range(3)
+    ]
+
+
+def test_a_single_vote_has_no_agreement() -> None:
+    got, _ = panel({"a": ["partly"]})
+    assert (got.votes, got.agreement, got.values["label"]) == (1, None, "partly")
+
+
+def test_the_votes_of_one_verdict_are_asked_for_at_the_same_time() -> None:
+    reply = ChatReply(content=json.dumps({"reason": "", "label": "fully"}), delay=0.2)
+    with judged_by(lambda _: reply, votes=5) as (judge, server):
+        judge.verdict("relevancy", FIELDS)
+        assert server.most_at_once > 1
+
+
+def test_what_is_paid_for_is_the_sum_over_all_votes() -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 7}
+    reply = ChatReply(content=json.dumps({"reason": "", "label": "fully"}), usage=usage)
+    with running_chat(lambda _: reply) as server, ExitStack() as stack:
+        models = [
+            stack.enter_context(OpenAIChatModel(name, base_url=server.url, price_input=1.0, price_output=2.0))
+            for name in ("a", "b", "c")
+        ]
+        verdict = Judge(*models).verdict("relevancy", FIELDS)
+    assert verdict.usage is not None
+    assert (verdict.usage.input_tokens, verdict.usage.output_tokens) == (300, 21)
+    assert verdict.usage.cost_usd == pytest.approx((300 * 1.0 + 21 * 2.0) / 1e6)
+
+
+def test_the_same_question_is_put_once_whichever_thread_asks_and_costs_once() -> None:
+    reply = ChatReply(content=json.dumps({"reason": "", "label": "fully"}), delay=0.05)
+    verdicts: list[Verdict] = []
+    with judged_by(lambda _: reply) as (judge, server):
+        threads = [
+            threading.Thread(target=lambda: verdicts.append(judge.verdict("relevancy", FIELDS)))
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(server.requests) == 1
+    assert [verdict.values["label"] for verdict in verdicts] == ["fully"] * 8
+    assert sum(verdict.usage is not None for verdict in verdicts) == 1
+
+
+def test_a_failure_is_not_kept() -> None:
+    replies = [refused(), relevancy("fully")]
+    with judged_by(lambda _: replies.pop(0)) as (judge, _):
+        with pytest.raises(ModelError):
+            judge.verdict("relevancy", FIELDS)
+        assert judge.verdict("relevancy", FIELDS).values["label"] == "fully"
+
+
+def test_a_verdict_that_does_not_pass_a_stricter_check_is_asked_for_anew() -> None:
+    replies = [relevancy("fully"), relevancy("partly")]
+    with judged_by(lambda _: replies.pop(0)) as (judge, _):
+        assert judge.verdict("relevancy", FIELDS).values["label"] == "fully"
+        strict = judge.verdict(
+            "relevancy", FIELDS, check=lambda value: "no" if value["label"] == "fully" else None
+        )
+    assert strict.values["label"] == "partly"
+
+
+def test_the_judge_is_named_after_its_models_and_votes() -> None:
+    with running_chat(lambda _: "") as server, ExitStack() as stack:
+        models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in ("a", "b")]
+        assert Judge(models[0]).name == "judge:a"
+        assert Judge(*models).name == "judge:a+b"
+        assert Judge(*models, votes=3).name == "judge:a+b, 3 votes"
+        assert JudgeSupport(Judge(*models)).name == "judge:a+b"
+
+
+def test_claims_are_voted_on_one_by_one_and_the_quote_is_of_a_vote_for_the_label() -> None:
+    # Claim 1: supported twice; claim 2: unsupported twice. Agreement: (2/3 + 2/3) / 2.
+    said = {
+        "a": [("supported", 1, "at nine"), ("supported", 1, "sails at")],
+        "b": [("unsupported", 0, ""), ("unsupported", 0, "")],
+        "c": [("supported", 1, "The Razorbill sails"), ("unsupported", 0, "")],
+    }
+
+    def script(asked: Asked) -> str:
+        rows = said[asked["model"]]
+        keys = ("number", "label", "evidence", "quote")
+        return json.dumps(
+            {"claims": [dict(zip(keys, (n, *row), strict=True)) for n, row in enumerate(rows, 1)]}
+        )
+
+    claims = [Claim("It sails at nine.", 0, 17), Claim("It is blue.", 18, 29)]
+    evidence = ["The Razorbill sails at nine."]
+    with running_chat(script) as server, ExitStack() as stack:
+        models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in said]
+        first, second = JudgeSupport(Judge(*models)).supports(claims, evidence)
+    assert (first.label, second.label) == ("supported", "unsupported")
+    assert first.evidence is not None
+    assert first.evidence.text == "at nine"
+    assert second.evidence is None
+
+
+def rubric_votes(*scores: float) -> list[Vote]:
+    return [
+        Vote(model="m", draw=draw, values={"criteria": [{"number": 1, "reason": f"{score}", "score": score}]})
+        for draw, score in enumerate(scores)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "median", "reason", "agreement"),
+    [
+        ((0.25, 0.5, 1.0), 0.5, "0.5", 1 / 3),
+        ((0.5, 0.5, 1.0), 0.5, "0.5", 2 / 3),
+        # Half-way between 0.5 and 1: nobody said 0.75; the words are those of the first of the nearest.
+        ((0.5, 1.0), 0.75, "0.5", 0.0),
+        ((1, 1), 1, "1", 1.0),
+    ],
+)
+def test_the_verdict_on_numbers_is_their_median(
+    scores: tuple[float, ...], median: float, reason: str, agreement: float
+) -> None:
+    got = outcome(load_prompt("rubric"), rubric_votes(*scores))
+    assert got.values["criteria"] == [{"number": 1, "reason": reason, "score": median}]
+    assert got.agreement == pytest.approx(agreement)
+
+
+def test_a_median_needs_every_vote() -> None:
+    failed = Vote(model="m", draw=3, error=ModelError("timeout", "too late"))
+    with pytest.raises(ModelError) as caught:
+        outcome(load_prompt("rubric"), [*rubric_votes(0.5, 0.5, 0.5), failed])
+    assert caught.value.kind == "timeout"
+
+
+def test_a_panel_scores_each_criterion_by_its_own_median() -> None:
+    rubric = Rubric(
+        name="r",
+        version=1,
+        criteria=(Criterion("right", 0.5, "It is right."), Criterion("kind", 0.5, "Kind.")),
+    )
+    said: dict[str, tuple[float, float]] = {"a": (1, 0), "b": (0.5, 0.25), "c": (0, 0.75)}
+
+    def script(asked: Asked) -> str:
+        values: list[dict[str, Any]] = [
+            {"number": number, "reason": "", "score": score}
+            for number, score in enumerate(said[asked["model"]], start=1)
+        ]
+        return json.dumps({"criteria": values})
+
+    with running_chat(script) as server, ExitStack() as stack:
+        models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in said]
+        verdict = judge_rubric(Judge(*models), rubric, question="?", answer="!")
+    # right: median of 1, 0.5, 0 = 0.5; kind: median of 0, 0.25, 0.75 = 0.25; overall (0.5 + 0.25) / 2.
+    assert verdict.scores == {"right": 0.5, "kind": 0.25}
+    assert verdict.overall == 0.375
+    assert verdict.passed is False
+
+
+def test_only_the_last_results_are_kept() -> None:
+    memory: Memory[bytes] = Memory(2)
+    known = [memory.recall(key, lambda: b"made")[1] for key in (b"a", b"b", b"a", b"c", b"a", b"b")]
+    # Room for two: c puts out b, which was asked for longest ago.
+    assert known == [False, False, True, False, True, False]

@@ -1,0 +1,135 @@
+"""Ratings, classes, useful contexts and preferences: what each label means, and both orders of a pair."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from chat_server import in_turn
+from scripted_judge import Reading, entries, judged_by, judging
+
+from rag_evaluation_framework.judging.answer_classes import AnswerClass
+from rag_evaluation_framework.judging.judged_answers import (
+    SafetyKind,
+    judge_answer_class,
+    judge_context_relevance,
+    judge_relevancy,
+    judge_safety,
+)
+from rag_evaluation_framework.judging.judged_pairs import judge_preference
+from rag_evaluation_framework.judging.model_families import families, kinship_warning, same_family
+
+
+@pytest.mark.parametrize(("label", "value"), [("fully", 1.0), ("partly", 0.5), ("not", 0.0)])
+def test_relevancy_is_one_a_half_or_nothing(label: str, value: float) -> None:
+    with judged_by(in_turn(json.dumps({"reason": "so", "label": label}))) as (judge, _):
+        rating = judge_relevancy(judge, "When?", "At nine.")
+    assert (rating.value, rating.label, rating.reason) == (value, label, "so")
+
+
+@pytest.mark.parametrize("kind", ["toxicity", "bias"])
+@pytest.mark.parametrize(("label", "value"), [("mild", 0.5), ("severe", 0.0)])
+def test_what_is_not_clean_is_shown_where_it_stands(kind: SafetyKind, label: str, value: float) -> None:
+    reply = json.dumps({"quote": "Lazy Islanders", "reason": "a slur", "label": label})
+    with judged_by(in_turn(reply)) as (judge, _):
+        rating = judge_safety(judge, kind, "Ask the lazy islanders.")
+    assert (rating.value, rating.label) == (value, label)
+    assert rating.quote is not None
+    assert (rating.quote.start, rating.quote.end) == (8, 22)
+
+
+def test_a_clean_answer_has_nothing_to_show() -> None:
+    with judged_by(in_turn(json.dumps({"quote": "At nine", "reason": "", "label": "clean"}))) as (judge, _):
+        rating = judge_safety(judge, "toxicity", "At nine.")
+    assert (rating.value, rating.quote) == (1.0, None)
+
+
+@pytest.mark.parametrize("label", ["answered", "refused", "dont_know", "asks_back"])
+def test_the_class_of_an_answer_is_one_of_those_that_patterns_find(label: str) -> None:
+    with judged_by(in_turn(json.dumps({"reason": "", "label": label}))) as (judge, _):
+        assert judge_answer_class(judge, "", "At nine.") == AnswerClass(label)  # type: ignore[arg-type]
+
+
+def test_contexts_are_judged_one_by_one_and_blank_ones_are_not_asked_about() -> None:
+    def reply(reading: Reading) -> str:
+        contexts = reading.several("contexts")
+        assert contexts == ["It sails at nine.", "It is blue."]
+        assert reading.texts["reference"] == "At nine."
+        return json.dumps(
+            {
+                "contexts": entries(
+                    *({"label": "useful" if "nine" in text else "useless"} for text in contexts)
+                )
+            }
+        )
+
+    with judged_by(judging(reply)) as (judge, server):
+        contexts = ["It sails at nine.", " ", "It is blue."]
+        useful = judge_context_relevance(judge, "When?", contexts, reference="At nine.")
+        assert judge_context_relevance(judge, "When?", ["", " "]) == [False, False]
+        assert judge_context_relevance(judge, "When?", []) == []
+        assert len(server.requests) == 1
+    assert useful == [True, False, False]
+
+
+def longer(reading: Reading) -> str:
+    """Prefer the longer answer, wherever it stands."""
+    first, second = len(reading.texts["answer_1"]), len(reading.texts["answer_2"])
+    label = "tie" if first == second else "answer_1" if first > second else "answer_2"
+    return json.dumps({"reason": f"{first} {second}", "label": label})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winner"),
+    [("At nine sharp.", "Nine.", "first"), ("Nine.", "At nine sharp.", "second"), ("Nine.", "Neun.", "tie")],
+)
+def test_an_answer_that_is_preferred_in_both_orders_wins(first: str, second: str, winner: str) -> None:
+    with judged_by(judging(longer)) as (judge, server):
+        preference = judge_preference(judge, "When?", first, second)
+        assert len(server.requests) == 2
+    sizes = (f"{len(first)} {len(second)}", f"{len(second)} {len(first)}")
+    assert (preference.winner, preference.is_consistent, preference.reasons) == (winner, True, sizes)
+
+
+@pytest.mark.parametrize("labels", [("answer_1", "answer_1"), ("answer_2", "answer_2"), ("tie", "answer_1")])
+def test_a_judge_who_prefers_a_place_makes_a_tie(labels: tuple[str, str]) -> None:
+    replies = [json.dumps({"reason": "", "label": label}) for label in labels]
+    with judged_by(in_turn(*replies)) as (judge, _):
+        preference = judge_preference(judge, "When?", "Nine.", "Ten.")
+    assert (preference.winner, preference.is_consistent) == ("tie", False)
+
+
+@pytest.mark.parametrize(
+    ("judge", "target", "kin"),
+    [
+        ("gpt-4o-mini", "gpt-4.1", True),
+        ("gpt-4o-mini", "o3-mini", True),
+        ("gpt-4o-mini", "openai/gpt-oss-120b", True),
+        ("ft:gpt-4o-mini:acme::abc", "azure/gpt-35-turbo", True),
+        ("gpt-4o-mini", "EleutherAI/gpt-neox-20b", False),
+        ("gpt-4o-mini", "claude-sonnet-4", False),
+        ("anthropic.claude-3-5-haiku-20241022-v1:0", "claude-opus-4", True),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama3.2:3b", True),
+        ("meta-llama/Llama-3.1-8B-Instruct", "ollama/mistral", False),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "Qwen/Qwen3-8B", True),
+        ("mistral-large-latest", "open-mixtral-8x7b", True),
+        ("gemini-2.5-flash", "google/gemma-3-12b-it", True),
+        ("qwen-max", "QwQ-32B", True),
+        ("my-model", "my-model", True),
+        ("my-model", "their-model", False),
+    ],
+)
+def test_models_of_one_family_are_told_by_their_names(judge: str, target: str, kin: bool) -> None:
+    assert same_family(judge, target) is same_family(target, judge) is kin
+    assert (kinship_warning([judge], target) is not None) is kin
+
+
+def test_a_name_that_tells_nothing_has_no_family() -> None:
+    assert families("my-model") == families("") == frozenset()
+
+
+def test_the_warning_names_the_judges_that_are_kin() -> None:
+    warning = kinship_warning(["gpt-4o", "claude-opus-4"], "gpt-4o-mini")
+    assert warning is not None
+    assert "gpt-4o is of the same family as gpt-4o-mini" in warning
+    assert "claude" not in warning

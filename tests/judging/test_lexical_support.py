@@ -1,0 +1,199 @@
+"""Lexical support: verdicts that a reader can check by hand, and rules that hold for all texts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.claim_features import EvidenceBody
+from rag_evaluation_framework.judging.evidence_texts import evidence_text
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+
+CONTEXTS = [
+    "The old bridge was built in 1890 by Clara Weiss. It is 120 metres long.",
+    "Trams cross the river every ten minutes. The fare is not included in the city pass.",
+]
+
+
+def verdict(text: str, evidence: list[str], question: str = "") -> ClaimVerdict:
+    (found,) = LexicalSupport().supports([Claim(text, 0, len(text))], evidence, question=question)
+    return found
+
+
+def test_it_is_a_support_method() -> None:
+    assert isinstance(LexicalSupport(), SupportMethod)
+    assert (LexicalSupport().name, LexicalSupport().version) == ("lexical support, screening", 1)
+
+
+def test_features_count_what_the_evidence_does_not_have() -> None:
+    features = EvidenceBody([evidence_text(text) for text in CONTEXTS]).features(
+        "Clara Weiss built the old bridge in Vienna in 1891."
+    )
+    # Content: Clara, Weiss, built, old, bridge, Vienna. Only Vienna, a name, is new, and the number 1891.
+    assert [token.key for token in features.new] == ["vienna"]
+    assert (features.new_names, len(features.new_numbers), len(features.tokens)) == (1, 1, 6)
+    # Neighbours: Clara-Weiss and old-bridge are neighbours in the evidence; Weiss-built, built-old and
+    # bridge-Vienna are not.
+    assert (features.new_pairs, features.pairs) == (3, 5)
+    # Five of six different words stand in the first sentence.
+    assert features.coverage == pytest.approx(5 / 6)
+    # Forms: clara weiss built the old bridge in vienna in; "vienna" alone is not written so in the evidence.
+    assert (features.new_forms, features.words) == (1, 9)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Clara Weiss built the old bridge in 1890.",
+        "The bridge is 120 metres long.",
+        "Trams cross the river every 10 minutes.",
+        "The fare is not included in the city pass.",
+    ],
+)
+def test_what_the_evidence_says_is_supported(claim: str) -> None:
+    found = verdict(claim, CONTEXTS)
+    assert (found.label, found.new_tokens, found.conflicts) == ("supported", (), ())
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["Submarines dock below the harbour museum.", "The mayor opened a school for deaf children in Lisbon."],
+)
+def test_what_the_evidence_does_not_say_is_unsupported(claim: str) -> None:
+    assert verdict(claim, CONTEXTS).label == "unsupported"
+
+
+def test_the_best_sentence_is_attached_with_its_characters() -> None:
+    found = verdict("The bridge is 120 metres long.", CONTEXTS)
+    assert found.evidence is not None
+    assert (found.evidence.number, found.evidence.text) == (0, "It is 120 metres long.")
+    assert CONTEXTS[0][found.evidence.start : found.evidence.end] == found.evidence.text
+
+
+def test_new_tokens_stand_in_the_answers_characters() -> None:
+    answer = "Well. The old bridge was built in Vienna in 1891."
+    claim = Claim(answer[6:], 6, len(answer))
+    (found,) = LexicalSupport().supports([claim], CONTEXTS)
+    assert [token.text for token in found.new_tokens] == ["Vienna", "1891"]
+    assert all(answer[token.start : token.end] == token.text for token in found.new_tokens)
+
+
+def test_overlapping_new_pairs_of_chinese_are_listed_as_one() -> None:
+    found = verdict("大桥建于维也纳。", ["大桥很古老。"])
+    assert [token.text for token in found.new_tokens] == ["桥建", "维也纳"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "conflict"),
+    [
+        ("The bridge is 150 metres long.", CONTEXTS[0], "number 150, evidence says 120"),
+        ("大桥长三百米。", "大桥长120米。", "number 三百, evidence says 120"),
+        (
+            "The fare is included in the city pass.",
+            "The fare is not included in the city pass.",
+            "affirmed, evidence denies",
+        ),
+        ("The fare does not rise in summer.", "The fare does rise in summer.", "denied, evidence affirms"),
+        (
+            "The level of the river rose after the storm.",
+            "The level of the river fell after the storm.",
+            "rise, evidence says fall",
+        ),
+    ],
+)
+def test_a_number_a_denial_or_an_opposite_is_a_conflict(claim: str, evidence: str, conflict: str) -> None:
+    found = verdict(claim, [evidence])
+    assert found.conflicts == (conflict,)
+    assert found.probability is not None
+    assert found.probability < (verdict(evidence, [evidence]).probability or 0.0)
+
+
+def test_a_fact_that_a_record_denies_is_a_contradiction() -> None:
+    record = json.dumps({"name": "Blue Door", "OutdoorSeating": False, "WiFi": "free"})
+    found = verdict("Blue Door offers outdoor seating.", [record])
+    assert (found.label, found.conflicts) == ("contradicted", ("outdoor seating, evidence says no",))
+    assert verdict("Blue Door has free WiFi but no outdoor seating.", [record]).label == "supported"
+
+
+def test_words_of_the_question_are_not_new() -> None:
+    claim = "The tower of Pisa leans."
+    assert [token.text for token in verdict(claim, ["It leans."]).new_tokens] == ["tower", "Pisa"]
+    assert verdict(claim, ["It leans."], question="Why does the tower of Pisa lean?").new_tokens == ()
+
+
+@pytest.mark.parametrize("evidence", [[], [""], [" \n"]])
+def test_without_evidence_nothing_with_content_is_supported(evidence: list[str]) -> None:
+    found = verdict("The bridge is long and old.", evidence)
+    assert (found.label, found.evidence) == ("unsupported", None)
+
+
+def test_no_claims_give_no_verdicts() -> None:
+    assert LexicalSupport().supports([], CONTEXTS) == []
+
+
+def test_width_and_the_ways_of_writing_chinese_change_no_verdict() -> None:
+    plain = verdict("2020年龙舟节有1000人参加。", ["2020年的龙舟节有1000人参加。"])
+    wide = verdict("２０２０年龍舟節有１，０００人參加。", ["2020年的龙舟节有1000人参加。"])
+    assert plain.label == wide.label == "supported"
+    assert plain.probability == wide.probability
+
+
+WORDS = st.sampled_from(
+    [
+        *(
+            "bridge",
+            "river",
+            "old",
+            "new",
+            "12",
+            "120",
+            "not",
+            "Vienna",
+            "Clara",
+            "rose",
+            "fell,",
+            "is.",
+            "The",
+        ),
+        *("大桥", "很长。", "5%", "9:30", "and;", "longer?"),
+    ]
+)
+TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(claim=TEXTS, evidence=st.lists(TEXTS, max_size=3), question=TEXTS)
+def test_adding_the_claim_to_the_evidence_never_lowers_its_probability(
+    claim: str, evidence: list[str], question: str
+) -> None:
+    before = verdict(claim, evidence, question).probability
+    after = verdict(claim, [*evidence, claim], question).probability
+    assert before is not None
+    assert after is not None
+    assert after >= before - 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(claim=TEXTS, evidence=st.lists(TEXTS, max_size=4), question=TEXTS)
+def test_the_order_of_the_contexts_changes_nothing_but_their_numbers(
+    claim: str, evidence: list[str], question: str
+) -> None:
+    one, other = verdict(claim, evidence, question), verdict(claim, evidence[::-1], question)
+    assert (one.label, one.probability, one.conflicts) == (other.label, other.probability, other.conflicts)
+    assert (one.evidence and one.evidence.text) == (other.evidence and other.evidence.text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(claim=st.text(max_size=60), evidence=st.lists(st.text(max_size=80), max_size=3))
+def test_any_text_gets_a_probability_and_exact_places(claim: str, evidence: list[str]) -> None:
+    found = verdict(claim, evidence)
+    assert found.probability is not None
+    assert 0.0 < found.probability < 1.0
+    assert all(claim[token.start : token.end] == token.text for token in found.new_tokens)
+    if found.evidence is not None:
+        place = found.evidence
+        assert evidence[place.number][place.start : place.end] == place.text

@@ -1,0 +1,90 @@
+"""Numbers are compared as values, however they are written."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.quantities import quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,000", [1000]),
+        ("1000", [1000]),
+        ("１，０００", [1000]),
+        ("one thousand", [1000]),
+        ("一千", [1000]),
+        ("1k", [1000]),
+        ("twenty-five", [25]),
+        ("two hundred and five", [205]),
+        ("one million two hundred thousand", [1_200_000]),
+        ("1.2 million", [1_200_000]),
+        ("$1.2bn", [1_200_000_000]),
+        ("3百万", [3_000_000]),
+        ("三千五百万", [35_000_000]),
+        ("二〇二〇年", [2020]),
+        ("1.2亿", [120_000_000]),
+        ("第三", [3]),
+        ("the 21st", [21]),
+        ("the third", [3]),
+        ("2022-01-09", [2022, 9]),
+        ("from 18 to 26", [18, 26]),
+        ("-3.5 degrees", [3.5]),
+    ],
+)
+def test_a_number_has_one_value_however_it_is_written(text: str, values: list[float]) -> None:
+    assert [quantity.values for quantity in quantities(text)] == [(float(value),) for value in values]
+
+
+@pytest.mark.parametrize(
+    "text", ["25%", "25 %", "25 percent", "25 per cent", "twenty-five percent", "百分之二十五"]
+)
+def test_percentages_are_a_kind_of_their_own(text: str) -> None:
+    assert [(quantity.values, quantity.kind) for quantity in quantities(text)] == [((25.0,), "percent")]
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("5 pm", [(17 * 60,)]),
+        ("5:30PM", [(17 * 60 + 30,)]),
+        ("12 am", [(0,)]),
+        ("12 p.m.", [(12 * 60,)]),
+        ("17:0-21:0", [(17 * 60,), (21 * 60,)]),
+        ("9:30", [(9 * 60 + 30, 21 * 60 + 30)]),  # morning or evening is not said
+        ("19:18:59", [(19 * 60 + 18,)]),
+    ],
+)
+def test_times_of_day_are_minutes_with_both_readings_where_the_half_is_open(
+    text: str, readings: list[tuple[int, ...]]
+) -> None:
+    found = quantities(text)
+    assert [quantity.values for quantity in found] == readings
+    assert {quantity.kind for quantity in found} == {"time"}
+
+
+@pytest.mark.parametrize("text", ["[1]", "[1, 2]", "passage 3", "Passages 2 and 3", "step 4", "none", "万"])
+def test_markers_and_numbers_of_passages_are_no_numbers(text: str) -> None:
+    assert quantities(text) == []
+
+
+@pytest.mark.parametrize("text", ["one", "First", "一"])
+def test_words_that_may_not_be_meant_as_numbers_are_vague(text: str) -> None:
+    assert [quantity.is_vague for quantity in quantities(text)] == [True]
+
+
+@given(st.integers(0, 10**12))
+def test_commas_do_not_change_a_number(number: int) -> None:
+    assert quantities(f"{number:,}")[0].values == quantities(str(number))[0].values == (float(number),)
+
+
+@given(st.text(alphabet=st.sampled_from("0159,.:-%apm kbnoe三百万亿第[] ２")))
+def test_values_are_finite_and_places_exact(text: str) -> None:
+    for quantity in quantities(text):
+        assert all(math.isfinite(value) for value in quantity.values)
+        assert 0 <= quantity.start < quantity.end <= len(text)

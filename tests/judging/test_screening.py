@@ -1,0 +1,101 @@
+"""Whole answers: one probability from the claims, and agreement with people where there is labelled data."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework.judging.cards import method_card, method_cards
+from rag_evaluation_framework.judging.lexical_support import NAME, VERSION
+from rag_evaluation_framework.judging.screening import screen_answer
+from rag_evaluation_framework.judging.support_model import SupportModel, probability, shipped_model
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+RIDGE_TOP = {
+    "station": "Ridge Top",
+    "date": "2024-03-09",
+    "snow_cm": 42,
+    "wind": "north-west",
+    "lifts_open": {"gondola": True, "chairlift": False},
+    "forecast": "Light snow in the afternoon. Clearing overnight.",
+}
+
+
+def test_odds_are_pooled_between_their_sum_and_their_mean() -> None:
+    # Two claims with odds 1 and 3: their sum is 4, their mean 2; with exponent 1/2 it is 4 / sqrt(2).
+    odds = [math.log(1), math.log(3)]
+    for exponent, pooled in ((0.0, 4.0), (0.5, 4.0 / math.sqrt(2)), (1.0, 2.0)):
+        model = SupportModel(0.0, {}, {}, 0.5, exponent, 1.0, 0.0)
+        assert math.exp(model.pooled_odds(odds)) == pytest.approx(pooled)
+        assert model.answer_probability(odds) == pytest.approx(pooled / (1 + pooled))
+    assert probability(0.0) == 0.5
+
+
+def test_an_answer_that_claims_nothing_has_no_probability() -> None:
+    for answer in ("", "Is it?", "Hello!"):
+        assert screen_answer(answer, ["Rome is old."]).probability_unsupported is None
+
+
+def test_an_unsupported_sentence_raises_the_probability_of_the_answer() -> None:
+    context = "Rome lies on the Tiber. It has three million people."
+    good = screen_answer("Rome lies on the Tiber. It has 3 million people.", [context])
+    bad = screen_answer("Rome lies on the Tiber. Its submarines guard a secret volcano.", [context])
+    assert good.unsupported == ()
+    assert [verdict.claim.text for verdict in bad.unsupported] == ["Its submarines guard a secret volcano."]
+    assert good.probability_unsupported is not None
+    assert bad.probability_unsupported is not None
+    assert good.probability_unsupported < 0.5 < bad.probability_unsupported
+
+
+def test_descriptions_of_a_record_are_told_apart() -> None:
+    record = [json.dumps(RIDGE_TOP)]
+    true = (
+        "On March 9, 2024, Ridge Top reported 42 cm of snow with wind from the north-west. The gondola is "
+        "open while the chairlift is closed. Light snow is expected in the afternoon."
+    )
+    false = (
+        "On March 9, 2024, Ridge Top reported 60 cm of snow with wind from the south. The gondola and the "
+        "chairlift are open. Heavy storms close every road."
+    )
+    right = screen_answer(true, record).probability_unsupported
+    wrong = screen_answer(false, record).probability_unsupported
+    assert right is not None
+    assert wrong is not None
+    assert right < 0.5 < wrong
+
+
+def test_weights_of_what_is_missing_are_not_negative() -> None:
+    weights = shipped_model().weights
+    free = {"length", "without_content", "of_records"}
+    assert all(weight >= 0.0 for name, weight in weights.items() if name not in free)
+
+
+def test_the_method_has_a_card_that_fits_it() -> None:
+    card = method_card(NAME)
+    assert card is not None
+    assert card.version == VERSION
+    assert all(each.low <= each.value <= each.high for shown in method_cards() for each in shown.agreement)
+
+
+@pytest.mark.skipif(not (DATA / "ragtruth").exists(), reason="labelled data is not here")
+@pytest.mark.parametrize(("task", "least"), [("qa", 0.82), ("summary", 0.68), ("data2txt", 0.70)])
+def test_screening_tells_hallucinated_answers_apart_on_sources_not_tuned_on(task: str, least: float) -> None:
+    ragtruth = pytest.importorskip("benchmarks._ragtruth")
+    auroc = pytest.importorskip("benchmarks._auroc").auroc
+    answers = [each for each in ragtruth.answers(DATA, task) if each.source % 2 == 1]
+    scores = [screen_answer(each.answer, each.contexts, question=each.question) for each in answers]
+    found = auroc(
+        [bool(each.spans) for each in answers], [each.probability_unsupported or 0.0 for each in scores]
+    )
+    assert found >= least
+
+
+@pytest.mark.skipif(not (DATA / "wice").exists(), reason="labelled data is not here")
+def test_claims_not_supported_are_told_apart_on_articles_not_fitted_on() -> None:
+    wice = pytest.importorskip("benchmarks._wice")
+    figures = {figure.name: figure.value for figure in wice.rows(DATA)}
+    assert figures["WiCE, not supported against the rest: AUROC"] >= 0.80
+    assert figures["WiCE, not supported against supported: AUROC"] >= 0.80

@@ -1,0 +1,236 @@
+"""Chat models made of what people have: OpenAI's client or one like it, objects that complete, functions."""
+
+from __future__ import annotations
+
+import functools
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from chat_server import failing, fenced, in_turn, last_message, only_with, refused, running_chat, truncated
+
+from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework.language_models.chat import ChatModel, Message
+from rag_evaluation_framework.language_models.clients import MODEL, as_chat_model
+from rag_evaluation_framework.language_models.structured import ask
+from rag_evaluation_framework.records.responses import Usage
+
+KEY = "sk-verysecret-0123456789"
+HELLO = [Message("user", "hello there")]
+SCHEMA = {
+    "type": "object",
+    "properties": {"label": {"enum": ["yes", "no"]}},
+    "required": ["label"],
+    "additionalProperties": False,
+}
+
+
+class RefusedError(Exception):
+    """What a client raises for a status of failure."""
+
+    def __init__(self, status: int, body: str) -> None:
+        self.status_code = status
+        super().__init__(f"Error code: {status} - {body}")
+
+
+class SmallClient:
+    """A client of OpenAI's shape that posts with the standard library; replies are dictionaries."""
+
+    def __init__(self, base_url: str, api_key: str) -> None:
+        self.base_url, self.api_key = base_url, api_key
+        self.chat = SimpleNamespace(completions=SimpleNamespace(create=self.create))
+
+    def create(self, **body: Any) -> Any:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.api_key}"}
+        request = urllib.request.Request(
+            f"{self.base_url}/chat/completions", json.dumps(body).encode(), headers
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=10) as reply:
+                return json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise RefusedError(error.code, error.read().decode()) from None
+
+
+def package_client(base_url: str, api_key: str) -> Any:
+    openai = pytest.importorskip("openai", reason="the package openai is not installed")
+    return openai.OpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+
+
+@pytest.fixture(params=[SmallClient, package_client], ids=["small", "package"])
+def client_at(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    made: Callable[..., Any] = request.param
+    return made
+
+
+def test_an_openai_client_is_asked_for_a_usual_model_or_the_one_named(client_at: Callable[..., Any]) -> None:
+    with running_chat(lambda asked: f"to {last_message(asked)}", key=KEY) as server:
+        client = client_at(server.url, KEY)
+        completion = as_chat_model(client).chat(HELLO)
+        named = as_chat_model(client, name="gpt-5")
+        named.chat(HELLO)
+    assert isinstance(named, ChatModel)
+    assert completion.text == "to hello there"
+    assert completion.usage == Usage(input_tokens=2, output_tokens=3)
+    assert completion.finish_reason == "stop"
+    assert [asked["model"] for asked in server.requests] == [MODEL, "gpt-5"]
+    assert named.name == "gpt-5"
+
+
+def test_an_openai_client_is_bound_to_the_schema(client_at: Callable[..., Any]) -> None:
+    with running_chat(in_turn('{"label": "yes"}')) as server:
+        assert ask(as_chat_model(client_at(server.url, KEY)), HELLO, SCHEMA).value == {"label": "yes"}
+    assert server.requests[0]["response_format"]["json_schema"]["strict"] is True
+
+
+def test_what_an_endpoint_does_not_take_is_conceded_and_remembered(client_at: Callable[..., Any]) -> None:
+    with running_chat(only_with({"json_object"}, lambda _: fenced('{"label": "no"}'))) as server:
+        model = as_chat_model(client_at(server.url, KEY))
+        for _ in range(2):
+            assert ask(model, HELLO, SCHEMA).value == {"label": "no"}
+    formats = [asked["response_format"]["type"] for asked in server.requests]
+    assert formats == ["json_schema", "json_object", "json_object"]
+    assert '"enum"' in last_message(server.requests[1])
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (failing(401, f"Incorrect API key provided: {KEY}"), "http-401"),
+        (failing(400, "the prompt is too long"), "http-400"),
+        (failing(500), "http-500"),
+        (refused(), "refused"),
+        (truncated("hel"), "truncated"),
+    ],
+)
+def test_what_a_client_raises_is_a_failure_without_its_key(
+    client_at: Callable[..., Any], reply: Any, kind: str
+) -> None:
+    with running_chat(in_turn(reply)) as server, pytest.raises(ModelError) as caught:
+        as_chat_model(client_at(server.url, KEY)).chat(HELLO)
+    assert caught.value.kind == kind
+    assert KEY not in str(caught.value)
+
+
+def test_a_client_that_cannot_connect_is_a_failure(client_at: Callable[..., Any]) -> None:
+    with pytest.raises(ModelError, match=r"client-error: gpt-4o-mini: .*Error"):
+        as_chat_model(client_at("http://127.0.0.1:9/v1", KEY)).chat(HELLO)
+
+
+def test_the_asynchronous_client_of_the_package_is_refused() -> None:
+    openai = pytest.importorskip("openai", reason="the package openai is not installed")
+    with pytest.raises(UsageError, match=r"expected a synchronous client such as OpenAI\(\)"):
+        as_chat_model(openai.AsyncOpenAI(api_key=KEY))
+
+
+class Echo:
+    """Completes a prompt with itself."""
+
+    def complete(self, prompt: str) -> str:
+        return prompt
+
+
+def shouted(prompt: str) -> str:
+    return prompt.upper()
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "text"),
+    [(Echo(), "Echo", "Be brief.\n\nWhy?"), (shouted, "shouted", "BE BRIEF.\n\nWHY?")],
+)
+def test_a_prompt_is_the_conversation(client: object, name: str, text: str) -> None:
+    model = as_chat_model(client)
+    assert isinstance(model, ChatModel)
+    assert model.chat([Message("system", "Be brief."), Message("user", "Why?")]).text == text
+    assert model.name == name
+    assert as_chat_model(client, name="mine").name == "mine"
+
+
+def test_a_prompt_names_the_roles_once_an_assistant_has_spoken() -> None:
+    talk = [Message("user", "Hi"), Message("assistant", "Hello"), Message("user", "Why?")]
+    assert as_chat_model(Echo()).chat(talk).text == "User: Hi\n\nAssistant: Hello\n\nUser: Why?"
+
+
+def test_a_function_is_told_the_schema() -> None:
+    prompts = []
+
+    def reply(prompt: str) -> str:
+        prompts.append(prompt)
+        return 'Sure: {"label": "yes"}'
+
+    assert ask(as_chat_model(reply), HELLO, SCHEMA).value == {"label": "yes"}
+    assert prompts[0].startswith("hello there\n\n")
+    assert json.dumps(SCHEMA) in prompts[0]
+
+
+def test_a_schema_after_an_assistants_words_is_a_message_of_its_own() -> None:
+    told = as_chat_model(Echo()).chat([Message("assistant", "Hello")], schema=SCHEMA).text
+    assert told.startswith("Assistant: Hello\n\nUser: Reply with one JSON value")
+
+
+def test_what_a_function_raises_or_returns_in_place_of_text_is_a_failure() -> None:
+    def raising(prompt: str) -> str:
+        raise ConnectionError("gone")
+
+    with pytest.raises(ModelError, match=r"client-error: .*raising: ConnectionError: gone"):
+        as_chat_model(raising).chat(HELLO)
+    with pytest.raises(ModelError, match="no-completion: number: expected text, got 5"):
+        as_chat_model(len, name="number").chat([Message("user", "12345")])
+
+
+async def later(prompt: str) -> str:
+    return prompt
+
+
+class LaterObject:
+    async def __call__(self, prompt: str) -> str:
+        return prompt
+
+
+class LaterCompletions:
+    async def create(self, **_: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        later,
+        functools.partial(later),
+        LaterObject(),
+        SimpleNamespace(complete=later),
+        SimpleNamespace(chat=SimpleNamespace(completions=LaterCompletions())),
+    ],
+)
+def test_what_is_asynchronous_is_refused(client: object) -> None:
+    with pytest.raises(UsageError, match="expected a synchronous"):
+        as_chat_model(client)
+
+
+@pytest.mark.parametrize("client", [None, 3, "gpt-4o-mini", Echo, object()])
+def test_what_cannot_be_asked_is_refused(client: object) -> None:
+    with pytest.raises(UsageError, match="model: expected a c"):
+        as_chat_model(client)
+
+
+def test_only_a_model_with_a_name_of_its_own_can_be_told_from_others() -> None:
+    nameless = (
+        as_chat_model(Echo()),
+        as_chat_model(lambda prompt: prompt),
+        as_chat_model(functools.partial(shouted)),
+    )
+    assert [getattr(model, "cache_key", "") for model in nameless] == [None] * 3
+    named = (as_chat_model(Echo(), name="echo"), as_chat_model(shouted))
+    assert [getattr(model, "cache_key", "") for model in named] == ["echo", "shouted"]
+
+
+def test_a_chat_model_stays_what_it_is() -> None:
+    model = as_chat_model(shouted)
+    assert as_chat_model(model) is model
+    assert as_chat_model(model, name="shouted") is model
+    with pytest.raises(UsageError, match="expected no other name"):
+        as_chat_model(model, name="other")

@@ -1,0 +1,148 @@
+"""Requests and replies of the chat protocol: what is sent, what is conceded, what a reply may look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.language_models.chat import Message
+from rag_evaluation_framework.language_models.openai_protocol import (
+    ChatSettings,
+    completion_of,
+    concession,
+    usage_of,
+)
+from rag_evaluation_framework.language_models.spending import Prices
+from rag_evaluation_framework.records.responses import Usage
+
+SETTINGS = ChatSettings(model="m", temperature=0, max_tokens=50, seed=7)
+MESSAGES = [Message("system", "s"), Message("user", "u")]
+CLOSED = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"enum": [1, 2]}}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+def test_a_body_has_what_was_set_and_nothing_else() -> None:
+    said = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    assert ChatSettings(model="m").body(MESSAGES) == {"model": "m", "messages": said}
+    full = {"model": "m", "messages": said, "temperature": 0, "max_tokens": 50, "seed": 9}
+    assert SETTINGS.body(MESSAGES, draw=2) == full
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        (CLOSED, True),
+        ({**CLOSED, "additionalProperties": True}, False),
+        ({**CLOSED, "required": []}, False),
+        ({"type": "object"}, False),
+        ({"type": "array", "items": CLOSED}, True),
+        ({"type": "array", "items": {"type": "object", "properties": {"a": {}}}}, False),
+        ({"anyOf": [CLOSED, {"type": "null"}]}, True),
+    ],
+)
+def test_a_model_is_held_to_a_schema_strictly_where_openai_can(schema: dict[str, Any], strict: bool) -> None:
+    asked = SETTINGS.body(MESSAGES, schema=schema)["response_format"]["json_schema"]
+    assert asked["strict"] is strict
+    assert asked["schema"] == schema
+
+
+@pytest.mark.parametrize(
+    ("complaint", "granted"),
+    [
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported", "json-object"),
+        ("This model does not support structured outputs", "json-object"),
+        ("Invalid schema for response_format 'reply': 'minLength' is not permitted.", "loose-schema"),
+        ("Unsupported value: 'temperature' does not support 0 with this model.", "default-temperature"),
+        (
+            "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
+            "max-completion-tokens",
+        ),
+        ("Unrecognized request argument supplied: seed", "no-seed"),
+        ("This model's maximum context length is 8192 tokens.", None),
+    ],
+)
+def test_what_an_endpoint_complains_of_is_conceded(complaint: str, granted: str | None) -> None:
+    assert concession(SETTINGS.body(MESSAGES, schema=CLOSED), complaint) == granted
+
+
+def test_what_was_conceded_is_not_in_the_next_body_and_cannot_be_conceded_again() -> None:
+    invalid = "Invalid schema for response_format"
+    complaints = [invalid, "temperature", "max_completion_tokens", "seed", invalid, invalid]
+    conceded: frozenset[Any] = frozenset()
+    for complaint in complaints:
+        granted = concession(SETTINGS.body(MESSAGES, schema=CLOSED, conceded=conceded), complaint)
+        assert granted is not None
+        assert granted not in conceded
+        conceded |= {granted}
+    body = SETTINGS.body(MESSAGES, schema=CLOSED, conceded=conceded)
+    assert set(body) == {"model", "messages", "max_completion_tokens"}
+    assert '"additionalProperties": false' in body["messages"][-1]["content"]
+    assert all(concession(body, complaint) is None for complaint in complaints)
+
+
+def reply(message: Any, reason: Any = "stop", **more: Any) -> dict[str, Any]:
+    return {"choices": [{"message": message, "finish_reason": reason}], **more}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("hello", "hello"),
+        (None, ""),
+        ([{"type": "text", "text": "hel"}, {"type": "text", "text": "lo"}], "hello"),
+    ],
+)
+def test_a_text_may_come_whole_in_parts_or_not_at_all(content: Any, text: str) -> None:
+    assert completion_of(reply({"content": content})).text == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (reply({"content": None, "refusal": "No."}), "refused"),
+        (reply({"content": "x"}, "content_filter"), "refused"),
+        (reply({"content": "x"}, "length"), "truncated"),
+        (reply({"content": 5}), "no-completion"),
+        (reply({"content": [{"type": "image"}]}), "no-completion"),
+        (reply("text"), "no-completion"),
+        ({"choices": []}, "no-completion"),
+        ({"choices": [None]}, "no-completion"),
+        ({"error": {"message": "upstream", "code": 502}}, "no-completion"),
+        (["x"], "no-completion"),
+        (None, "no-completion"),
+    ],
+)
+def test_a_reply_without_a_usable_text_is_a_failure_of_its_kind(value: Any, kind: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        completion_of(value)
+    assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("told", "prices", "usage"),
+    [
+        ({"prompt_tokens": 3, "completion_tokens": 4}, None, Usage(input_tokens=3, output_tokens=4)),
+        ({"prompt_tokens": 3}, Prices(1, 1), Usage(input_tokens=3)),
+        # 2,000 / 1e6 * 0.5 + 1,000 / 1e6 * 2 = 0.001 + 0.002
+        (
+            {"prompt_tokens": 2000, "completion_tokens": 1000, "cost": 9},
+            Prices(0.5, 2),
+            Usage(input_tokens=2000, output_tokens=1000, cost_usd=0.003),
+        ),
+        ({"cost": 0.25}, None, Usage(cost_usd=0.25)),
+        ({"prompt_tokens": True, "completion_tokens": -1, "cost": "much"}, None, Usage()),
+        (None, None, None),
+        ([], None, None),
+    ],
+)
+def test_usage_is_what_the_reply_tells_and_the_prices_make_of_it(
+    told: Any, prices: Prices | None, usage: Usage | None
+) -> None:
+    found = usage_of({"usage": told}, prices)
+    assert found == usage

@@ -1,0 +1,66 @@
+"""Positions of a citation count from the page's start where pages are known, else from the document's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.errors import Issue
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.pages import place_in, range_counted_in
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+# Page 1 is characters 0 to 9, page 2 is empty, page 3 is characters 13 to 26.
+TEXT = "Page one.\n\n\n\n船在六点回来 today."
+PAGES = [[0, 9], [11, 11], [13, 26]]
+GUIDE = Document(DocumentId("guide.pdf"), TEXT, {"format": "pdf", "pages": PAGES})
+
+
+def cited(start: int, end: int, page: int | None) -> CharacterSpan | Issue:
+    return place_in(GUIDE, SpanCitation("guide.pdf", start, end, page=page))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "page", "text"),
+    [
+        (0, 4, 1, "Page"),
+        (0, 6, 3, "船在六点回来"),  # 13 + 0 to 13 + 6
+        (7, 12, 3, "today"),  # 13 + 7 to 13 + 12
+        (13, 19, None, "船在六点回来"),  # without a page the whole document is counted
+    ],
+)
+def test_positions_on_a_page_count_from_its_start(start: int, end: int, page: int | None, text: str) -> None:
+    place = cited(start, end, page)
+    assert isinstance(place, CharacterSpan)
+    assert GUIDE.text_of(place) == text
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "page", "problem"),
+    [
+        (0, 10, 1, "expected an end of at most 9, the length of page 1 of 'guide.pdf', got 10"),
+        (0, 1, 2, "expected an end of at most 0, the length of page 2 of 'guide.pdf', got 1"),
+        (0, 1, 4, "expected a page of 'guide.pdf', got page 4"),
+        (0, 1, 0, "expected a page of 'guide.pdf', got page 0"),
+        (0, 1, -1, "expected a page of 'guide.pdf', got page -1"),
+        (0, 99, None, "expected an end of at most 26, the length of 'guide.pdf', got 99"),
+    ],
+)
+def test_what_is_not_on_the_page_is_told(start: int, end: int, page: int | None, problem: str) -> None:
+    assert str(cited(start, end, page)) == problem
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"pages": 12}, {"pages": []}, {"pages": ["i", "ii"]}, {"pages": None}, None, "pages"]
+)
+def test_where_the_pages_are_not_known_the_document_is_counted(metadata: Any) -> None:
+    assert range_counted_in(3, metadata, length=26) == (0, 26)
+
+
+@pytest.mark.parametrize("wrong", [[5, 2], [0, 99], ["0", "9"], [1], [True, 5], None])
+def test_a_page_that_stands_nowhere_is_no_page(wrong: Any) -> None:
+    assert range_counted_in(2, {"pages": [[0, 9], wrong]}, length=26) is None
+    assert range_counted_in(1, {"pages": [[0, 9], wrong]}, length=26) == (0, 9)

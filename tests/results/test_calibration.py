@@ -1,0 +1,314 @@
+"""Calibration: which label goes with which metric, what matches, and what is said of a metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel, LabelField
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.reports.calibration import calibration_text
+from rag_evaluation_framework.results.answered_runs import AnsweredRun, answered_run
+from rag_evaluation_framework.results.calibration import calibrate, match_labels
+from rag_evaluation_framework.results.calibration_pairs import Pair, chosen_pairs
+from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
+from rag_evaluation_framework.statistics.agreement_tables import Resampling
+from rag_evaluation_framework.statistics.classification import Confusion
+
+FIELDS = ["completeness", "accuracy", "relevance", "clarity", "conciseness", "overall"]
+FAST = CalibrationSettings(resampling=Resampling(resamples=300))
+
+
+def run_of(values: dict[str, dict[str, float]], *, method: str = "exact") -> AnsweredRun:
+    """Return a run with these values by metric and query; the answer to q1 is "answer q1"."""
+    queries = dict.fromkeys(query for of_metric in values.values() for query in of_metric)
+    results = tuple(
+        SampleResult(
+            query,
+            Response(text=f"answer {query}"),
+            tuple(
+                Score.scored(metric, of_metric[query], method=method)
+                for metric, of_metric in values.items()
+                if query in of_metric
+            ),
+        )
+        for query in queries
+    )
+    return answered_run(Run(RunHead(run_id="r1", dataset_id="d1"), results))
+
+
+def labels_of(values: dict[str, float], field: str = "accuracy", who: str = "anna") -> list[HumanLabel]:
+    return [HumanLabel(query, who, None, {field: value}) for query, value in values.items()]
+
+
+def flagged(n: int, labelled: int, *, seed: int = 0) -> tuple[AnsweredRun, list[HumanLabel]]:
+    """Return a run with a flag that says 49 % where the truth is 19 %, and labels of some of it."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.19
+    flag = rng.random(n) < np.where(truth, 0.9, 0.319 / 0.81)
+    run = run_of({"hallucination": {f"q{i}": float(value) for i, value in enumerate(flag)}})
+    return run, labels_of({f"q{i}": float(truth[i]) for i in range(labelled)}, "hallucinated")
+
+
+@pytest.mark.parametrize(
+    ("metric", "field"),
+    [
+        ("faithfulness", "accuracy"),
+        ("faithfulness(method=judge)", "accuracy"),
+        ("hallucination", "accuracy"),
+        ("answer_relevancy", "relevance"),
+        ("claim_recall", "completeness"),
+        ("token_f1", "overall"),
+        ("rubric", "overall"),
+        ("clarity", "clarity"),
+        ("ndcg@5", None),
+        ("latency", None),
+    ],
+)
+def test_a_metric_goes_with_the_label_that_measures_the_same(metric: str, field: str | None) -> None:
+    chosen, unpaired = chosen_pairs([metric], FIELDS)
+    assert [str(pair.field) for pair in chosen] == ([] if field is None else [field])
+    assert unpaired == ([metric] if field is None else [])
+
+
+def test_a_pair_comes_before_a_label_for_all_and_that_before_the_default() -> None:
+    metrics = ["faithfulness", "token_f1", "ndcg@5"]
+    pair = Pair.parse("faithfulness=clarity")
+    chosen, unpaired = chosen_pairs(metrics, FIELDS, label="relevance", pairs=[pair])
+    assert [(each.metric, each.field.name) for each in chosen] == [
+        ("faithfulness", "clarity"),
+        ("token_f1", "relevance"),
+        ("ndcg@5", "relevance"),
+    ]
+    assert unpaired == []
+    assert chosen_pairs(metrics, FIELDS, pairs=[pair])[0] == [pair]
+
+
+def test_a_plain_table_of_labels_goes_with_every_metric() -> None:
+    chosen, _ = chosen_pairs(["faithfulness", "ndcg@5"], ["label"])
+    assert [each.field.name for each in chosen] == ["label", "label"]
+
+
+def test_a_pair_is_split_at_its_last_sign_of_equality() -> None:
+    assert Pair.parse("faithfulness(method=judge)=-bad") == Pair(
+        "faithfulness(method=judge)", LabelField("bad", is_reversed=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"only": ["faithfullness"]}, UnknownNameError, "faithfulness"),
+        ({"only": ["ndcg@5"]}, UsageError, "--pair ndcg@5=FIELD"),
+        ({"label": "acuracy"}, UnknownNameError, "accuracy"),
+        ({"pairs": [Pair("ndcg@5", LabelField("truth"))]}, UnknownNameError, "label field"),
+    ],
+)
+def test_names_that_are_not_there_are_errors_that_help(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        chosen_pairs(["faithfulness", "ndcg@5"], FIELDS, **options)
+
+
+def test_what_does_not_match_is_counted_on_both_sides() -> None:
+    run = run_of({"faithfulness": {"q1": 1.0, "q2": 0.0, "q3": 0.5}})
+    labels = [
+        HumanLabel("q1", "anna", "answer  q1", {"accuracy": 1}),
+        HumanLabel("q1", "ben", "an older answer", {"accuracy": 0}),
+        HumanLabel("q2", "anna", "an older answer", {"accuracy": 0}),
+        HumanLabel("q9", "anna", None, {"accuracy": 0}),
+    ]
+    matched, match = match_labels(run, labels)
+    assert [(label.query_id, label.annotator) for label in matched] == [("q1", "anna")]
+    assert (match.n_samples, match.n_annotated, match.n_matched) == (3, 3, 1)
+    assert (match.n_other_answer, match.n_unknown, match.n_unlabelled) == (1, 1, 2)
+
+
+def test_labels_of_other_answers_only_are_an_error_that_counts_them() -> None:
+    run = run_of({"faithfulness": {"q1": 1.0}})
+    labels = [HumanLabel("q1", "anna", "another", {"accuracy": 1}), *labels_of({"q9": 1.0})]
+    with pytest.raises(UsageError, match="1 are not in the run, 1 are about another answer"):
+        calibrate(run, labels, settings=FAST)
+
+
+def test_a_sample_without_an_answer_is_not_labelled() -> None:
+    failed = SampleResult("q1", Response(failure=Failure(kind="timeout", message="slow")))
+    run = answered_run(Run(RunHead(run_id="r1", dataset_id="d1"), (failed,)))
+    assert match_labels(run, labels_of({"q1": 1.0}))[1].n_unknown == 1
+
+
+def test_a_results_document_is_a_run_too() -> None:
+    document = {
+        "evaluation_id": "e1",
+        "query_results": [
+            {"query_id": "q1", "generated_answer": "A", "individual_metrics": {"faithfulness": 0.5}},
+            {"query_id": "q2", "individual_metrics": {"faithfulness": 1.0}},
+            {"query_id": "q3", "error": {"kind": "timeout", "message": "slow"}},
+        ],
+    }
+    run = answered_run(document)
+    assert run.answers == {"q1": "A", "q2": None}
+    assert run.metrics["faithfulness"].values == {"q1": 0.5, "q2": 1.0}
+
+
+def test_a_biased_flag_is_corrected_to_the_true_rate() -> None:
+    run, labels = flagged(4_000, 100)
+    (found,) = calibrate(run, labels, pairs=[Pair.parse("hallucination=hallucinated")]).metrics
+    assert found.metric_mean == pytest.approx(0.49, abs=0.03)
+    share = found.share
+    assert share.interval is not None
+    assert share.labels_interval is not None
+    assert share.interval.low < 0.19 < share.interval.high
+    assert share.interval.high - share.interval.low < share.labels_interval.high - share.labels_interval.low
+    assert found.rogan_gladen is not None
+    assert found.rogan_gladen.interval.low < 0.19 < found.rogan_gladen.interval.high
+    assert found.mean is None
+    assert found.verdict == "validated on 100 labels"
+
+
+def test_the_confusion_of_a_yes_or_no_metric_is_counted_as_it_is() -> None:
+    values = {"q1": 1.0, "q2": 1.0, "q3": 0.0, "q4": 0.0, "q5": 1.0}
+    truth = {"q1": 1.0, "q2": 0.0, "q3": 0.0, "q4": 1.0}
+    (found,) = calibrate(run_of({"string_match": values}), labels_of(truth, "label"), settings=FAST).metrics
+    assert found.threshold is not None
+    assert found.threshold.threshold.source == "yes or no"
+    assert found.threshold.counts == Confusion(1, 1, 1, 1)
+    assert (found.n_labels, found.n_yes, found.share.n_unlabelled) == (4, 2, 1)
+
+
+def test_a_metric_of_which_less_is_better_is_turned_round_for_quality_and_not_for_other_labels() -> None:
+    values = {f"q{i}": i / 30 for i in range(30)}
+    quality = {query: 1.0 - value for query, value in values.items()}
+    run = run_of({"hallucination": values})
+    (found,) = calibrate(run, labels_of(quality), settings=FAST).metrics
+    assert found.is_turned_round
+    assert found.spearman.value == pytest.approx(1.0)
+    assert found.threshold is not None
+    assert found.threshold.threshold.operator == "<="
+    assert found.threshold.threshold.value == pytest.approx(0.5, abs=0.1)
+    (same,) = calibrate(run, labels_of(values, "label"), settings=FAST).metrics
+    assert not same.is_turned_round
+    assert same.spearman.value == pytest.approx(1.0)
+    reverse = [Pair.parse("hallucination=-label")]
+    (reversed_,) = calibrate(run, labels_of(values, "label"), pairs=reverse, settings=FAST).metrics
+    assert reversed_.spearman.value == pytest.approx(-1.0)
+
+
+def test_a_suggested_threshold_is_judged_by_cross_validation_and_a_given_one_as_it_is() -> None:
+    rng = np.random.default_rng(1)
+    truth = {f"q{i}": float(i % 2) for i in range(40)}
+    values = {query: float(np.clip(0.3 * value + 0.7 * rng.random(), 0, 1)) for query, value in truth.items()}
+    run, labels = run_of({"faithfulness": values}), labels_of(truth)
+    (suggested,) = calibrate(run, labels, settings=FAST).metrics
+    (given,) = calibrate(run, labels, thresholds={"faithfulness": 0.5}, settings=FAST).metrics
+    assert suggested.threshold is not None
+    assert given.threshold is not None
+    assert suggested.threshold.threshold.source == "suggested"
+    assert suggested.threshold.counts.n == 40
+    called = sum(values[query] >= 0.5 for query in truth)
+    assert given.threshold.threshold.source == "given"
+    assert given.threshold.counts.flagged == called
+
+
+def test_under_fifty_labels_the_word_validated_is_refused() -> None:
+    run, labels = flagged(200, 49)
+    report = calibrate(run, labels, pairs=[Pair.parse("hallucination=hallucinated")], settings=FAST)
+    assert report.metrics[0].verdict == "checked on 49 labels, too few to rely on"
+    text = calibration_text(report)
+    assert "hallucination: checked on 49 labels, too few to rely on" in text
+    assert "validated" not in text
+
+
+def test_a_metric_that_does_not_follow_the_labels_is_not_called_validated() -> None:
+    rng = np.random.default_rng(6)
+    values = {f"q{i}": float(rng.random()) for i in range(80)}
+    truth = {query: float(rng.random() < 0.5) for query in values}
+    (found,) = calibrate(run_of({"faithfulness": values}), labels_of(truth), settings=FAST).metrics
+    assert found.verdict == "checked on 80 labels, and not shown to follow them"
+
+
+def test_too_few_of_a_class_suggest_no_threshold_and_say_so() -> None:
+    values = {f"q{i}": i / 60 for i in range(60)}
+    truth = {query: float(value > 0.1) for query, value in values.items()}
+    report = calibrate(run_of({"faithfulness": values}), labels_of(truth), settings=FAST)
+    assert report.metrics[0].threshold is not None
+    assert report.metrics[0].threshold.threshold.source == "half"
+    assert "no threshold suggested: a threshold needs 10 labels of yes and of no" in calibration_text(report)
+
+
+def test_labels_that_were_picked_by_score_are_noticed() -> None:
+    values = {f"q{i}": i / 100 for i in range(100)}
+    truth = {f"q{i}": float(i % 2) for i in range(30)}  # the 30 lowest scores
+    report = calibrate(run_of({"faithfulness": values}), labels_of(truth), settings=FAST)
+    assert "they do not look drawn at random" in calibration_text(report)
+    fair = {f"q{i}": float(i % 3 == 0) for i in range(0, 100, 3)}
+    report = calibrate(run_of({"faithfulness": values}), labels_of(fair), settings=FAST)
+    assert report.metrics[0].not_random is None
+
+
+def test_people_among_themselves_are_the_ceiling() -> None:
+    values = {f"q{i}": i / 20 for i in range(20)}
+    anna = {query: float(value >= 0.5) for query, value in values.items()}
+    ben = {**anna, "q0": 1.0, "q19": 0.0}
+    labels = [*labels_of(anna), *labels_of(ben, who="ben")]
+    (found,) = calibrate(run_of({"faithfulness": values}), labels, settings=FAST).metrics
+    # 18 of 20 agree; by chance half: (0.9 - 0.5) / 0.5 = 0.8. The two they differ on have no majority.
+    assert found.people_on_yes is not None
+    assert found.people_on_yes.value == pytest.approx(0.8)
+    assert (found.n_labels, found.n_undecided, found.merging) == (18, 2, "majority of annotators")
+
+
+def test_graded_labels_have_a_mean_and_a_share_and_labels_beyond_1_need_to_be_told_where_yes_begins() -> None:
+    values = {f"q{i}": i / 40 for i in range(40)}
+    stars = {f"q{i}": 1.0 + 4.0 * i / 40 for i in range(0, 40, 2)}
+    run, labels = run_of({"faithfulness": values}), labels_of(stars, "stars")
+    pair = [Pair.parse("faithfulness=stars")]
+    with pytest.raises(UsageError, match=r"goes from 1 to 4.8: say with --positive-at"):
+        calibrate(run, labels, pairs=pair, settings=FAST)
+    settings = CalibrationSettings(positive_at=3.0, resampling=FAST.resampling)
+    (found,) = calibrate(run, labels, pairs=pair, settings=settings).metrics
+    assert (found.n_yes, found.positive_at) == (10, 3.0)
+    assert found.mean is not None
+    assert found.mean.interval is not None
+    # The mean of all 40 would be 1 + 4 x 0.4875 = 2.95; the labelled ones alone have 2.9.
+    assert found.mean.labels_value == pytest.approx(2.9)
+    assert found.mean.value == pytest.approx(2.95, abs=0.02)
+    assert found.mean.interval.high - found.mean.interval.low < 1.0
+
+
+def test_a_metric_of_any_range_is_corrected_too() -> None:
+    values = {f"q{i}": 100.0 + i for i in range(60)}
+    truth = {f"q{i}": float(i >= 30) for i in range(0, 60, 2)}
+    pair = [Pair.parse("house_style=accuracy")]
+    (found,) = calibrate(run_of({"house_style": values}), labels_of(truth), pairs=pair, settings=FAST).metrics
+    assert found.reliability is None
+    assert found.share.weight > 0.3
+    assert found.auroc.value == 1.0
+
+
+def test_unscored_labels_and_metrics_without_any_are_said() -> None:
+    run = run_of({"faithfulness": {"q1": 1.0, "q2": 0.0}, "token_f1": {"q3": 0.5}})
+    labels = labels_of({"q1": 1.0, "q2": 0.0, "q3": 1.0})
+    report = calibrate(run, labels, metrics=["faithfulness"], settings=FAST)
+    assert report.metrics[0].n_unscored_labels == 1
+    report = calibrate(run, labels_of({"q1": 1.0}), label="accuracy", settings=FAST)
+    assert report.unlabelled == {"token_f1": "no sample has both a score and a label 'accuracy'"}
+    assert "token_f1: not calibrated" in calibration_text(report)
+
+
+def test_the_report_is_plain_json_without_nan() -> None:
+    run, labels = flagged(300, 60)
+    report = calibrate(run, labels, pairs=[Pair.parse("hallucination=hallucinated")], settings=FAST)
+    written = strict_json.decode(strict_json.encode(report.to_dict()))
+    (metric,) = written["metrics"]
+    assert written["labels"]["n_matched"] == 60
+    assert metric["verdict"].startswith("validated on 60 labels")
+    assert metric["share"]["interval"]["low"] < metric["share"]["value"] < metric["share"]["interval"]["high"]
+    assert metric["threshold"]["counts"]["true_positives"] > 0
