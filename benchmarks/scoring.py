@@ -14,6 +14,7 @@ MODULES = {
     "refusals and not knowing": "_refusals",
     "sentence boundaries": "_sentences",
     "profanity screen": "_toxicity",
+    "lexical relevancy, ALCE": "_relevancy",
 }
 
 

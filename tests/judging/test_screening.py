@@ -12,6 +12,7 @@ from rag_evaluation_framework.judging.cards import method_card, method_cards
 from rag_evaluation_framework.judging.lexical_support import NAME, VERSION
 from rag_evaluation_framework.judging.screening import screen_answer
 from rag_evaluation_framework.judging.support_model import SupportModel, probability, shipped_model
+from rag_evaluation_framework.metrics.declaration import all_metrics
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 RIDGE_TOP = {
@@ -77,6 +78,7 @@ def test_the_method_has_a_card_that_fits_it() -> None:
     card = method_card(NAME)
     assert card is not None
     assert card.version == VERSION
+    assert list(card.metrics) == sorted(each.name for each in all_metrics() if each.method == NAME)
     assert all(each.low <= each.value <= each.high for shown in method_cards() for each in shown.agreement)
 
 

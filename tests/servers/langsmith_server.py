@@ -134,13 +134,14 @@ class LangSmithServer:
     def _experiments(self, asked: Asked) -> Answer:
         match asked.method, asked.route:
             case "GET", "/sessions":
-                return 200, list(self.projects.values())[:1]
+                named = asked.query.get("name")
+                return 200, [each for each in self.projects.values() if named in (None, each["name"])][:1]
             case "POST", "/sessions":
                 name = asked.body["name"]
-                if name in self.projects and "upsert" not in asked.query:
+                if name in self.projects:
                     return 409, {"detail": "Session already exists."}
                 kept = {"reference_dataset_id": None, "tenant_id": TENANT, "start_time": MOMENT}
-                self.projects.setdefault(name, {**kept, **asked.body})
+                self.projects[name] = {**kept, **asked.body}
                 return 200, self.projects[name]
             case "PATCH", "/sessions/{id}":
                 project = next(each for each in self.projects.values() if each["id"] == asked.id)

@@ -27,6 +27,7 @@ from rag_evaluation_framework.files import strict_json
 EXTRA = "langsmith"
 EXAMPLES_AT_ONCE = 100  # the most that LangSmith gives
 CONFLICT = "http-409"
+_NOT_FOUND = "not-found"  # said by the SDK of an empty list; a server's 404 is another failure
 TIMEOUT_MS = (10_000, 90_000)  # to connect, and between two parts of a reply
 
 # The SDK meets replies that are not LangSmith's unprepared: with the errors that Python has for that.
@@ -90,7 +91,9 @@ class LangSmith:
         """Return the SDK's record of the dataset of this name, or ``None`` where there is none."""
         try:
             found = self.asked(partial(self.client.read_dataset, dataset_name=name))
-        except self.errors.LangSmithNotFoundError:
+        except TargetError as error:
+            if error.kind != _NOT_FOUND:
+                raise
             return None
         return found if found.name == name else None
 
@@ -136,8 +139,6 @@ class LangSmith:
         except InputError:
             raise
         except (self.errors.LangSmithError, self.requests.RequestException, *_UNPREPARED) as error:
-            if isinstance(error, self.errors.LangSmithNotFoundError) and self._response(error) is None:
-                raise
             raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> TargetError | UsageError:
@@ -163,6 +164,8 @@ class LangSmith:
         )
 
     def _failure_without_reply(self, error: Exception) -> TargetError:
+        if isinstance(error, self.errors.LangSmithNotFoundError):
+            return TargetError(_NOT_FOUND, f"{self}: it has nothing of this name")
         causes = list(_causes(error))
         if any(isinstance(cause, self.requests.Timeout) for cause in causes):
             return TargetError("timeout", f"{self}: no complete reply in time", retry=True)

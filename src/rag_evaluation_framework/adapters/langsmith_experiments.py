@@ -61,9 +61,13 @@ def _project(server: LangSmith, run: Run, dataset: HostedDataset) -> Any:
         description=run.head.target,
         metadata=_described(run),
         reference_dataset_id=dataset.host_id,
-        upsert=True,  # so that it can be asked for again where the reply was lost
     )
-    return server.asked(create)
+    try:
+        return server.asked(create)
+    except TargetError as error:
+        if error.kind != CONFLICT:  # it is there already: a reply was lost
+            raise
+        return server.asked(partial(server.client.read_project, project_name=name))
 
 
 def _address(project: Any, dataset: HostedDataset) -> str:
