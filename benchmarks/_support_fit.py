@@ -22,7 +22,7 @@ from benchmarks._figures import DATA
 from rag_evaluation_framework.judging import support_model
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.conflicts import Conflict, sentence_conflicts
+from rag_evaluation_framework.judging.conflicts import Conflict, closest_unit
 from rag_evaluation_framework.judging.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support_model import SupportModel, feature_values
 
@@ -47,7 +47,8 @@ RIDGE = 2.0
 SUPPORTING_SHARE = 1 / 3
 FEWEST_TOKENS = 4
 # Set by hand, for none of the data has them in number: see the card.
-CONFLICT_WEIGHTS = {"record": 3.0, "number": 2.0, "negation": 2.5, "opposite": 2.5}
+CONFLICT_WEIGHTS = {"record": 3.0, "number": 2.0, "name": 2.5, "negation": 2.5, "opposite": 2.5}
+LEAST_CONFLICT_ODDS = 0.4
 POOLING_EXPONENT = 0.5
 FILE = Path(support_model.__file__).parent / "data" / "lexical_support.json"
 
@@ -66,12 +67,8 @@ def row(kind: str, claims: Sequence[str], evidence: Sequence[str], question: str
     found = []
     for claim in claims:
         features = body.features(claim)
-        conflicts: tuple[Conflict, ...] = ()
-        if features.best is not None:
-            number, unit = features.best
-            sentence = body.texts[number].text[unit.start : unit.end]
-            conflicts = tuple(sentence_conflicts(claim, features, sentence))
-        found.append((features, conflicts))
+        _, conflicts = closest_unit(claim, features, body.texts)
+        found.append((features, tuple(conflicts)))
     return Row(kind, tuple(found), target)
 
 
@@ -174,6 +171,7 @@ def claim_model(rows: Sequence[Row]) -> SupportModel:
         weights={name: round(float(weight), 3) for name, weight in zip(names, beta[1:], strict=True)}
         | {"of_records": OF_RECORDS},
         conflict_weights=CONFLICT_WEIGHTS,
+        least_conflict_odds=LEAST_CONFLICT_ODDS,
         threshold=0.5,
         pooling_exponent=POOLING_EXPONENT,
         answer_slope=1.0,

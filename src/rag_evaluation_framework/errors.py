@@ -202,6 +202,10 @@ class ModelError(RagEvalError):
         return type(self), (self.kind, self.message)
 
 
+class ModelOutage(ModelError):
+    """A language model's endpoint is down or turns everyone away: to ask it more is of no use."""
+
+
 def invalid(path: str, expected: str, found: object, *, code: str = "invalid-value") -> InputError:
     """Build the error for one wrong field; ``found`` is shown as it is written in Python."""
     return InputError([Issue(code, expected, shown(found), path)])

@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -28,12 +29,16 @@ class BackgroundLoop:
         self._last = last
         self._lock = threading.Lock()
         self._process = 0
+        self._ended = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: Callable[[], object] = _nothing
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return what it returns; ``CancelledError`` where the loop is closed."""
         with self._lock:
+            if self._ended:
+                work.close()
+                raise CancelledError
             future = asyncio.run_coroutine_threadsafe(work, self._started())
         try:
             return future.result()
@@ -41,9 +46,10 @@ class BackgroundLoop:
             future.cancel()  # where the wait was interrupted; a future that is done stays as it is
             raise
 
-    def close(self) -> None:
-        """End the loop and what runs in it; the next :meth:`run` starts another."""
+    def close(self, *, for_good: bool = False) -> None:
+        """End the loop and what runs in it; the next :meth:`run` starts another, unless it is ``for_good``."""
         with self._lock:
+            self._ended = self._ended or for_good
             self._loop, end, self._end = None, self._end, _nothing
         end()
 

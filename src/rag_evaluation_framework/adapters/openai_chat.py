@@ -28,6 +28,7 @@ from rag_evaluation_framework.adapters.shared_attempts import SharedAttempts
 from rag_evaluation_framework.errors import InputError, ModelError, TargetError, UsageError, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.language_models.chat import Completion, Message
+from rag_evaluation_framework.language_models.endpoint_watch import EndpointWatch
 from rag_evaluation_framework.language_models.openai_protocol import (
     NO_CONCESSIONS,
     REFUSED_STATUSES,
@@ -82,6 +83,7 @@ class OpenAIChatModel:
         self._attempts = SharedAttempts(concurrency=concurrency, max_attempts=max_attempts)
         self._client = HttpClient()
         self._conceded = NO_CONCESSIONS
+        self._outages = EndpointWatch()
         self._loop = BackgroundLoop(self._client.close)
 
     def __enter__(self) -> Self:
@@ -104,17 +106,22 @@ class OpenAIChatModel:
         try:
             reply = self._loop.run(self._reply(tuple(messages), schema, draw))
         except TargetError as error:
-            raise self._failure(error.kind, error.message) from error
+            failure = self._failure(error.kind, error.message)
+            raise self._outages.failed(failure) from error
         except InputError as error:
             raise self._failure("invalid-request", str(error)) from error
         except CancelledError:
             raise self._failure("closed", "the model was closed while it was asked") from None
+        self._outages.answered()
         self.spending.add(usage_of(reply, self._prices))
         return completion_of(reply, self._prices)
 
-    def close(self) -> None:
-        """Close the connections; whoever is waiting for a reply gets a ``ModelError``."""
-        self._loop.close()
+    def close(self, *, for_good: bool = False) -> None:
+        """Close the connections; whoever is waiting for a reply gets a ``ModelError``.
+
+        Who asks later opens them again, unless they are closed ``for_good``: then he gets one too.
+        """
+        self._loop.close(for_good=for_good)
 
     async def _reply(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, draw: int) -> Any:
         key = f"{draw} {messages[-1].content if messages else ''}"

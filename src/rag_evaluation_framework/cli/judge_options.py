@@ -193,7 +193,7 @@ def _model(text: str, settings: JudgeSettings, *, concurrency: int, spending: Sp
         model = OpenAIChatModel(concurrency=concurrency, spending=spending, **arguments)
     except TypeError as error:
         raise UsageError(f"judge {text}: {error}") from None
-    click.get_current_context().call_on_close(model.close)
+    click.get_current_context().call_on_close(lambda: model.close(for_good=True))
     return model
 
 

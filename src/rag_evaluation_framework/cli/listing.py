@@ -11,7 +11,7 @@ Examples:
   rag-eval list methods"""
 
 
-@click.group("list", epilog=EXAMPLES, short_help="Show what can be used: metrics, and the cards of the offline methods.")
+@click.group("list", epilog=EXAMPLES, short_help="Show what can be used: metrics, offline methods.")
 def command() -> None:
     """Show what can be used."""
 

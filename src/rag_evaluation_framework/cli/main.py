@@ -60,7 +60,7 @@ GROUPS: dict[str, dict[str, _Command]] = {
     },
     "Setting up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
-        "list": _Command("listing", "Show what can be used: metrics, and the cards of the offline methods."),
+        "list": _Command("listing", "Show what can be used: metrics, offline methods."),
     },
 }
 _COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.errors import ModelError, ModelOutage
 from rag_evaluation_framework.evaluation.known_metrics import fields_needed
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
@@ -37,6 +37,8 @@ class DeclaredMetricScorer(ABC):
             return self.skipped(reason)
         try:
             return self.measured(sample, response)
+        except ModelOutage:
+            raise  # nothing is wrong with this answer: it is scored when the model is back
         except ModelError as error:
             return self.failed(f"no verdict: {error}")
 

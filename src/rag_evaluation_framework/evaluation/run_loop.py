@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
-from rag_evaluation_framework.errors import InputError, StorageError
+from rag_evaluation_framework.errors import InputError, ModelOutage, StorageError
 from rag_evaluation_framework.evaluation.asking import Asked, Asker
 from rag_evaluation_framework.evaluation.journal import Journal, JournalIndex
 from rag_evaluation_framework.evaluation.journal_lines import JournalEntry, line_of
@@ -117,7 +117,12 @@ class RunLoop:
                 asked = await self._asker.ask(sample)
             except Stopped:
                 return
-            self._finished.append((index, sample, asked, await self._scored(sample, asked.response)))
+            try:
+                result = await self._scored(sample, asked.response)
+            except ModelOutage as error:
+                self.stop.set(f"the judge cannot be asked ({error})")
+                return
+            self._finished.append((index, sample, asked, result))
             # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
             if not self._asker.in_doubt:
                 self._write_finished()

@@ -1,8 +1,8 @@
 """Answers claim by claim: what the contexts support, what the reference says too, what was left out.
 
-Each metric is a function of verdicts, one for each claim; who gives the verdicts is the metric's method. A claim
-of the answer is *supported* when the contexts bear it out and *correct* when the reference does; one of the
-reference is *recalled* when the answer makes it.
+Each metric is a function of verdicts, one for each claim; who gives the verdicts is the metric's method. A
+claim of the answer is *supported* when the contexts bear it out and *correct* when the reference does; one of
+the reference is *recalled* when the answer makes it.
 """
 
 from __future__ import annotations

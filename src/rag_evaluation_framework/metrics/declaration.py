@@ -153,7 +153,17 @@ def metric(
                 raise UsageError(f"metric {taken!r} is declared already")
         accepted = {**(parameters or {}), **({"method": AUTO} if methods else {})}
         _declared[name] = Metric(
-            name, family, function, higher_is_better, needs, accepted, method, version, aliases, methods, is_share
+            name,
+            family,
+            function,
+            higher_is_better,
+            needs,
+            accepted,
+            method,
+            version,
+            aliases,
+            methods,
+            is_share,
         )
         _aliases.update(dict.fromkeys(aliases, name))
         return function

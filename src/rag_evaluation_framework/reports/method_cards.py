@@ -33,7 +33,8 @@ def _lines(card: MethodCard) -> Iterator[str]:
             [each.figure, each.data, f"{each.n:,}", f"{each.value:.3f}", f"[{each.low:.3f}, {each.high:.3f}]"]
             for each in card.agreement
         ]
-        table = text_table(["agreement with people", "data", "n", "value", "95% interval"], rows, align="<<>>>")
+        headers = ["agreement with people", "data", "n", "value", "95% interval"]
+        table = text_table(headers, rows, align="<<>>>")
         yield ""
         yield "\n".join(f"    {line}" for line in table.splitlines())
 

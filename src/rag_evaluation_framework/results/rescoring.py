@@ -43,17 +43,18 @@ def _in_threads(
     rescored: Callable[[RunRow], RunRow], rows: Iterable[RunRow], threads: int
 ) -> Iterator[RunRow]:
     """Yield the rows in order while many are being scored; no more than a few hundred are held."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="scoring") as pool:
-        waiting: deque[Future[RunRow]] = deque()
-        try:
-            for row in rows:
-                waiting.append(pool.submit(rescored, row))
-                if len(waiting) > _ROWS_PER_THREAD * threads:
-                    yield waiting.popleft().result()
-            while waiting:
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="scoring")
+    waiting: deque[Future[RunRow]] = deque()
+    try:
+        for row in rows:
+            waiting.append(pool.submit(rescored, row))
+            if len(waiting) > _ROWS_PER_THREAD * threads:
                 yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # Nobody waits for a judge any more where this ends early; whoever opened the judge closes it.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def rescored_head(folder: RunFolder, scorers: Sequence[MetricScorer]) -> RunHead:
