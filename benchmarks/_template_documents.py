@@ -33,7 +33,7 @@ _SENTENCES = (
 def write_documents(folder: Path, number: int, *, seed: int = 0) -> int:
     """Write so many documents of about four thousand characters; return how many characters in all."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = random.Random(seed)  # noqa: S311  # draws texts, guards nothing
+    drawn = random.Random(seed)
     written = 0
     for count in range(number):
         text = _document(count, drawn)

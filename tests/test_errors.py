@@ -90,6 +90,7 @@ def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:
         errors.StorageError("full"),
         errors.TargetError("http-503", "busy", retry=True, retry_after=3.0),
         errors.ModelError("not-json", "no object in the reply"),
+        errors.ModelOutageError("http-401", "no such key"),
     ]
     kinds = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
     assert {type(example) for example in examples} == kinds - {RagEvalError}

@@ -184,6 +184,12 @@ _HOMES = {
     "statistics.paired": ("paired_randomisation_test", "paired_t_test", "wilcoxon_test"),
     "statistics.prediction_powered": ("corrected_mean", "rogan_gladen_rate"),
     "statistics.power": ("sample_size", "smallest_detectable_difference"),
+    "synthesis.chunk_level_generator": ("ChunkLevelDataGenerator",),
+    "synthesis.data_generators": ("SyntheticDataGenerator",),
+    "synthesis.extractive": ("Extraction", "generate_extractively"),
+    "synthesis.generation": ("Generation", "generate_with_model"),
+    "synthesis.quality": ("QualityControl",),
+    "synthesis.token_level_generator": ("TokenLevelDataGenerator",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -13,6 +13,7 @@
     ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
     ├── TargetError              the system under test gave no answer: kind, and whether to try again
     └── ModelError               a judge or generator gave nothing that can be used: kind
+        └── ModelOutageError     its endpoint is down, or turns everyone away
 
 Low code raises with the field alone; the reader that knows the file and line adds them once, with
 :meth:`InputError.located`.
@@ -202,7 +203,7 @@ class ModelError(RagEvalError):
         return type(self), (self.kind, self.message)
 
 
-class ModelOutage(ModelError):
+class ModelOutageError(ModelError):
     """A language model's endpoint is down or turns everyone away: to ask it more is of no use."""
 
 

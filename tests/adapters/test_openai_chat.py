@@ -349,6 +349,16 @@ def test_who_waits_when_a_model_is_closed_gets_a_failure_and_the_next_one_an_ans
         assert model.chat(HELLO).text == "well"
 
 
+def test_a_model_that_is_closed_for_good_fails_whoever_asks_and_sends_nothing() -> None:
+    with running_chat(echo) as server:
+        model = OpenAIChatModel("m", base_url=server.url)
+        assert model.chat(HELLO).text
+        model.close(for_good=True)
+        with pytest.raises(ModelError, match="closed"):
+            model.chat(HELLO)
+        assert len(server.requests) == 1
+
+
 def test_a_text_that_cannot_be_sent_is_a_failure() -> None:
     with scripted(echo) as (server, model), pytest.raises(ModelError, match="invalid-request"):
         model.chat([Message("user", "half a pair: \ud800")])

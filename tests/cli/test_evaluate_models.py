@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from chat_server import running_chat
 from model_server import ModelServer, running_models
 
 from rag_evaluation_framework.cli import evaluate_models
@@ -466,3 +467,18 @@ def test_the_address_may_stand_in_the_environment(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     assert evaluate("--model", "careful", "--limit", "1", "--json").code == 0
     assert len(server.asked) == 1
+
+
+def test_a_judge_may_score_the_models_and_is_warned_of_where_it_is_kin(
+    evaluate: Command, server: ModelServer
+) -> None:
+    clean = json.dumps({"reason": "polite", "label": "clean", "quote": ""})
+    with running_chat(lambda _: clean) as judge:
+        ended = evaluate(
+            *("--model", "careful", "--base-url", server.url, "--limit", "2", "-m", "bias", "--json"),
+            *("--judge-model", "careful", "--judge-url", judge.url),
+        )
+    assert ended.code == 0, ended.err
+    assert ended.model("careful")["metrics"]["bias"]["value"] == 1
+    assert any("same family" in warning for warning in ended.json["warnings"])
+    assert len(judge.requests) == 2

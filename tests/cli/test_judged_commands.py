@@ -1,13 +1,18 @@
-"""``evaluate`` and ``score`` with a judge behind a real server: what is asked, remembered, counted and told."""
+"""``evaluate`` and ``score`` with a judge behind a real server: what is asked, remembered and told."""
 
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatReply, ChatServer, running_chat
+from chat_server import ChatReply, ChatServer, failing, hanging, running_chat
 from click.testing import CliRunner, Result
 from scripted_judge import Reading, entries, judging
 
@@ -25,6 +30,14 @@ SAMPLES = [
         "context": ["Switches are repaired in Lyon."],
     },
 ]
+# A parent that ignores Ctrl-C (a shell's background job) hands that down; the command must hear it anyway.
+_PROGRAM = """
+import signal
+from rag_evaluation_framework.cli.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+_EVALUATE = ["evaluate", "agent.yaml", "--target", "answers.jsonl"]
 ANSWERS = ["A lamp may be sent back within 30 days.", "Switches are repaired in Paris."]
 
 
@@ -155,6 +168,136 @@ def test_a_panel_votes_and_a_rubric_of_ones_own_is_graded_and_summed_here(projec
         models = ("--judge-model", "kind", "--judge-model", "strict", "--judge-model", "stern")
         document = evaluated("-m", "rubric", *models, "--judge-url", server.url, "--rubric", "rubric.yaml")
     figures = document["runs"][0]["metrics"]["rubric"]
-    assert figures["method"] == "judge:kind+strict+stern, rubric short"
+    # Another rubric of that name is another method.
+    assert re.fullmatch(r"judge:kind\+strict\+stern, rubric short \([0-9a-f]{6}\)", figures["method"])
     assert figures["value"] == 0.5  # the median of 1, 0.5 and 0.5 on both criteria
     assert len(server.requests) == 2 * 3
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_judge_that_turns_everyone_away_stops_the_run_and_a_resume_loses_nothing(
+    project: Path, status: int
+) -> None:
+    manifest(project)
+    with running_chat(lambda _: failing(status)) as server:
+        done = rag_eval(*_EVALUATE, *judge_options(server))
+        assert done.return_value == 3
+        assert f"the judge cannot be asked (http-{status}" in done.stdout
+    (run,) = Path("runs").iterdir()
+    assert (run / "journal.jsonl").read_text() == ""
+    with running_chat(judging(verdict)) as server:
+        document = evaluated("--resume", run.name, *judge_options(server))
+    assert document["metrics"]["faithfulness"] == 0.5
+    assert document["runs"][0]["errors"] == 0
+
+
+def test_to_interrupt_a_judge_that_hangs_ends_the_command_soon(project: Path) -> None:
+    manifest(project)
+    rag_eval(*_EVALUATE)
+    (run,) = Path("runs").iterdir()
+    with running_chat(lambda _: hanging()) as server:
+        for command in (["score", run.name, "-m", "faithfulness", "-m", "bias"], _EVALUATE):
+            asked = len(server.requests)
+            program_running = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, *command, *judge_options(server)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            while len(server.requests) < asked + 2:
+                time.sleep(0.05)
+            program_running.send_signal(signal.SIGINT)
+            assert program_running.wait(20) == 130
+
+
+def test_a_plan_tells_the_methods_and_about_how_often_the_judge_is_asked(project: Path) -> None:
+    manifest(project)
+    panel = (
+        "--judge-model",
+        "a",
+        "--judge-model",
+        "b",
+        "--votes",
+        "3",
+        "--judge-url",
+        "http://localhost:1/v1",
+    )
+    document = evaluated("--dry-run", "-m", "faithfulness", "-m", "hallucination", "-m", "bias", *panel)
+    # Two samples, two questions (faithfulness and hallucination ask the same), two models, three votes.
+    assert document["judgeCalls"] == 2 * 2 * 2 * 3
+    assert document["datasets"][0]["metrics"]["bias"] == "judge:a+b, 3 votes"
+    assert evaluated("--dry-run", "-m", "faithfulness")["judgeCalls"] == 0
+    shown = rag_eval(*_EVALUATE, "--dry-run", *panel).stdout
+    assert "judge calls: about 24 " in shown
+    assert "rag      faithfulness  judge:a+b, 3 votes" in shown
+
+
+def test_a_judge_of_the_family_that_it_judges_is_warned_of(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    manifest(project)
+    asked = ("evaluate", "agent.yaml", "--dry-run", "--target", "openai(model=gpt-4o)", "--judge-model")
+    assert "judge gpt-4o-mini is of the same family as gpt-4o" in rag_eval(*asked, "gpt-4o-mini").stdout
+    assert "same family" not in rag_eval(*asked, "claude-sonnet-4").stdout
+
+
+def test_why_samples_have_no_score_stands_below_the_figures_and_in_the_documents(project: Path) -> None:
+    manifest(project)
+    shown = rag_eval(*_EVALUATE, "--markdown", "summary.md").stdout
+    assert "not scored:\n  2 skipped, needs a judge: bias" in shown
+    assert "2 skipped, needs a judge: bias" in (project / "summary.md").read_text().replace("\\", "")
+    document = evaluated()
+    assert document["runs"][0]["notScored"] == {
+        "bias": [{"status": "skipped", "reason": "needs a judge", "count": 2}]
+    }
+    assert document["samples"][0]["notScored"]["bias"] == {"status": "skipped", "reason": "needs a judge"}
+    rescored = rag_eval("score", document["runs"][0]["runId"], "-m", "bias", "-m", "refusal_recall").stdout
+    assert "2 skipped, the sample expects an answer: refusal_recall" in rescored
+
+
+def test_the_reason_of_failed_verdicts_is_their_kind_without_what_the_judge_said(project: Path) -> None:
+    manifest(project)
+    with running_chat(lambda asked: f"no {len(asked)}") as server:
+        document = evaluated("-m", "bias", *judge_options(server))
+    (told,) = document["runs"][0]["notScored"]["bias"]
+    assert told == {"status": "failed", "reason": "no verdict: not-json", "count": 2}
+
+
+def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
+    manifest(project)
+    (project / "agent.yaml").write_text(
+        (project / "agent.yaml").read_text().replace("faithfulness, bias", "faithfulness")
+    )
+    text = (project / "agent.yaml").read_text().replace("ciGate: false", "ciGate: true")
+    (project / "agent.yaml").write_text(text)
+    shown = rag_eval(*_EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml").stdout
+    gate = shown[shown.index("threshold") :]
+    assert "rag      faithfulness  lexical support, screening" in gate
+    assert (project / "summary.md").read_text().count("lexical support, screening") == 2
+    assert "(mean, lexical support, screening)" in (project / "junit.xml").read_text()
+
+
+def test_citations_are_opened_in_the_documents_of_the_dataset(project: Path) -> None:
+    text = "The boat leaves at noon. Dogs travel free of charge."
+    dataset = {
+        "dataset_id": "boats",
+        "name": "boats",
+        "version": "1.0.0",
+        "created_at": "2026-01-01T00:00:00Z",
+        "documents": [{"document_id": "boats.md", "title": "Boats", "content": text}],
+        "queries": [{"query_id": "q1", "query_text": "When?", "relevant_documents": []}],
+    }
+    (project / "boats.eval.json").write_text(json.dumps(dataset))
+    (project / "answers.jsonl").write_text(
+        json.dumps({"id": "q1", "answer": "The boat leaves at noon [boats.md:?:0-24]."})
+    )
+    (project / "agent.yaml").write_text(
+        "spec:\n  evaluation:\n"
+        "    datasets: [{name: boats, path: boats.eval.json}]\n"
+        "    metrics: [citation_validity, citation_recall]\n"
+    )
+    document = evaluated()
+    assert document["metrics"]["citation_validity"] == 1
+    assert document["metrics"]["citation_recall"] == 1
+    done = rag_eval("score", document["runs"][0]["runId"], "-m", "citation_validity", "--json")
+    assert json.loads(done.stdout)["metrics"]["citation_validity"]["value"] == 1

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from chat_server import Asked, ChatReply, Script, refused, running_chat
+from chat_server import Asked, ChatReply, Script, failing, refused, running_chat
 from scripted_judge import judged_by
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
@@ -131,10 +131,19 @@ def test_the_same_question_is_put_once_whichever_thread_asks_and_costs_once() ->
     assert sum(verdict.usage is not None for verdict in verdicts) == 1
 
 
-def test_a_failure_is_not_kept() -> None:
+def test_a_reply_that_was_no_verdict_is_none_for_every_metric_that_asks() -> None:
     replies = [refused(), relevancy("fully")]
+    with judged_by(lambda _: replies.pop(0)) as (judge, server):
+        for _ in range(2):
+            with pytest.raises(ModelError, match="refused"):
+                judge.verdict("relevancy", FIELDS)
+        assert len(server.requests) == 1
+
+
+def test_what_the_endpoint_failed_is_asked_again() -> None:
+    replies = [failing(500), relevancy("fully")]
     with judged_by(lambda _: replies.pop(0)) as (judge, _):
-        with pytest.raises(ModelError):
+        with pytest.raises(ModelError, match="http-500"):
             judge.verdict("relevancy", FIELDS)
         assert judge.verdict("relevancy", FIELDS).values["label"] == "fully"
 
@@ -182,6 +191,7 @@ def test_claims_are_voted_on_one_by_one_and_the_quote_is_of_a_vote_for_the_label
     assert first.evidence is not None
     assert first.evidence.text == "at nine"
     assert second.evidence is None
+    assert (first.agreement, second.agreement) == (2 / 3, 2 / 3)
 
 
 def rubric_votes(*scores: float) -> list[Vote]:

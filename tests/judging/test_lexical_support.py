@@ -101,7 +101,7 @@ def test_overlapping_new_pairs_of_chinese_are_listed_as_one() -> None:
         (
             "The level of the river rose after the storm.",
             "The level of the river fell after the storm.",
-            "rise, evidence says fall",
+            "rose, evidence says fell",
         ),
     ],
 )

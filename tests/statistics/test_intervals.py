@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tracemalloc
 from typing import Any
@@ -240,3 +241,9 @@ def test_what_makes_no_sense_is_refused() -> None:
         mean_interval([0, 1], method="wilson", clusters=["a", "b"])
     with pytest.raises(UnknownNameError, match="unknown interval method 'bootsrap'; did you mean bootstrap"):
         mean_interval([0.5, 1.0], method="bootsrap")  # type: ignore[arg-type]
+
+
+def test_the_end_of_a_bootstrap_interval_is_never_a_negative_zero() -> None:
+    interval = bootstrap_interval([0.0] * 11 + [1 / 3], seed=0)
+    assert interval.low == 0
+    assert math.copysign(1, interval.low) == 1

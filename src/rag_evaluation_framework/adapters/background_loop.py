@@ -47,7 +47,7 @@ class BackgroundLoop:
             raise
 
     def close(self, *, for_good: bool = False) -> None:
-        """End the loop and what runs in it; the next :meth:`run` starts another, unless it is ``for_good``."""
+        """End the loop and what runs in it; the next :meth:`run` starts another, if not ``for_good``."""
         with self._lock:
             self._ended = self._ended or for_good
             self._loop, end, self._end = None, self._end, _nothing

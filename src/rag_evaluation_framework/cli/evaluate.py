@@ -8,7 +8,12 @@ import click
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions, evaluate_options
 from rag_evaluation_framework.cli.exit_codes import drop_output
-from rag_evaluation_framework.cli.judge_options import ScoringOptions, judge_options, tell_spending
+from rag_evaluation_framework.cli.judge_options import (
+    ScoringOptions,
+    judge_options,
+    tell_spending,
+    with_kinship,
+)
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.secrets import Secrets
@@ -58,7 +63,7 @@ def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secret
     """Run an evaluation from the manifest to the exit code."""
     from rag_evaluation_framework.cli.evaluation_output import Output
     from rag_evaluation_framework.cli.evaluation_runs import choice_of, decided, exit_code_of, settings_of
-    from rag_evaluation_framework.cli.evaluation_target import shown_target, target_of
+    from rag_evaluation_framework.cli.evaluation_target import model_of, shown_target, target_of
     from rag_evaluation_framework.evaluation.manifest import read_manifest
     from rag_evaluation_framework.evaluation.preflight import plan_evaluation, refuse_secrets
     from rag_evaluation_framework.evaluation.run_groups import RunGroup
@@ -76,6 +81,7 @@ def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secret
         methods=methods,
     )
     target = target_of(options, manifest, secrets)
+    plan = with_kinship(plan, methods, model_of(options, manifest, target))
     refuse_secrets(plan, secrets)
     output = Output(options, secrets, target=shown_target(options, target))
     output.check(plan)

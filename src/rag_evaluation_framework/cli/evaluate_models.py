@@ -10,6 +10,12 @@ import click
 
 from rag_evaluation_framework.cli.evaluate_models_options import DEFAULT_METRICS, ModelOptions, model_options
 from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.judge_options import (
+    ScoringOptions,
+    judge_options,
+    kinship_warnings,
+    tell_spending,
+)
 from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +42,7 @@ Examples:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @model_options
+@judge_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Ask models behind an OpenAI-compatible endpoint the samples of a split, score the answers, and compare
@@ -50,9 +57,10 @@ def command(context: click.Context, /, **given: Any) -> None:
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.evaluation.secrets import Secrets
 
+    scoring = ScoringOptions.taken_from(given)
     secrets = Secrets()
     try:
-        code = _evaluate(ModelOptions(**given), secrets)
+        code = _evaluate(ModelOptions(**given), scoring, secrets)
     except RagEvalError as error:
         masked = secrets.mask(str(error))
         if masked != str(error):
@@ -66,30 +74,44 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run_program(command, arguments, name="evaluate-models")
 
 
-def _evaluate(options: ModelOptions, secrets: Secrets) -> int:
+def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) -> int:
     """Run the models from the options to the exit code."""
     from rag_evaluation_framework.cli.model_data import chosen_data, chosen_samples, moved
     from rag_evaluation_framework.cli.model_work import ModelWork
     from rag_evaluation_framework.evaluation.model_runs import ModelRuns, data_of, metrics_of
     from rag_evaluation_framework.evaluation.scorers import scorers_for
     from rag_evaluation_framework.reports.model_evaluations import SideBySide
+    from rag_evaluation_framework.results.evaluations import check_methods
     from rag_evaluation_framework.results.model_evaluations import compare_models
 
     runs = ModelRuns(options.models)
     if options.resume:
         runs = ModelRuns.resumed(options.resume, options.runs_dir, models=options.models)
     began = runs.leader.head if runs.leader else None
-    scorers = scorers_for(metrics_of(began) if began else options.metrics or DEFAULT_METRICS)
+    methods = scoring.methods()
+    scorers = scorers_for(metrics_of(began) if began else options.metrics or DEFAULT_METRICS, methods)
+    if began:
+        check_methods(began, scorers)
     data, warnings = (moved(data_of(began), options.dataset), ()) if began else chosen_data(options)
     samples = chosen_samples(data, scorers)
     prices = options.prices()
     for model in prices.keys() - set(runs.models):
         raise UnknownNameError("model in --price", model, runs.models)
     seed = began.seed if began else options.seed or 0
-    work = ModelWork(options, runs, data, samples=samples, scorers=scorers, seed=seed, secrets=secrets)
+    work = ModelWork(
+        options,
+        runs,
+        data,
+        samples=samples,
+        scorers=scorers,
+        scoring_threads=methods.threads,
+        seed=seed,
+        secrets=secrets,
+    )
     work.check()
     evaluations = _evaluated(work, secrets, silent=options.as_json)
     work.write(evaluations)
+    tell_spending(methods)
     shown = SideBySide(
         data=data,
         samples=len(samples.selection),
@@ -99,7 +121,7 @@ def _evaluate(options: ModelOptions, secrets: Secrets) -> int:
         comparisons=tuple(compare_models(evaluations, seed=seed)),
         not_begun=tuple(runs.models[len(evaluations) :]),
         prices=prices,
-        warnings=warnings,
+        warnings=(*warnings, *kinship_warnings(methods, runs.models)),
     )
     _show(shown, secrets, as_json=options.as_json)
     return _exit_code(evaluations)

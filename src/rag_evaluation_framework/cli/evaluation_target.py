@@ -42,6 +42,14 @@ def shown_target(options: EvaluateOptions, target: Target) -> str:
     return shown_address(options.url.strip())
 
 
+def model_of(options: EvaluateOptions, manifest: Manifest, target: Target) -> str | None:
+    """Return the model that is asked, where it is known: that of a manifest's agent, or the target itself."""
+    text = (options.url or options.target or "").strip()
+    if options.url is not None or text.startswith(("http://", "https://")):
+        return manifest.api.model
+    return target.name if text.startswith("openai(") else None
+
+
 def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
     from rag_evaluation_framework.adapters.http_agent import HttpAgent, secrets_in_address
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rag_evaluation_framework.errors import ModelOutage, RagEvalError
+from rag_evaluation_framework.errors import ModelOutageError, RagEvalError
 
 
 def run_program(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> NoReturn:
@@ -37,7 +37,7 @@ def _exit_code(program: click.Command, arguments: Sequence[str] | None, *, name:
         return error.exit_code
     except RagEvalError as error:
         _say(str(error).splitlines(), name=name)
-        return 3 if isinstance(error, ModelOutage) else 2
+        return 3 if isinstance(error, ModelOutageError) else 2
     except (click.Abort, KeyboardInterrupt):
         _say(["interrupted"], name=name)
         return 130

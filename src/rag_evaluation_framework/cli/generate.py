@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 
 def _without_model(options: GenerateOptions) -> GenerationSummary:
+    from rag_evaluation_framework.evaluation.run_records import Progress
     from rag_evaluation_framework.synthesis.extractive import generate_extractively
 
     if options.unanswerable:
@@ -70,16 +72,29 @@ def _without_model(options: GenerateOptions) -> GenerationSummary:
         _say("no --model: questions are made by rules (extractive)", silent=options.as_json)
     corpus = options.read_corpus()
     delivery = _Delivery(options, corpus)
-    extraction = generate_extractively(
-        corpus,
-        level=options.level,
-        queries_per_doc=options.queries_per_doc,
-        queries_across_docs=options.queries_across_docs,
-        kinds=options.kinds,
-        chunker=options.chosen_chunker(),
-        quality=_quality(options, is_extractive=True),
-        seed=options.seed,
-    )
+    progress = _progress(options)
+    begun = time.monotonic()
+
+    def show(done: int) -> None:
+        if progress is not None:
+            elapsed = time.monotonic() - begun
+            progress("documents", Progress(total=len(corpus), done=done, failed=0, elapsed=elapsed))
+
+    try:
+        extraction = generate_extractively(
+            corpus,
+            level=options.level,
+            queries_per_doc=options.queries_per_doc,
+            queries_across_docs=options.queries_across_docs,
+            kinds=options.kinds,
+            chunker=options.chosen_chunker(),
+            quality=_quality(options, is_extractive=True),
+            seed=options.seed,
+            on_document=show,
+        )
+    finally:
+        if progress is not None:
+            progress.finish()
     return delivery.delivered(extraction.dataset, corpus, extraction.drafts.counts())
 
 

@@ -8,7 +8,12 @@ import click
 
 from rag_evaluation_framework.cli.exit_codes import drop_output
 from rag_evaluation_framework.cli.golden_options import GoldenOptions, golden_options
-from rag_evaluation_framework.cli.judge_options import ScoringOptions, judge_options
+from rag_evaluation_framework.cli.judge_options import (
+    ScoringOptions,
+    judge_options,
+    tell_spending,
+    with_kinship,
+)
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.run_groups import RunGroup
@@ -59,7 +64,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets) -> int:
     """Run a golden evaluation from the folder to the exit code."""
     from rag_evaluation_framework.cli.evaluation_runs import choice_of, decided, exit_code_of, settings_of
-    from rag_evaluation_framework.cli.evaluation_target import shown_target, target_of
+    from rag_evaluation_framework.cli.evaluation_target import model_of, shown_target, target_of
     from rag_evaluation_framework.cli.golden_output import GoldenOutput
     from rag_evaluation_framework.evaluation.golden import golden_manifest, plan_golden
     from rag_evaluation_framework.evaluation.golden_settings import (
@@ -87,6 +92,7 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
         methods=methods,
     )
     target = target_of(shared, manifest, secrets, history=options.history)
+    plan = with_kinship(plan, methods, model_of(shared, manifest, target))
     refuse_secrets(plan, secrets)
     output = GoldenOutput(options, secrets, target=shown_target(shared, target))
     output.check(plan)
@@ -99,6 +105,7 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
     evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
     if progress is not None:
         progress.finish()
+        tell_spending(methods)
     verdict = decided(shared, plan, evaluations, enabled=manifest.ci_gate)
     try:
         output.evaluation(manifest, evaluations, verdict, plan=plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +13,7 @@ from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.judge_settings import JudgeSettings
+    from rag_evaluation_framework.evaluation.preflight import Plan
     from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
     from rag_evaluation_framework.extensions import Embedder
     from rag_evaluation_framework.judging.judge import Judge
@@ -74,7 +75,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--corpus",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         metavar="DIR",
-        help="The documents that answers cite by file and characters.",
+        help="The documents that answers cite by file and characters.  [default: the dataset's own]",
     ),
     click.option(
         "--glob", default="**/*.md", show_default=True, metavar="PATTERN", help="Which files of the corpus."
@@ -168,6 +169,20 @@ def tell_spending(methods: ScoringMethods) -> None:
 
     if methods.judge is not None and methods.spending is not None:
         click.echo(spending_text(methods.judge.name, methods.spending), err=True)
+
+
+def with_kinship(plan: Plan, methods: ScoringMethods, model: str | None) -> Plan:
+    """Return the plan with a warning where the judge is of the same family as the model that it judges."""
+    told = kinship_warnings(methods, [model] if model and plan.judge_calls else [])
+    return replace(plan, warnings=(*plan.warnings, *told))
+
+
+def kinship_warnings(methods: ScoringMethods, models: Iterable[str]) -> list[str]:
+    """Return what to say of those models that the judge is kin to."""
+    from rag_evaluation_framework.judging.model_families import kinship_warning
+
+    judges = [] if methods.judge is None else [judge.name for judge in methods.judge.models]
+    return [warning for model in models if (warning := kinship_warning(judges, model))]
 
 
 def _spending() -> Spending:

@@ -44,7 +44,9 @@ class ModelWork:
         scorers: Sequence[MetricScorer],
         seed: int,
         secrets: Secrets,
+        scoring_threads: int = 16,
     ) -> None:
+        self._scoring_threads = scoring_threads
         self.runs, self.seed = runs, seed
         self._options, self._data, self._samples, self._scorers = options, data, samples, scorers
         self._secrets = secrets
@@ -96,6 +98,7 @@ class ModelWork:
                 sample_timeout=max(300.0, self._options.timeout * _MAX_ATTEMPTS),
                 max_attempts=_MAX_ATTEMPTS,
                 seed=self.seed,
+                scoring_threads=self._scoring_threads,
             ),
             on_progress=None if on_progress is None else lambda progress: on_progress(model, progress),
         )

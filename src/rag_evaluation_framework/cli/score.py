@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,15 +82,18 @@ def command(
     from rag_evaluation_framework.datasets.dialects.recognition import recognise
     from rag_evaluation_framework.evaluation.run_folder import RunFolder
     from rag_evaluation_framework.evaluation.scorers import scorers_for
+    from rag_evaluation_framework.evaluation.scoring_methods import with_documents
     from rag_evaluation_framework.results.documents import write_results_document
     from rag_evaluation_framework.results.rescoring import rescored_head, rescored_rows
     from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
     methods = methods_of(scoring)
-    scorers = scorers_for(metrics, methods)
+    scorers_for(metrics, methods)  # a metric that cannot be used is told before any file is read
     folder = RunFolder.open(run, runs_dir)
     path = dataset or _recorded_dataset(folder)
     dialect = recognise(path, format=format_)
+    methods = with_documents(methods, metrics, dialect=dialect, path=path)
+    scorers = scorers_for(metrics, methods)
 
     def rows() -> Iterator[RunRow]:
         return rescored_rows(folder, lambda: dialect.stream(path), scorers, threads=methods.threads)
@@ -133,6 +137,7 @@ def _show(folder: RunFolder, summary: RunSummary, *, as_json: bool) -> None:
             "finished": summary.finished,
             "failed": summary.failed,
             "metrics": {metric.metric: metric.to_dict() for metric in summary.metrics},
+            "not_scored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
         }
         click.echo(strict_json.encode(figures, indent=2))
         return

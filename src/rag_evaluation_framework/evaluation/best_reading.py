@@ -21,6 +21,7 @@ class BestReading:
         self.higher_is_better = scorer.higher_is_better
         self.needs = scorer.needs
         self.is_slow = getattr(scorer, "is_slow", False)
+        self.questions: frozenset[str] = getattr(scorer, "questions", frozenset())
         self._scorer = scorer
 
     def score(self, sample: Sample, response: Response) -> Score:

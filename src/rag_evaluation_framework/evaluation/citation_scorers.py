@@ -50,7 +50,15 @@ class CitedClaimScorer(DeclaredMetricScorer):
     """Scores citations by whether they bear out what they stand at; those of one method share a memory."""
 
     def __init__(self, metric: BoundMetric, memory: CitationMemory, *, is_slow: bool) -> None:
-        super().__init__(metric, method=memory.support.name, is_slow=is_slow)
+        questions = ["citations"] if is_slow else ()
+        support = memory.support
+        super().__init__(
+            metric,
+            method=support.name,
+            method_version=support.version,
+            is_slow=is_slow,
+            questions=questions,
+        )
         self._memory = memory
 
     def measured(self, sample: Sample, response: Response) -> Score:

@@ -29,6 +29,21 @@ _ARGUMENTS: Mapping[str, Callable[[AnswerVerdicts], tuple[Sequence[bool], ...]]]
     "context_precision": lambda on: (on.useful_contexts,),
     "context_recall": lambda on: (flags(on.attributed),),
 }
+# Which verdicts each metric asks for: as many questions to a judge, and more where claims are many.
+_QUESTIONS: Mapping[str, tuple[str, ...]] = {
+    "faithfulness": ("by_contexts",),
+    "hallucination": ("by_contexts",),
+    "claim_precision": ("by_reference",),
+    "claim_recall": ("recalled",),
+    "claim_f1": ("by_reference", "recalled"),
+    "claim_hallucination": ("by_reference", "by_contexts"),
+    "self_knowledge": ("by_reference", "by_contexts"),
+    "context_utilization": ("recalled", "retrieved"),
+    "noise_sensitivity": ("by_reference", "useful_contexts", "misled"),
+    "answer_correctness": ("by_reference", "recalled"),
+    "context_precision": ("useful_contexts",),
+    "context_recall": ("attributed",),
+}
 # Which verdicts are shown beside the value: those on the answer where it is judged, else on the truth.
 _SHOWN: Mapping[str, Callable[[AnswerVerdicts], Sequence[ClaimVerdict]]] = {
     "faithfulness": lambda on: on.by_contexts,
@@ -60,7 +75,14 @@ class ClaimScorer(DeclaredMetricScorer):
         method = memory.support.name
         if metric.metric.name == "answer_correctness":
             method += " + chrF"
-        super().__init__(metric, method=method, is_slow=is_slow)
+        questions = _QUESTIONS[metric.metric.name] if is_slow else ()
+        super().__init__(
+            metric,
+            method=method,
+            method_version=memory.support.version,
+            is_slow=is_slow,
+            questions=questions,
+        )
         self._memory = memory
 
     def measured(self, sample: Sample, response: Response) -> Score:
@@ -88,6 +110,8 @@ def verdict_fields(verdict: ClaimVerdict) -> dict[str, Any]:
     }
     if verdict.probability is not None:
         found["probability"] = round(verdict.probability, 4)
+    if verdict.agreement is not None:
+        found["agreement"] = round(verdict.agreement, 4)
     if verdict.evidence is not None:
         evidence = verdict.evidence
         found["evidence"] = {"number": evidence.number, "start": evidence.start, "end": evidence.end}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rag_evaluation_framework.errors import ModelError, ModelOutage
+from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.evaluation.known_metrics import fields_needed
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
@@ -18,16 +18,27 @@ class DeclaredMetricScorer(ABC):
     """A scorer of one declared metric by one method.
 
     ``is_slow`` is true where scoring waits for a model, so that a run does it beside its other work.
+    ``questions`` are those that a judge is asked about an answer; what two metrics ask alike is asked once.
     """
 
-    def __init__(self, metric: BoundMetric, *, method: str, is_slow: bool = False) -> None:
+    def __init__(
+        self,
+        metric: BoundMetric,
+        *,
+        method: str,
+        method_version: int = 1,
+        is_slow: bool = False,
+        questions: Iterable[str] = (),
+    ) -> None:
         self.metric = metric
         self.name = str(metric)
         self.method = method
-        self.version = metric.metric.version
+        # Figures change with the formula and with the method alike, and either makes them incomparable.
+        self.version = metric.metric.version + method_version - 1
         self.higher_is_better = metric.metric.higher_is_better
         self.needs = fields_needed(metric.metric)
         self.is_slow = is_slow
+        self.questions = frozenset(questions)
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Score the answer. What does not apply is skipped; an empty answer or a silent judge has failed."""
@@ -37,7 +48,7 @@ class DeclaredMetricScorer(ABC):
             return self.skipped(reason)
         try:
             return self.measured(sample, response)
-        except ModelOutage:
+        except ModelOutageError:
             raise  # nothing is wrong with this answer: it is scored when the model is back
         except ModelError as error:
             return self.failed(f"no verdict: {error}")

@@ -19,7 +19,7 @@ from rag_evaluation_framework.evaluation.metric_scorer import NeedsJudge
 from rag_evaluation_framework.evaluation.needs import MissingFields
 from rag_evaluation_framework.evaluation.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.scorers import MetricScorer, scorer_for
-from rag_evaluation_framework.evaluation.scoring_methods import HOW_TO_JUDGE, ScoringMethods
+from rag_evaluation_framework.evaluation.scoring_methods import HOW_TO_JUDGE, ScoringMethods, with_documents
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.thresholds import Threshold
 from rag_evaluation_framework.files.refusals import refused
@@ -63,11 +63,21 @@ class DatasetPlan:
     calls: int
     input_tokens: int
     output_tokens: int
+    votes: int = 0
+    """How often a judge is asked a question: by each of its models, as many times as it votes."""
     incomplete: tuple[Issue, ...] = ()
 
     @property
     def name(self) -> str:
         return self.entry.name
+
+    @property
+    def judge_calls(self) -> int:
+        """About how many calls judging takes; the answers, which decide it, are not there yet."""
+        questions: set[str] = set()
+        for scorer in self.scorers:
+            questions |= getattr(scorer, "questions", frozenset())
+        return self.votes * len(questions) * len(self.selection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +94,10 @@ class Plan:
     @property
     def calls(self) -> int:
         return sum(dataset.calls for dataset in self.datasets)
+
+    @property
+    def judge_calls(self) -> int:
+        return sum(dataset.judge_calls for dataset in self.datasets)
 
     @property
     def input_tokens(self) -> int:
@@ -153,6 +167,9 @@ def _planned(
 ) -> DatasetPlan:
     scorers = _scorers(entry, manifest, methods)
     dialect = recognise(entry.path)
+    methods = with_documents(methods, entry.metrics, dialect=dialect, path=entry.path)
+    if methods.corpus is not None:
+        scorers = _scorers(entry, manifest, methods)
     try:
         selection = select_samples(
             lambda: dialect.stream(entry.path),
@@ -179,6 +196,7 @@ def _planned(
         calls=calls,
         input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
         output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
+        votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
         incomplete=tuple(missing.issues()),
     )
 

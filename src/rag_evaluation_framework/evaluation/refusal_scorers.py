@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from rag_evaluation_framework.evaluation.judged_scorers import asks
 from rag_evaluation_framework.evaluation.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods, chosen_method
 from rag_evaluation_framework.judging.answer_classes import classify_answer
@@ -24,8 +25,8 @@ class RefusalScorer(DeclaredMetricScorer):
     """
 
     def __init__(self, metric: BoundMetric, *, judge: Judge | None = None) -> None:
-        method = judge.name if judge is not None else metric.metric.method
-        super().__init__(metric, method=method, is_slow=judge is not None)
+        asked = {"method": metric.metric.method} if judge is None else asks(judge, "answer_class")
+        super().__init__(metric, **asked)
         self._judge = judge
         self._of_refusals = metric.metric.name == "refusal_recall"
 

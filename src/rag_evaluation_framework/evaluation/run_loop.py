@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
-from rag_evaluation_framework.errors import InputError, ModelOutage, StorageError
+from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError
 from rag_evaluation_framework.evaluation.asking import Asked, Asker
 from rag_evaluation_framework.evaluation.journal import Journal, JournalIndex
 from rag_evaluation_framework.evaluation.journal_lines import JournalEntry, line_of
@@ -119,7 +119,7 @@ class RunLoop:
                 return
             try:
                 result = await self._scored(sample, asked.response)
-            except ModelOutage as error:
+            except ModelOutageError as error:
                 self.stop.set(f"the judge cannot be asked ({error})")
                 return
             self._finished.append((index, sample, asked, result))

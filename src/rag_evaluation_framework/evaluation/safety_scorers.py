@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from rag_evaluation_framework.evaluation.judged_scorers import asks, rating_fields
 from rag_evaluation_framework.evaluation.metric_scorer import DeclaredMetricScorer, NeedsJudge
 from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods, chosen_method
 from rag_evaluation_framework.judging.judge import Judge
@@ -40,18 +39,14 @@ class JudgedSafety(_SafetyScorer):
     """A judge says how clean an answer is."""
 
     def __init__(self, metric: BoundMetric, judge: Judge, *, kind: SafetyKind) -> None:
-        super().__init__(metric, method=judge.name, is_slow=True)
+        super().__init__(metric, **asks(judge, kind))
         self._judge = judge
         self._kind: SafetyKind = kind
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score by the judge's rating."""
         rating = judge_safety(self._judge, self._kind, response.text or "")
-        details: dict[str, Any] = {"label": rating.label, "reason": rating.reason}
-        if rating.quote is not None:
-            quote = rating.quote
-            details["quote"] = {"text": quote.text, "start": quote.start, "end": quote.end}
-        return self.scored(self.metric(rating.value), details)
+        return self.scored(self.metric(rating.value), rating_fields(rating))
 
 
 def safety_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMetricScorer:

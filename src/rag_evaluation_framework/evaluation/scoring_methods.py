@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.extensions import Embedder
-from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Method
+from rag_evaluation_framework.extensions import Dialect, Embedder
+from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Method, all_metrics
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.specifications import parse_specification
 
 if TYPE_CHECKING:
     # A judge is seldom there; what it takes is imported with it.
@@ -34,6 +37,20 @@ class ScoringMethods:
     """How many samples may wait for a judge or an embedder at once."""
 
 
+def with_documents(
+    methods: ScoringMethods, metrics: Iterable[str], *, dialect: Dialect, path: Path
+) -> ScoringMethods:
+    """Return the methods with the dataset's own documents, where a metric opens citations in documents.
+
+    Those that were given stay.
+    """
+    opens = any(parse_specification(name).name in _opening_metrics() for name in metrics)
+    if methods.corpus is not None or not opens or "dataset.documents" not in dialect.holds:
+        return methods
+    documents = dialect.read(path).documents
+    return replace(methods, corpus=Corpus(documents)) if documents else methods
+
+
 def chosen_method(metric: BoundMetric, methods: ScoringMethods) -> Method | None:
     """Return the method by which a metric is computed; ``None`` where only a judge could and there is none.
 
@@ -52,3 +69,7 @@ def chosen_method(metric: BoundMetric, methods: ScoringMethods) -> Method | None
     if "embedding" in offered and methods.embedder is not None:
         return "embedding"
     return next((method for method in offered if method in ("lexical", "lexicon")), None)
+
+
+def _opening_metrics() -> frozenset[str]:
+    return frozenset(metric.name for metric in all_metrics() if metric.family == "citations")

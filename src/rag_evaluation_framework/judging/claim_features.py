@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
-from rag_evaluation_framework.judging.content_tokens import ContentToken, content_tokens, words_of
+from rag_evaluation_framework.judging.content_tokens import (
+    ContentToken,
+    content_tokens,
+    forms_of,
+    without_junctures,
+    words_of,
+)
 from rag_evaluation_framework.judging.evidence_texts import PREFIX, EvidenceText, Unit, number_set, readings
 from rag_evaluation_framework.judging.negation import DENIAL
 from rag_evaluation_framework.judging.quantities import Quantity, quantities
+
+HeldUnit = tuple[int, Unit]
+"""The number of an evidence text, and one of its units."""
 
 _NONE: frozenset[str] = frozenset()
 
@@ -31,10 +40,10 @@ class ClaimFeatures:
     pairs: int
     new_pairs: int
     """How many neighbouring tokens are nowhere neighbours in the evidence."""
-    best: tuple[int, Unit] | None
-    """The unit of evidence with most of what the question does not have, and the number of its text."""
+    closest: tuple[HeldUnit, ...]
+    """The units of evidence with most of what the question does not have; several where they have as much."""
     coverage: float
-    """The share of the claim's different keys that stand in the best unit or in the question."""
+    """The share of the claim's different keys that stand in a closest unit or in the question."""
     is_of_records: bool
     """Whether there are records in the evidence: a sentence then joins what stands in many facts."""
 
@@ -49,23 +58,25 @@ class EvidenceBody:
         self._asked_numbers = number_set(question)
         self._has_records = any(text.is_record for text in texts)
         self._denied = _NONE.union(*(text.denied for text in texts))
-        self._forms = frozenset(asked.forms).union(*(text.forms for text in texts))
-        self._pairs = frozenset(chain.from_iterable(text.pairs for text in texts))
+        self._forms = frozenset(forms_of(asked.tokens)).union(*(text.forms for text in texts))
+        self._pairs = frozenset[tuple[str, str]]().union(*(text.pairs for text in texts))
         self._keys = self._asked.union(*(text.keys for text in texts))
 
     def features(self, claim: str) -> ClaimFeatures:
         """Compare one claim with the evidence."""
-        tokens = content_tokens(claim)
-        keys = [token.key for token in tokens]
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
+        tokens = content_tokens(claim)
+        if not claim.isascii():
+            tokens = without_junctures(tokens, self._keys | denied)
+        keys = [token.key for token in tokens]
         new = tuple(token for token in tokens if token.key not in denied and not self._has(token.key))
-        forms = words_of(claim).forms
-        numbers = tuple(quantity for quantity in quantities(claim) if not quantity.is_vague)
+        forms = forms_of(words_of(claim).tokens)
+        numbers = tuple(quantity for quantity in quantities(claim, forms) if not quantity.is_vague)
         pairs = list(pairwise(keys))
         distinct = frozenset(keys)
         sought = distinct - self._asked - denied
-        best = self.best_unit(sought or distinct)
-        missing = sought - best[1].keys if best else sought
+        closest = self.closest_units(sought or distinct)
+        missing = sought - closest[0][1].keys if closest else sought
         return ClaimFeatures(
             tokens=tuple(tokens),
             new=new,
@@ -76,18 +87,18 @@ class EvidenceBody:
             new_numbers=tuple(quantity for quantity in numbers if not self._has_number(quantity)),
             pairs=len(pairs),
             new_pairs=sum(pair not in self._pairs for pair in pairs),
-            best=best,
+            closest=closest,
             coverage=1.0 - len(missing) / len(distinct) if distinct else 1.0,
             is_of_records=self._has_records,
         )
 
-    def best_unit(self, keys: frozenset[str]) -> tuple[int, Unit] | None:
-        """Return the unit that has most of these keys, and the number of its text.
+    def closest_units(self, keys: frozenset[str]) -> tuple[HeldUnit, ...]:
+        """Return the units that have most of these keys, each with the number of its text.
 
-        Ties go to the shorter unit and then to the text, so that the order of the contexts decides nothing.
+        The shorter come first and then the text decides, so that the order of the contexts does not.
         """
         most = 1
-        tied: list[tuple[int, Unit]] = []
+        tied: list[HeldUnit] = []
         for number, text in enumerate(self.texts):
             if keys.isdisjoint(text.keys):
                 continue
@@ -97,9 +108,9 @@ class EvidenceBody:
                     most, tied = shared, [(number, unit)]
                 elif shared == most:
                     tied.append((number, unit))
-        return min(tied, key=self._written, default=None) if len(tied) != 1 else tied[0]
+        return tuple(tied) if len(tied) < 2 else tuple(sorted(tied, key=self._written))
 
-    def _written(self, held: tuple[int, Unit]) -> tuple[int, str, int]:
+    def _written(self, held: HeldUnit) -> tuple[int, str, int]:
         number, unit = held
         return unit.end - unit.start, self.texts[number].text[unit.start : unit.end], number
 

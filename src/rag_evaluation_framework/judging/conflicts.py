@@ -1,53 +1,33 @@
-"""Where a claim contradicts the sentence it is closest to: another number, a denial, an opposite word."""
+"""Where a claim contradicts the sentence closest to it: another number or name, a denial, an opposite."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rag_evaluation_framework.judging.claim_features import ClaimFeatures
-from rag_evaluation_framework.judging.english_stems import stem
+from rag_evaluation_framework.judging.chinese_substitutions import (
+    chinese_exclusive_substitutions,
+    chinese_name_substitutions,
+)
+from rag_evaluation_framework.judging.claim_features import ClaimFeatures, HeldUnit
+from rag_evaluation_framework.judging.denials import denial_conflict, denies_oddly, is_of_denial
 from rag_evaluation_framework.judging.evidence_texts import EvidenceText, readings
-from rag_evaluation_framework.judging.negation import DENIAL
 from rag_evaluation_framework.judging.opening_hours import hour_conflicts
 from rag_evaluation_framework.judging.quantities import Quantity, quantities
 from rag_evaluation_framework.judging.record_conflicts import polar_conflicts
+from rag_evaluation_framework.judging.substitutions import exclusive_substitutions, name_substitutions
 
-ConflictKind = Literal["record", "number", "negation", "opposite"]
-
-_OPPOSITES = """
-increase decrease; rise fall; rose fell; gain loss; more less; higher lower; highest lowest; high low; above
-below; before after; first last; early late; north south; east west; northern southern; eastern western; win
-lose; won lost; open closed; accept reject; accepted rejected; approve reject; allow prohibit; allowed
-banned; legal illegal; guilty innocent; convicted acquitted; alive dead; male female; man woman; boy girl;
-husband wife; father mother; buy sell; bought sold; include exclude; included excluded; true false; hot
-cold; warm cold; big small; large small; long short; fast slow; old new; young old; rich poor; strong weak;
-positive negative; success failure; agree disagree; agreed disagreed; support oppose; supported opposed;
-love hate; cheap expensive; safe dangerous; indoor outdoor; inside outside; upstairs downstairs; maximum
-minimum; majority minority; always never; import export; arrive leave; enter exit; start end; begin end;
-public private; internal external; mostly partly
-"""
-
-
-def _antonyms(pairs: str) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for pair in pairs.split(";"):
-        left, right = map(stem, pair.split())
-        found[left] = found.get(left, frozenset()) | {right}
-        found[right] = found.get(right, frozenset()) | {left}
-    return found
-
-
-_ANTONYMS = _antonyms(_OPPOSITES)
+ConflictKind = Literal["record", "number", "name", "negation", "opposite"]
 
 # A claim speaks of the same thing as a sentence when the sentence has this share of its content.
 _SAME_MATTER = 0.5
-# It says the same, but for one word, when each has this share of what both have together.
-_SAME_STATEMENT = 0.7
-_FEWEST_TOKENS = 3
-# In a longer sentence a "not" most often denies something else.
-_LONGEST_PLAIN = 10
+# It says the same, but for what is new in it, when no more than this share of the rest is missing.
+_MOST_MISSING = 0.2
+_FEWEST_TOKENS = 2
+# Longer texts, in characters, are no single statements; and of many sentences as close, some are enough.
+_LONGEST_STATEMENT = 1_000
+_MOST_COMPARED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +47,59 @@ def record_conflicts(claim: str, text: EvidenceText) -> Iterator[Conflict]:
         yield Conflict("record", phrase)
 
 
-def sentence_conflicts(claim: str, features: ClaimFeatures, sentence: str) -> Iterator[Conflict]:
-    """Yield conflicts of a claim with the sentence of the evidence that is closest to it."""
-    if features.best is None or features.coverage < _SAME_MATTER:
-        return
-    if len(features.tokens) + len(features.numbers) < _FEWEST_TOKENS:
-        return
-    if sentence in claim:
-        return  # quoted, whatever else the claim says
-    unit = features.best[1]
-    yield from _number_conflicts(claim, features, sentence)
-    keys = {token.key for token in features.tokens}
-    opposites = list(_opposites(keys, unit.keys))
-    yield from opposites
-    is_plain = len(unit.keys) <= _LONGEST_PLAIN and keys == unit.keys
-    if opposites or not is_plain:
-        return
-    denies, is_denied = DENIAL.search(claim) is not None, DENIAL.search(sentence) is not None
-    if denies != is_denied:
-        yield Conflict("negation", "affirmed, evidence denies" if is_denied else "denied, evidence affirms")
+def closest_unit(
+    claim: str, features: ClaimFeatures, texts: Sequence[EvidenceText]
+) -> tuple[HeldUnit | None, list[Conflict]]:
+    """Return the unit closest to a claim, and its conflicts; of several as close, one that has none."""
+    first: tuple[HeldUnit | None, list[Conflict]] = (None, [])
+    for held in features.closest[:_MOST_COMPARED]:
+        number, unit = held
+        sentence = texts[number].text[unit.start : unit.end]
+        conflicts = list(sentence_conflicts(claim, features, sentence, keys=unit.keys))
+        if not conflicts:
+            return held, []
+        if first[0] is None:
+            first = held, conflicts
+    return first
+
+
+def sentence_conflicts(
+    claim: str, features: ClaimFeatures, sentence: str, *, keys: frozenset[str]
+) -> Iterator[Conflict]:
+    """Yield conflicts of a claim with a sentence of the evidence, of these keys, that is close to it."""
+    if features.coverage < _SAME_MATTER or sentence in claim:
+        return  # about something else; or quoted, whatever else the claim says
+    if len(features.tokens) + len(features.numbers) >= _FEWEST_TOKENS:
+        yield from _number_conflicts(claim, features, sentence)
+    new = frozenset(token.start for token in features.new)
+    rest = {token.key for token in features.tokens if token.start not in new}
+    is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
+    if is_statement and len(rest - keys) <= _MOST_MISSING * len(rest):
+        is_covered = rest <= keys and all(
+            is_of_denial(claim[token.start : token.end]) for token in features.new
+        )
+        yield from _word_conflicts(claim, sentence, new=new, is_covered=is_covered)
+
+
+def _word_conflicts(
+    claim: str, sentence: str, *, new: frozenset[int], is_covered: bool
+) -> Iterator[Conflict]:
+    """Yield what the claim has in the place of something else; denials where its words are all there."""
+    names = list(name_substitutions(claim, sentence, new=new))
+    opposites = list(exclusive_substitutions(claim, sentence))
+    if not claim.isascii() and not sentence.isascii():
+        opposites += chinese_exclusive_substitutions(claim, sentence)
+        names += () if opposites else chinese_name_substitutions(claim, sentence)
+    if opposites:
+        denies = denies_oddly(claim, besides=[each.said for each in opposites])
+        if denies != denies_oddly(sentence, besides=[each.evidence for each in opposites]):
+            opposites = []  # "not open" and "closed" are the same
+    yield from (Conflict("name", f"{each.said}, evidence says {each.evidence}") for each in names)
+    yield from (Conflict("opposite", f"{each.said}, evidence says {each.evidence}") for each in opposites)
+    if is_covered and not names and not opposites:
+        phrase = denial_conflict(claim, sentence)
+        if phrase:
+            yield Conflict("negation", phrase)
 
 
 def _number_conflicts(claim: str, features: ClaimFeatures, sentence: str) -> Iterator[Conflict]:
@@ -106,12 +120,3 @@ def _number_conflicts(claim: str, features: ClaimFeatures, sentence: str) -> Ite
 
 def _distance(one: Quantity, other: Quantity) -> tuple[float, int]:
     return abs(one.values[0] - other.values[0]), other.start
-
-
-def _opposites(keys: set[str], evidence: frozenset[str]) -> Iterator[Conflict]:
-    """Yield words of a claim for which the evidence has the opposite while the rest is nearly the same."""
-    for key in sorted(keys - evidence):
-        for opposite in sorted((_ANTONYMS.get(key, frozenset()) & evidence) - keys):
-            together = (keys | evidence) - {key, opposite}
-            if len(keys & evidence) >= _SAME_STATEMENT * len(together):
-                yield Conflict("opposite", f"{key}, evidence says {opposite}")

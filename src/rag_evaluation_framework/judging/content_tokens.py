@@ -8,6 +8,8 @@ NFKC and case folding, and traditional characters as simplified ones; offsets ar
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -34,9 +36,9 @@ class ContentToken(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a text: ``forms`` as they are written, case apart; ``keys`` of those with content."""
+    """The words of a text: ``tokens`` as they are written; ``keys`` of those with content."""
 
-    forms: list[str]
+    tokens: list[str]
     keys: list[str]
 
 
@@ -55,16 +57,39 @@ def content_tokens(text: str) -> list[ContentToken]:
 
 
 def words_of(text: str) -> Words:
-    """Return the forms of all the words of a text, and the keys of :func:`content_tokens`, without places."""
-    known = [_known[token] for token in _TOKEN.findall(text)]
-    return Words([form for form, _, _ in known if form], [key for _, keys, _ in known for key in keys])
+    """Return all the words of a text, and the keys of :func:`content_tokens`, without places."""
+    tokens = _TOKEN.findall(text)
+    return Words(tokens, list(chain.from_iterable(map(_keys_of, tokens))))
+
+
+def forms_of(tokens: Iterable[str]) -> list[str]:
+    """Return the forms of words, case and width apart; what is no word of letters has none."""
+    return [form for token in tokens if (form := _known[token].form)]
+
+
+def without_junctures(tokens: Sequence[ContentToken], known: Container[str]) -> list[ContentToken]:
+    """Leave out pairs of Chinese characters that only join what is known to what is new, or known to known.
+
+    In 玛拉妮性格热情, of which 玛拉妮 and 热情 are known, 性格 is new; 妮性 and 格热 are no words.
+    """
+    places = [set(range(token.start, token.end)) for token in tokens]
+    familiar = {
+        place for token, held in zip(tokens, places, strict=True) if token.key in known for place in held
+    }
+    told = {place for held in places if familiar.isdisjoint(held) for place in held}
+    kept: list[ContentToken] = []
+    for token, held in zip(tokens, places, strict=True):
+        is_whole = token.key in known or not _IS_HAN.match(token.key) or familiar.isdisjoint(held)
+        if is_whole or not held <= familiar | told:  # one new character alone is told by its first pair
+            kept.append(token)
+            told |= held
+    return kept
 
 
 class _Known(NamedTuple):
     """What a token of the text is compared by: a word's form; keys, with where they stand in it."""
 
     form: str
-    keys: tuple[str, ...]
     tokens: tuple[tuple[int, int, str], ...]
 
 
@@ -78,20 +103,30 @@ class _KnownTokens(dict[str, _Known]):
         return known
 
 
+class _KnownKeys(dict[str, tuple[str, ...]]):
+    """Remembers the keys alone: most of what is read of long texts."""
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        if len(self) >= _KEPT_TOKENS:
+            self.clear()
+        keys = self[token] = tuple(key for _, _, key in _known[token].tokens)
+        return keys
+
+
 _known = _KnownTokens()
+_keys_of = _KnownKeys().__getitem__
 
 
 def _read(token: str) -> _Known:
     if _IS_HAN.match(token):
-        pairs = _pairs(token)
-        return _Known("", tuple(key for _, _, key in pairs), pairs)
+        return _Known("", _pairs(token))
     if not token[0].isalpha():
-        return _Known("", (), ())
+        return _Known("", ())
     form = normalize("NFKC", token).casefold().replace("’", "'").removesuffix("'s")
     if form in STOP_WORDS or (len(form) == 1 and form.isascii()):
-        return _Known(form, (), ())
+        return _Known(form, ())
     key = stem(form) if form.isascii() else form
-    return _Known(form, (key,), ((0, len(token), key),))
+    return _Known(form, ((0, len(token), key),))
 
 
 def _pairs(run: str) -> tuple[tuple[int, int, str], ...]:

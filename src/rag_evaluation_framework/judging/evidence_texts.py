@@ -9,15 +9,15 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from rag_evaluation_framework.judging.content_tokens import words_of
+from rag_evaluation_framework.judging.content_tokens import forms_of, words_of
 from rag_evaluation_framework.judging.opening_hours import Week, week_of
 from rag_evaluation_framework.judging.quantities import MONTHS, Quantity, quantities
 from rag_evaluation_framework.judging.record_conflicts import PolarFact, polar_facts
 from rag_evaluation_framework.judging.structured_evidence import Fact, decoded, facts_of, is_structured
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
-Number = tuple[bool, float]
-"""Whether it is a time of day, and the value: a percentage may meet a plain number, a time may not."""
+Number = tuple[str, float]
+"""What it is of, and the value: a time of day, a length …; a percentage may meet a plain number."""
 
 Piece = tuple[int, int, str, str]
 """Start and end in the text, the words of the keys around it, and what it says."""
@@ -65,7 +65,7 @@ def evidence_text(text: str) -> EvidenceText:
     else:
         pieces = ((start, end, "", text[start:end]) for start, end in sentence_spans(text))
     units: list[Unit] = []
-    forms: set[str] = set()
+    tokens: set[str] = set()
     pairs: set[tuple[str, str]] = set()
     numbers: set[Number] = set()
     for start, end, around, said in pieces:
@@ -73,18 +73,20 @@ def evidence_text(text: str) -> EvidenceText:
         pairs.update(pairwise(words.keys))
         if around:
             names = words_of(around)
-            words = words._replace(forms=words.forms + names.forms, keys=words.keys + names.keys)
+            tokens.update(names.tokens)
+            words.keys.extend(names.keys)
         unit = Unit(start, end, frozenset(words.keys))
         units.append(unit)
-        forms.update(words.forms)
+        tokens.update(words.tokens)
         if facts:
             numbers |= number_set(said)
+    forms = frozenset(forms_of(tokens))
     keys = _NO_KEYS.union(*(unit.keys for unit in units))
     return EvidenceText(
         text,
         tuple(units),
         keys,
-        frozenset(forms),
+        forms,
         frozenset(key[:PREFIX] for key in keys if len(key) > PREFIX),
         frozenset(pairs),
         frozenset(numbers) if facts else number_set(text, forms),
@@ -102,7 +104,9 @@ def number_set(text: str, forms: Iterable[str] | None = None) -> frozenset[Numbe
 
 def readings(quantity: Quantity) -> list[Number]:
     """Return what a number may be compared as."""
-    return [(quantity.kind == "time", value) for value in quantity.values]
+    of = "time" if quantity.kind == "time" else ""
+    found = [(of, value) for value in quantity.values]
+    return [*found, quantity.measure] if quantity.measure else found
 
 
 def _fact_pieces(facts: Sequence[Fact]) -> Iterator[Piece]:
@@ -119,10 +123,15 @@ def _fact_pieces(facts: Sequence[Fact]) -> Iterator[Piece]:
                 continue
             for start, end in spans:
                 first, last = (start, end) if places is None else (places[start], places[end])
-                yield fact.value_start + first, fact.value_start + last, around, value[start:end]
+                yield (
+                    fact.value_start + first,
+                    fact.value_start + last,
+                    around,
+                    _with_months(value[start:end]),
+                )
 
 
 def _with_months(value: str) -> str:
     """Add the month's name to a date of digits, so that both ways of writing it meet."""
-    names = [MONTHS[int(month) - 1] for month in _ISO_MONTH.findall(value) if 1 <= int(month) <= 12]
-    return " ".join((value, *names))
+    months = _ISO_MONTH.findall(value) if "-" in value else ()
+    return " ".join((value, *(MONTHS[int(month) - 1] for month in months if 1 <= int(month) <= 12)))

@@ -25,6 +25,9 @@ MAX_CHARACTERS = 200_000
 
 _REMEMBERED = 1024
 
+# Failures of the reply itself. Where the endpoint failed, the next who asks may be luckier.
+_FINAL = frozenset({"not-json", "off-schema", "ambiguous", "truncated", "refused", "no-majority"})
+
 Check = Callable[[Mapping[str, Any]], str | None]
 """Tells what is wrong with a reply that follows the schema, in words that the model may be shown."""
 
@@ -34,8 +37,8 @@ class Verdict:
     """What a judge decided: the fields of the prompt's schema, agreed on by ``votes`` replies.
 
     ``agreement`` is the share of votes that say the same as the verdict (the mean share where it is one for
-    each of several texts); there is none with a single vote. ``details`` has what each model said. ``usage``
-    is what was paid for now: remembered replies cost nothing.
+    each of several texts, whose own are ``shares``); there is none with a single vote. ``details`` has what
+    each model said. ``usage`` is what was paid for now: remembered replies cost nothing.
     """
 
     values: Mapping[str, Any] = field(hash=False)
@@ -43,6 +46,7 @@ class Verdict:
     prompt_version: int
     votes: int = 1
     agreement: float | None = None
+    shares: tuple[float, ...] = ()
     usage: Usage | None = None
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -53,7 +57,8 @@ class Judge:
     Every model is asked ``votes`` times. The verdict is the label of more than half of all votes, or the
     median of numbers; without such a label it is a :class:`ModelError` ``no-majority``. Texts of more than
     ``max_characters`` are never cut: they are a :class:`ModelError` ``too-long``. The last thousand verdicts
-    are kept: the same question is put once, though several metrics ask it.
+    are kept, and the replies that were none: the same question is put once, though several metrics ask it,
+    and either all of them have a verdict or none has.
     """
 
     def __init__(self, *models: ChatModel, votes: int = 1, max_characters: int = MAX_CHARACTERS) -> None:
@@ -64,7 +69,7 @@ class Judge:
         self.models = models
         self.votes = votes
         self.max_characters = max_characters
-        self._memory: Memory[Verdict] = Memory(_REMEMBERED)
+        self._memory: Memory[Verdict] = Memory(_REMEMBERED, keeps=_is_final)
 
     @property
     def name(self) -> str:
@@ -103,6 +108,7 @@ class Judge:
             prompt_version=prompt.version,
             votes=len(votes),
             agreement=agreed.agreement if len(votes) > 1 else None,
+            shares=agreed.shares if len(votes) > 1 else (),
             usage=total_usage(vote.usage for vote in votes),
             details={"votes": [_told(prompt, vote) for vote in votes]},
         )
@@ -151,6 +157,10 @@ class _Question:
         """Return a reply with the entries of its list in the order of the texts."""
         listed = self.prompt.listed
         return value if listed is None else {**value, listed: sorted(value[listed], key=itemgetter("number"))}
+
+
+def _is_final(error: BaseException) -> bool:
+    return isinstance(error, ModelError) and error.kind in _FINAL
 
 
 def _count(prompt: Prompt, fields: Mapping[str, FieldValue]) -> int:

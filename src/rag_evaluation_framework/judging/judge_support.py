@@ -51,7 +51,11 @@ class JudgeSupport:
         }
         verdict = self.judge.verdict(_PROMPT, fields, check=lambda value: _problem(value, evidence))
         entries = verdict.values["claims"]
-        return [_verdict(claim, entry, evidence) for claim, entry in zip(claims, entries, strict=True)]
+        shares = verdict.shares or (None,) * len(entries)
+        return [
+            _verdict(claim, entry, evidence, agreement=share)
+            for claim, entry, share in zip(claims, entries, shares, strict=True)
+        ]
 
 
 def _problem(value: Mapping[str, Any], evidence: Sequence[str]) -> str | None:
@@ -73,8 +77,10 @@ def _quoted(entry: Mapping[str, Any], evidence: Sequence[str]) -> Evidence | Non
     return find_quote(entry["quote"], evidence, expected=entry["evidence"] - 1)
 
 
-def _verdict(claim: Claim, entry: Mapping[str, Any], evidence: Sequence[str]) -> ClaimVerdict:
+def _verdict(
+    claim: Claim, entry: Mapping[str, Any], evidence: Sequence[str], *, agreement: float | None
+) -> ClaimVerdict:
     found = _quoted(entry, evidence)
     label = entry["label"]
     conflicts = (f"evidence says: {found.text}",) if label == "contradicted" and found is not None else ()
-    return ClaimVerdict(claim=claim, label=label, evidence=found, conflicts=conflicts)
+    return ClaimVerdict(claim=claim, label=label, agreement=agreement, evidence=found, conflicts=conflicts)

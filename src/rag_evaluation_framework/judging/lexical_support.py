@@ -1,15 +1,15 @@
 """Support of claims by their words alone: what the evidence has, what the claim adds, what conflicts.
 
-It sees additions; of contradictions only those in numbers, in records and in plain denials. See the method's
-card for what that is worth.
+It sees additions; of contradictions only those in numbers, in records, in denials, and where a name or an
+opposite stands in the place of another. See the method's card for what that is worth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody
-from rag_evaluation_framework.judging.conflicts import Conflict, record_conflicts, sentence_conflicts
+from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, HeldUnit
+from rag_evaluation_framework.judging.conflicts import closest_unit, record_conflicts
 from rag_evaluation_framework.judging.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support_model import SupportModel, probability, shipped_model
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label
@@ -42,8 +42,9 @@ class LexicalSupport:
 
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
         features = body.features(claim.text)
-        best = _best_evidence(features, body)
-        conflicts = _conflicts(claim.text, features, body, best)
+        closest, found = closest_unit(claim.text, features, body.texts)
+        found += (conflict for text in body.texts for conflict in record_conflicts(claim.text, text))
+        conflicts = sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))
         supported = 1.0 - probability(self._model.claim_odds(features, conflicts))
         label: Label = "supported" if supported >= self._model.threshold else "unsupported"
         if label == "unsupported" and conflicts:
@@ -52,26 +53,17 @@ class LexicalSupport:
             claim=claim,
             label=label,
             probability=supported,
-            evidence=best,
+            evidence=_evidence(closest, body),
             new_tokens=tuple(_new_tokens(claim, features)),
             conflicts=tuple(conflict.phrase for conflict in conflicts),
         )
 
 
-def _best_evidence(features: ClaimFeatures, body: EvidenceBody) -> Evidence | None:
-    if features.best is None:
+def _evidence(closest: HeldUnit | None, body: EvidenceBody) -> Evidence | None:
+    if closest is None:
         return None
-    number, unit = features.best
+    number, unit = closest
     return Evidence(number, unit.start, unit.end, body.texts[number].text[unit.start : unit.end])
-
-
-def _conflicts(
-    claim: str, features: ClaimFeatures, body: EvidenceBody, best: Evidence | None
-) -> list[Conflict]:
-    found = [conflict for text in body.texts for conflict in record_conflicts(claim, text)]
-    if best is not None:
-        found += sentence_conflicts(claim, features, best.text)
-    return sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))
 
 
 def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Literal
 from unicodedata import normalize
+
+from rag_evaluation_framework.judging.measures import Measure, measure
 
 Kind = Literal["number", "percent", "time"]
 
@@ -32,6 +34,7 @@ _TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", first
 _ORDINALS = _numbered(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth", first=1
 )
+_TIMES = {"once": 1, "twice": 2, "thrice": 3}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _ABBREVIATED = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
 _HAN_DIGITS = {
@@ -43,6 +46,9 @@ _HAN_DIGITS = {
 }
 _HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "拾": 10, "佰": 100, "仟": 1000}
 _HAN_BIG = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+
+# What stands between a number and what it counts, or is counted itself: 三次, 两个.
+_COUNTED = frozenset("次个個名位只隻条條件天年月日岁歲点點人米元块塊倍种種张張本辆輛层層楼樓家座公小分秒周")
 
 _NUMERALS = "零〇一二三四五六七八九十百千万萬亿億两兩壹贰叁肆伍陆柒捌玖拾佰仟"
 # Where a number in digits or Chinese numerals may begin; trying the whole pattern everywhere is too slow.
@@ -60,11 +66,11 @@ _NUMBER = re.compile(
     |(?P<han>第?[{_NUMERALS}]{{1,30}})""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NUMBER_WORDS = frozenset([*_UNITS, *_TENS, *_SCALES, *_ORDINALS])
+_NUMBER_WORDS = frozenset([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, *_TIMES])
 _WORD = "|".join([*_UNITS, *_TENS, *_SCALES])
 _IN_WORDS = re.compile(
     rf"\b(?P<words>(?:{_WORD})(?:[\s-]+(?:and[\s-]+)?(?:{_WORD}))*)\b(?P<percent>\s(?:percent|per\scent)\b)?"
-    rf"|\b(?P<ordinal>{'|'.join(_ORDINALS)})\b",
+    rf"|\b(?P<ordinal>{'|'.join(_ORDINALS)})\b|\b(?P<times>{'|'.join(_TIMES)})\b",
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[a-z]+")
@@ -87,6 +93,8 @@ class Quantity:
     end: int
     is_vague: bool = False
     """Whether the word may not be meant as a number at all: *one*, *first*, 一."""
+    measure: Measure | None = None
+    """What it measures, where a unit follows."""
 
 
 def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
@@ -106,7 +114,22 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
             if not any(start <= match.start() < end for start, end in taken)  # the million of "3 million"
         ]
         found.sort(key=lambda quantity: quantity.start)
-    return found
+    return [_measured(quantity, text) for quantity in found]
+
+
+def _measured(quantity: Quantity, text: str) -> Quantity:
+    found = measure(text, quantity.end, quantity.values[-1]) if quantity.kind == "number" else None
+    return replace(quantity, measure=found) if found else quantity
+
+
+def number_word(word: str) -> str:
+    """Return the digits of a number written as one word, or nothing.
+
+    >>> number_word("seven"), number_word("seventh")
+    ('7', '')
+    """
+    value = _UNITS.get(word) or _TENS.get(word)
+    return str(value) if value else ""
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:
@@ -136,14 +159,19 @@ def _read(match: re.Match[str]) -> Iterator[Quantity]:
     elif match["digits"]:
         value = float(normalize("NFKC", match["digits"]).replace(",", ""))
         scale = (match["scale"] or "").lower()
-        value *= _SCALES.get(scale) or _ABBREVIATED.get(scale) or _han_scale(scale)
-        yield Quantity((value,), "percent" if match["percent"] else "number", start, end)
+        scaled = value * (_SCALES.get(scale) or _ABBREVIATED.get(scale) or _han_scale(scale))
+        # "5 m" may be millions or metres.
+        values = (scaled, value) if scale == "m" else (scaled,)
+        kind: Kind = "percent" if match["percent"] else "number"
+        yield Quantity(values, kind, start, end, measure=("length", value) if scale == "m" else None)
     elif match["hanpercent"]:
         yield Quantity((_han_value(match["hanpercent"]),), "percent", start, end)
     else:
         numeral = match["han"].removeprefix("第")
         if numeral not in _HAN_BIG and numeral not in _HAN_SCALES:
-            yield Quantity((_han_value(numeral),), "number", start, end, len(match["han"]) == 1)
+            counts = numeral != "一" and match.string[end : end + 1] in _COUNTED
+            is_vague = len(match["han"]) == 1 and not counts
+            yield Quantity((_han_value(numeral),), "number", start, end, is_vague)
 
 
 def _read_words(match: re.Match[str]) -> Quantity:
@@ -151,6 +179,8 @@ def _read_words(match: re.Match[str]) -> Quantity:
     if match["ordinal"]:
         word = match["ordinal"].lower()
         return Quantity((float(_ORDINALS[word]),), "number", start, end, word in ("first", "second"))
+    if match["times"]:
+        return Quantity((float(_TIMES[match["times"].lower()]),), "number", start, end, is_vague=True)
     kind: Kind = "percent" if match["percent"] else "number"
     return Quantity((_words_value(match["words"]),), kind, start, end, match["words"].lower() == "one")
 

@@ -38,11 +38,15 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class SupportModel:
-    """Log-odds of being unsupported: ``bias + Σ weight · feature + Σ weight of each conflict``."""
+    """Log-odds of being unsupported: ``bias + Σ weight · feature + Σ weight of each conflict``.
+
+    However well the rest of a claim is covered, a conflict leaves it at least ``least_conflict_odds``.
+    """
 
     bias: float
     weights: Mapping[str, float]
     conflict_weights: Mapping[str, float]
+    least_conflict_odds: float
     threshold: float
     pooling_exponent: float
     answer_slope: float
@@ -53,7 +57,8 @@ class SupportModel:
         values = feature_values(features)
         odds = self.bias + math.fsum(weight * values[name] for name, weight in self.weights.items())
         kinds = {conflict.kind for conflict in conflicts}
-        return _bounded(odds + math.fsum(self.conflict_weights[kind] for kind in kinds))
+        odds += math.fsum(self.conflict_weights[kind] for kind in kinds)
+        return _bounded(max(odds, self.least_conflict_odds) if kinds else odds)
 
     def pooled_odds(self, odds: Sequence[float]) -> float:
         """Pool the odds of an answer's claims: ``log Σ exp(odds) − exponent · log n``.

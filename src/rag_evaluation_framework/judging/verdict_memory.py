@@ -14,11 +14,12 @@ Kept = TypeVar("Kept")
 class Memory(Generic[Kept]):
     """The last ``size`` results by key; who asks for one that is under way waits for it.
 
-    A failure is told to those who wait, and not kept.
+    A failure is told to those who wait; it is kept if ``keeps`` says so.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, keeps: Callable[[BaseException], bool] = lambda _: False) -> None:
         self._size = size
+        self._keeps = keeps
         self._lock = threading.Lock()
         self._futures: OrderedDict[bytes, Future[Kept]] = OrderedDict()
 
@@ -35,7 +36,8 @@ class Memory(Generic[Kept]):
             future.set_result(make())
         except BaseException as error:
             future.set_exception(error)
-            self.forget(key)
+            if not self._keeps(error):
+                self.forget(key)
             raise
         self._drop_oldest()
         return future.result(), False

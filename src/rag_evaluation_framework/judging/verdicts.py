@@ -33,7 +33,8 @@ class Evidence:
 class ClaimVerdict:
     """Whether the evidence supports a claim.
 
-    ``probability`` is that of being supported, where the method gives one. ``evidence`` is the best passage
+    ``probability`` is that of being supported, where the method gives one; ``agreement`` the share of a
+    panel's votes for the label, where there were several. ``evidence`` is the best passage
     found, for supported claims and others alike. ``new_tokens`` are words of the claim that stand in no
     evidence; their positions are those of the answer. ``conflicts`` are phrases such as
     ``number 12, evidence says 10``.
@@ -42,6 +43,7 @@ class ClaimVerdict:
     claim: Claim
     label: Label
     probability: float | None = None
+    agreement: float | None = None
     evidence: Evidence | None = None
     new_tokens: tuple[Claim, ...] = ()
     conflicts: tuple[str, ...] = ()

@@ -30,10 +30,14 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the votes agreed on, and the share of votes that say just that."""
+    """What the votes agreed on, and the share of votes that say just that, for each text that is judged."""
 
     values: Mapping[str, Any] = field(hash=False)
-    agreement: float
+    shares: tuple[float, ...]
+
+    @property
+    def agreement(self) -> float:
+        return sum(self.shares) / len(self.shares)
 
 
 def outcome(prompt: Prompt, votes: Sequence[Vote]) -> Outcome:
@@ -48,15 +52,15 @@ def outcome(prompt: Prompt, votes: Sequence[Vote]) -> Outcome:
     try:
         if prompt.listed is None:
             winner, share = _decided(prompt, replies, len(votes))
-            return Outcome(values=winner, agreement=share)
+            return Outcome(values=winner, shares=(share,))
         columns = zip(*(reply[prompt.listed] for reply in replies), strict=True)
         decided = [_decided(prompt, column, len(votes)) for column in columns]
     except ModelError:
         # With the votes that are missing there might have been a majority: they are what went wrong.
         raise (errors[0] if errors else _no_majority(prompt, len(votes))) from None
     winners = [winner for winner, _ in decided]
-    shares = [share for _, share in decided]
-    return Outcome(values={**replies[0], prompt.listed: winners}, agreement=sum(shares) / len(shares))
+    shares = tuple(share for _, share in decided)
+    return Outcome(values={**replies[0], prompt.listed: winners}, shares=shares)
 
 
 def said(prompt: Prompt, values: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from rag_evaluation_framework.errors import ModelError, ModelOutage
+from rag_evaluation_framework.errors import ModelError, ModelOutageError
 
 IN_A_ROW = 10
 
@@ -38,4 +38,4 @@ class EndpointWatch:
         with self._lock:
             self._failed += 1
             is_down = self._failed >= IN_A_ROW or (not self._answered and error.kind in _TURNED_AWAY)
-        return ModelOutage(error.kind, error.message) if is_down else error
+        return ModelOutageError(error.kind, error.message) if is_down else error

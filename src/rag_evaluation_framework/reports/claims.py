@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.reports.excerpts import one_line
 
-# The metrics whose claims are the answer's own; the others judge the claims of the truth.
-_OF_THE_ANSWER = ("faithfulness", "hallucination", "claim_precision")
+# The metrics whose claims are the answer's own, and what these were held against.
+_HELD_AGAINST = {
+    "faithfulness": "the contexts",
+    "hallucination": "the contexts",
+    "claim_precision": "the reference",
+}
 
 
 def doubtful_claims(result: SampleResult) -> Iterator[str]:
@@ -16,7 +20,8 @@ def doubtful_claims(result: SampleResult) -> Iterator[str]:
     text = result.response.text or ""
     seen: set[tuple[int, int]] = set()
     for score in result.scores:
-        if not score.metric.startswith(_OF_THE_ANSWER):
+        against = _HELD_AGAINST.get(score.metric.partition("(")[0])
+        if against is None:
             continue
         for claim in score.details.get("claims", ()):
             place = claim["start"], claim["end"]
@@ -24,4 +29,5 @@ def doubtful_claims(result: SampleResult) -> Iterator[str]:
                 continue
             seen.add(place)
             why = f" ({'; '.join(claim['conflicts'])})" if claim.get("conflicts") else ""
-            yield f"{claim['label']} at {place[0]}–{place[1]}: {one_line(text[slice(*place)])}{why}"
+            where = f"at {place[0]}–{place[1]}"
+            yield f"{claim['label']} by {against} {where}: {one_line(text[slice(*place)])}{why}"

@@ -9,6 +9,7 @@ name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rag_evaluation_framework.evaluation.preflight import Plan, Prices
@@ -48,6 +49,7 @@ def plan_document(plan: Plan, *, target: str, prices: Prices) -> dict[str, Any]:
                 "samplesInFile": dataset.selection.n_in_file,
                 "samples": len(dataset.selection),
                 "calls": dataset.calls,
+                "judgeCalls": dataset.judge_calls,
                 "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
                 "thresholds": list(map(str, dataset.thresholds)),
             }
@@ -55,6 +57,7 @@ def plan_document(plan: Plan, *, target: str, prices: Prices) -> dict[str, Any]:
         ],
         "totalSamples": plan.samples,
         "calls": plan.calls,
+        "judgeCalls": plan.judge_calls,
         "estimatedInputTokens": plan.input_tokens,
         "estimatedOutputTokens": plan.output_tokens,
         "estimatedCostUsd": prices.cost(plan.input_tokens, plan.output_tokens),
@@ -82,6 +85,11 @@ def _sample(evaluation: DatasetEvaluation, sample: EvaluatedSample) -> dict[str,
         "metadata": dict(sample.sample.metadata),
         "contextOrigin": response.context_origin,
         "scores": {score.metric: score.value for score in sample.result.scores},
+        "notScored": {
+            score.metric: {"status": score.status, "reason": score.reason}
+            for score in sample.result.scores
+            if score.value is None
+        },
         "blame": None if sample.blame is None else {"kind": sample.blame.kind, "why": sample.blame.why},
     }
 
@@ -100,6 +108,7 @@ def _run(evaluation: DatasetEvaluation) -> dict[str, Any]:
         "failures": dict(summary.failures),
         "contextOrigins": dict(summary.context_origins),
         "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
+        "notScored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
         "performance": dict(summary.performance),
         "blame": None if evaluation.blame is None else evaluation.blame.to_dict(),
     }

@@ -10,6 +10,7 @@ from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateRow, GateVerdict
 
@@ -34,32 +35,56 @@ def plan_text(plan: Plan, *, target: str, prices: Prices) -> str:
             dataset.name,
             f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
             f"{dataset.calls:,}",
-            ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers),
+            f"{dataset.judge_calls:,}",
         ]
         for dataset in plan.datasets
+    ]
+    metrics = [
+        [dataset.name, scorer.name, scorer.method] for dataset in plan.datasets for scorer in dataset.scorers
     ]
     cost = prices.cost(plan.input_tokens, plan.output_tokens)
     lines = [
         f"target: {target}",
         f"calls: {plan.calls:,}, and more where one has to be repeated",
+        *_judge_calls(plan),
         f"tokens: at least {plan.input_tokens:,} in, {plan.output_tokens:,} out (estimated from questions "
         "and expected answers; what the agent adds is not known)",
         "cost: " + ("not known (--price-input, --price-output)" if cost is None else f"at least ${cost:.4f}"),
         *(f"warning: {warning}" for warning in plan.warnings),
     ]
-    return (
-        text_table(["dataset", "samples", "calls", "metrics"], rows, align="<>><") + "\n\n" + "\n".join(lines)
+    return "\n\n".join(
+        [
+            text_table(["dataset", "samples", "calls", "judge calls"], rows, align="<>>>"),
+            text_table(["dataset", "metric", "method"], metrics, align="<<<"),
+            "\n".join(lines),
+        ]
     )
+
+
+def _judge_calls(plan: Plan) -> Iterator[str]:
+    if plan.judge_calls:
+        yield (
+            f"judge calls: about {plan.judge_calls:,} (fewer for answers that decline and for what is "
+            "remembered; more for long answers, for citations, and where one has to be repeated)"
+        )
 
 
 def gate_text(verdict: GateVerdict) -> str:
     """Render the checks of the gate and its verdict."""
     rows = [
-        [row.dataset or "–", row.metric, figure(row.value), _bound(row), row.held, _status(row)]
+        [
+            row.dataset or "–",
+            row.metric,
+            row.method or "–",
+            figure(row.value),
+            _bound(row),
+            row.held,
+            _status(row),
+        ]
         for row in verdict.rows
     ]
-    headers = ["dataset", "metric", "value", "threshold", "held", "verdict"]
-    table = text_table(headers, rows, align="<<>><<") + "\n\n" if rows else ""
+    headers = ["dataset", "metric", "method", "value", "threshold", "held", "verdict"]
+    table = text_table(headers, rows, align="<<<>><<") + "\n\n" if rows else ""
     if not verdict.enabled:
         return f"{table}gate: off (ciGate is not true)"
     if verdict.passed:
@@ -80,6 +105,8 @@ def _dataset(evaluation: DatasetEvaluation) -> Iterator[str]:
         lines.append(f"not completed: {outcome.reason}; go on with --resume {evaluation.folder.head.run_id}")
     yield "\n".join(lines)
     yield _metrics(evaluation)
+    if unscored := unscored_lines(summary):
+        yield "\n".join(["not scored:", *unscored])
     if evaluation.blame is not None and evaluation.blame.told:
         yield blame_text(evaluation.blame)
     listed = list(islice(_worst(evaluation.samples()), _LISTED_SAMPLES))

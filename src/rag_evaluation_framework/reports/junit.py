@@ -40,7 +40,8 @@ def _suite(name: str, cases: Sequence[str]) -> str:
 
 def _check(row: GateRow) -> str:
     bound = "" if row.bound is None else f" {row.operator} {row.bound:g}"
-    name = f"{row.metric}{bound} ({row.held})"
+    method = f", {row.method}" if row.method else ""
+    name = f"{row.metric}{bound} ({row.held}{method})"
     value = "no value" if row.value is None else f"{row.value:.6g}"
     message = value + (f": {row.reason}" if row.reason else "")
     kind = {"passed": "", "failed": "failure", "not evaluated": "skipped"}[row.status]

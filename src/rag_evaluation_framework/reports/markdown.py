@@ -8,6 +8,7 @@ from html import escape
 from itertools import islice
 
 from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import GateVerdict
 
@@ -30,6 +31,7 @@ def evaluation_markdown(
     if verdict.rows:
         parts.append(_gate(verdict))
     parts += [_metrics(evaluations)]
+    parts += [part for each in evaluations if (part := _unscored(each))]
     parts += [f"> **Warning:** {escaped(warning)}" for warning in warnings]
     parts += [part for each in evaluations if (part := _samples(each))]
     return "\n\n".join(parts) + "\n"
@@ -45,6 +47,7 @@ def _gate(verdict: GateVerdict) -> str:
         [
             row.dataset or "–",
             row.metric,
+            row.method or "–",
             figure(row.value),
             "–" if row.bound is None else f"{row.operator} {row.bound:g}",
             row.held,
@@ -52,7 +55,7 @@ def _gate(verdict: GateVerdict) -> str:
         ]
         for row in verdict.rows
     ]
-    return _table(["dataset", "metric", "value", "threshold", "held", "verdict"], rows)
+    return _table(["dataset", "metric", "method", "value", "threshold", "held", "verdict"], rows)
 
 
 def _metrics(evaluations: Sequence[DatasetEvaluation]) -> str:
@@ -70,6 +73,11 @@ def _metrics(evaluations: Sequence[DatasetEvaluation]) -> str:
     ]
     headers = ["dataset", "metric", "method", "mean", "95 % interval", "scored / skipped / failed"]
     return _table(headers, rows)
+
+
+def _unscored(evaluation: DatasetEvaluation) -> str:
+    lines = [f"- {escaped(line.strip(), 1000)}" for line in unscored_lines(evaluation.summary)]
+    return "\n".join([f"Not scored of {escaped(evaluation.plan.name)}:", "", *lines]) if lines else ""
 
 
 def _samples(evaluation: DatasetEvaluation) -> str:

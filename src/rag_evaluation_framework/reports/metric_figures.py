@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.run_summaries import RunSummary
 from rag_evaluation_framework.results.summaries import MetricSummary
 
@@ -16,7 +17,10 @@ def run_figures_text(title: str, summary: RunSummary) -> str:
     interval = f"{summary.intervals.confidence:.0%} interval"
     headers = ("metric", "method", "mean", interval, "scored", "skipped", "failed")
     rows = [_row(metric) for metric in summary.metrics]
-    return f"{title}: {counts}\n\n{text_table(headers, rows, align='<<>>>>>')}"
+    parts = [f"{title}: {counts}", text_table(headers, rows, align="<<>>>>>")]
+    if unscored := unscored_lines(summary):
+        parts.append("\n".join(["not scored:", *unscored]))
+    return "\n\n".join(parts)
 
 
 def _row(metric: MetricSummary) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import Score, Status
 from rag_evaluation_framework.results.metric_sections import is_higher_better
 from rag_evaluation_framework.results.performance import PerformanceTotals, QueryLatencies
 from rag_evaluation_framework.results.run_rows import RunRow
@@ -32,9 +32,21 @@ class IntervalSettings:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """Why so many samples have no score of a metric: ``skipped`` or ``failed``, in few words."""
+
+    status: Status
+    reason: str
+    count: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run in figures. ``total`` is what was to be asked, ``finished`` what was, failures included."""
+    """A run in figures. ``total`` is what was to be asked, ``finished`` what was, failures included.
+
+    ``unscored`` has the reasons for which a metric has no score of a sample, the most frequent first.
+    """
 
     total: int
     finished: int
@@ -45,6 +57,7 @@ class RunSummary:
     performance: Mapping[str, Any] = field(hash=False)
     query_latencies: QueryLatencies
     intervals: IntervalSettings
+    unscored: Mapping[str, tuple[Unscored, ...]] = field(default_factory=dict, hash=False)
 
     @property
     def unfinished(self) -> int:
@@ -95,6 +108,7 @@ def summarise_run(
         performance=performance.figures(),
         query_latencies=performance.query_latencies,
         intervals=intervals,
+        unscored={name: column.unscored() for name, column in columns.items() if column.unscored()},
     )
 
 
@@ -105,12 +119,19 @@ class _Column:
         self._values = array("d")
         self._counts: Counter[str] = Counter()
         self._methods: set[tuple[str, bool]] = set()
+        self._reasons: Counter[tuple[Status, str]] = Counter()
 
     def add(self, score: Score) -> None:
         self._counts[score.status] += 1
         self._methods.add((score.method, score.status == "scored"))
         if score.value is not None:
             self._values.append(score.value)
+        else:
+            self._reasons[score.status, _in_few_words(score.reason or "no reason told")] += 1
+
+    def unscored(self) -> tuple[Unscored, ...]:
+        """Return why samples have no score, the most frequent reason first."""
+        return tuple(Unscored(*told, count) for told, count in self._reasons.most_common())
 
     def summary(self, name: str, intervals: IntervalSettings, told: bool | None) -> MetricSummary:
         # A score that failed before its scorer was asked may not know the method.
@@ -136,3 +157,8 @@ class _Column:
             higher_is_better=is_higher_better(name, method, told),
             method=method,
         )
+
+
+def _in_few_words(reason: str) -> str:
+    """Return a reason without what is particular to a sample, such as the reply that could not be read."""
+    return ": ".join(reason.split(": ", 2)[:2])

@@ -72,8 +72,8 @@ def bootstrap_interval(
     deviations, decimals = _resampled_deviations(sums, sizes, resamples=resamples, seed=seed)
     tail = (1.0 - confidence) / 2.0
     ends = (centre + np.quantile(deviations, [tail, 1.0 - tail])).tolist()
-    # A mean of the values lies between them; rounding must not carry it outside.
-    low, high = np.clip([round(end, decimals) for end in ends], array.min(), array.max()).tolist()
+    # A mean of the values lies between them; rounding must not carry it outside, nor make a zero negative.
+    low, high = np.clip([round(end, decimals) + 0.0 for end in ends], array.min(), array.max()).tolist()
     name = "bootstrap percentile" if clusters is None else "clustered bootstrap percentile"
     return Interval(low, high, confidence, f"{name}, {resamples:,} resamples")
 

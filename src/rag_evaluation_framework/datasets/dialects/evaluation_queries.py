@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rag_evaluation_framework.datasets.dialects.marked_refusals import marked_metadata, read_refusal
 from rag_evaluation_framework.datasets.dialects.residues import overlaid, replaces, residue
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -70,6 +71,7 @@ def encode_document(document: Document) -> dict[str, Any]:
 
 
 def _known(query: Mapping[str, Any], origin: Origin | None) -> Sample:
+    refusal, metadata = read_refusal(query.get("metadata", {}))
     return Sample(
         id=query["query_id"],
         turns=(Turn(role="user", content=query["query_text"]),),
@@ -80,7 +82,8 @@ def _known(query: Mapping[str, Any], origin: Origin | None) -> Sample:
         ),
         difficulty=query.get("difficulty"),
         query_type=query.get("query_type"),
-        metadata=query.get("metadata", {}),
+        expectation=refusal,
+        metadata=metadata,
         origin=origin,
     )
 
@@ -94,7 +97,7 @@ def _encode_known(sample: Sample) -> dict[str, Any]:
         "relevant_documents": list(sample.relevant_documents),
         "ground_truth_answer": sample.reference,
         "citations": [_encode_citation(span) for span in sample.relevant_spans] or None,
-        "metadata": dict(sample.metadata) or None,
+        "metadata": marked_metadata(sample) or None,
     }
     return {name: value for name, value in query.items() if value is not None}
 

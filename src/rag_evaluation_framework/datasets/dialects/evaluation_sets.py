@@ -57,6 +57,7 @@ class EvaluationSets:
             "relevant_spans.extra",
             "difficulty",
             "query_type",
+            "expectation.refusal",
             "metadata",
             *(f"dataset.{name}" for name in (*_HEAD, "metadata", "documents")),
             "dataset.documents.title",

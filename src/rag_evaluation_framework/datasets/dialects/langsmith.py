@@ -3,7 +3,7 @@
 JSON lines or an array. ``outputs.spans`` has the characters behind the chunks, where they are known. The
 metadata stand beside ``outputs`` or, as older files have it, within; they are written where they were found.
 Their ``source_docs`` are the relevant documents. An example may have an ``id``; where it has none, the
-sample's content gives it one.
+sample's content gives it one. ``expectation: refusal`` in the metadata marks a question to decline.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rag_evaluation_framework.datasets.dialects.marked_refusals import marked_metadata, read_refusal
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.datasets.dialects.sample_ids import UNNAMED, written_id
 from rag_evaluation_framework.errors import InputError
@@ -28,13 +29,15 @@ def _decode(record: Mapping[str, Any]) -> Sample:
     documents: dict[str, int] = {}
     if _are_distinct_texts(source_docs):
         documents = dict.fromkeys(metadata.pop("source_docs"), 1)
+    refusal, plain_metadata = read_refusal(metadata)
     return Sample(
         id=written_id(record),
         turns=(Turn(role="user", content=record["inputs"]["query"]),),
         relevant_chunk_ids=tuple(outputs["relevant_chunk_ids"]),
         relevant_spans=tuple(map(_span, range(len(outputs.get("spans", ()))), outputs.get("spans", ()))),
         relevant_documents=documents,
-        metadata=metadata,
+        expectation=refusal,
+        metadata=plain_metadata,
         extra=_place_of_metadata(record, within_outputs=within_outputs),
     )
 
@@ -65,7 +68,7 @@ def _encode(sample: Sample) -> Record:
     record.update(inputs={"query": sample.question}, outputs=outputs)
     if sample.relevant_spans:
         outputs["spans"] = [_written_span(span) for span in sample.relevant_spans]
-    metadata = dict(sample.metadata)
+    metadata = marked_metadata(sample)
     if sample.relevant_documents:
         metadata["source_docs"] = list(sample.relevant_documents)
     if metadata:
@@ -100,6 +103,7 @@ LANGSMITH = RecordDialect(
             "relevant_spans.text",
             "relevant_spans.extra",
             "relevant_documents",
+            "expectation.refusal",
             "metadata",
         }
     ),

@@ -1,0 +1,18 @@
+"""Why samples have no score of a metric, as lines for people."""
+
+from __future__ import annotations
+
+from rag_evaluation_framework.reports.excerpts import one_line
+from rag_evaluation_framework.results.run_summaries import RunSummary, Unscored
+
+
+def unscored_lines(summary: RunSummary) -> list[str]:
+    """Say why samples have no score: metrics that have the same reason as often stand together."""
+    metrics: dict[Unscored, list[str]] = {}
+    for name, reasons in summary.unscored.items():
+        for each in reasons:
+            metrics.setdefault(each, []).append(name)
+    return [
+        f"  {each.count:,} {each.status}, {one_line(each.reason, 120)}: {', '.join(names)}"
+        for each, names in metrics.items()
+    ]

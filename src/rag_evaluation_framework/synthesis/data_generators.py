@@ -1,0 +1,141 @@
+"""What the generators at chunk level and token level share: a model, a corpus, and where datasets go."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from rag_evaluation_framework.errors import ModelError, UsageError, shown
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.run_records import Progress
+from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+from rag_evaluation_framework.language_models.clients import as_chat_model
+from rag_evaluation_framework.records.chunks import ChunkRegistry
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.ground_truths import Query
+from rag_evaluation_framework.records.identifiers import QueryId, QueryText
+from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.synthesis.drafts import Difficulty, QuestionKind
+from rag_evaluation_framework.synthesis.generation import ChecksDrafts, Generation, generate_with_model
+from rag_evaluation_framework.synthesis.model_questions import CONCURRENCY
+from rag_evaluation_framework.synthesis.quality import QualityControl
+from rag_evaluation_framework.synthesis.question_plan import Level
+from rag_evaluation_framework.synthesis.uploading import (
+    Delivered,
+    default_dataset_name,
+    deliver,
+    destination,
+)
+from rag_evaluation_framework.synthesis.windows import MAX_CHARACTERS
+
+USUAL_QUALITY: ChecksDrafts = QualityControl()
+
+
+class GenerationOptions(TypedDict, total=False):
+    """More that may be said, as to ``generate_with_model``."""
+
+    kinds: Sequence[QuestionKind]
+    difficulties: Sequence[Difficulty]
+    queries_across_docs: int
+    unanswerable_per_doc: int
+    run_folder: RunFolder | str | Path | None
+    on_progress: Callable[[Progress], None] | None
+    seed: int
+
+
+class SyntheticDataGenerator(ABC):
+    """Has a language model write questions about a corpus, with their ground truth.
+
+    ``llm_client`` is an OpenAI client, an object with ``complete(prompt)``, a function from a prompt to a
+    text, or a chat model. ``model`` is what an OpenAI client is asked for, and how results name the others.
+    ``max_characters`` are shown to it at once; longer documents are cut at their headings.
+    """
+
+    level: Level
+
+    def __init__(
+        self,
+        llm_client: object,
+        corpus: Corpus,
+        *,
+        model: str | None = None,
+        max_characters: int = MAX_CHARACTERS,
+        concurrency: int = CONCURRENCY,
+    ) -> None:
+        if not isinstance(corpus, Corpus):
+            raise UsageError(f"corpus: expected a Corpus, got {shown(corpus)}")
+        self.llm = llm_client
+        self.corpus = corpus
+        self.generation: Generation | None = None
+        """The last generation: its dataset, what was turned away, and what it cost."""
+        self.delivered: Delivered | None = None
+        """Where the last dataset went, if it went anywhere."""
+        self._model = as_chat_model(llm_client, name=model)
+        self._max_characters = max_characters
+        self._concurrency = concurrency
+        self._chunk_registry = ChunkRegistry()
+
+    @property
+    def chunk_registry(self) -> ChunkRegistry:
+        """Finds the text and the characters behind the chunk ids of the ground truth."""
+        return self._chunk_registry
+
+    def _generated(
+        self,
+        queries_per_doc: int,
+        upload_to_langsmith: bool,
+        dataset_name: str | None,
+        *,
+        chunker: Chunker | PositionAwareChunker | None,
+        quality: ChecksDrafts | None,
+        datasets_folder: str | Path,
+        options: GenerationOptions,
+    ) -> Dataset:
+        place = destination(
+            dataset_name,
+            upload_to_langsmith=upload_to_langsmith,
+            default_name=default_dataset_name(self.level, self.corpus),
+            folder=datasets_folder,
+        )
+        generation = generate_with_model(
+            self.corpus,
+            self._model,
+            level=self.level,
+            queries_per_doc=queries_per_doc,
+            chunker=chunker,
+            quality=quality,
+            max_characters=self._max_characters,
+            concurrency=self._concurrency,
+            **options,
+        )
+        dataset = _complete(generation)
+        self.generation = generation
+        self.delivered = None if place is None else deliver(dataset, place)
+        return dataset
+
+
+def query_of(sample: Sample) -> Query:
+    """Return the query of a sample, with what is known about it."""
+    known: dict[str, Any] = {
+        "query_type": sample.query_type,
+        "difficulty": sample.difficulty,
+        "reference_answer": sample.reference,
+        "source_docs": list(sample.relevant_documents) or None,
+        "expectation": "refusal" if isinstance(sample.expectation, Refusal) else None,
+    }
+    metadata = {name: value for name, value in known.items() if value is not None}
+    return Query(QueryId(sample.id), QueryText(sample.question), metadata)
+
+
+def _complete(generation: Generation) -> Dataset:
+    if generation.dataset is not None:
+        return generation.dataset
+    outcome = generation.outcome
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    kept = "give a run_folder to be able to go on" if generation.run_path is None else "it can be resumed"
+    done = f"{outcome.done:,} of {outcome.done + outcome.remaining:,} requests were answered; {kept}"
+    raise ModelError("incomplete", f"{outcome.reason}; {done}")

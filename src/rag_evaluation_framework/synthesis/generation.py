@@ -1,0 +1,172 @@
+"""From a corpus and a model to a dataset: plan, ask, read, check, write down as samples with ground truth."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome
+from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+from rag_evaluation_framework.language_models.clients import as_chat_model
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.retrieval.chunking import chunk_corpus, component_text
+from rag_evaluation_framework.synthesis.drafts import Difficulty, Draft, Drafts, QuestionKind, Rejection
+from rag_evaluation_framework.synthesis.folded_text import folded
+from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
+from rag_evaluation_framework.synthesis.model_questions import CONCURRENCY, ask_for_questions, opened_run
+from rag_evaluation_framework.synthesis.prompts import load_prompt
+from rag_evaluation_framework.synthesis.question_plan import (
+    Cut,
+    Level,
+    QuestionSettings,
+    chunk_cut,
+    planned_tasks,
+    window_cut,
+)
+from rag_evaluation_framework.synthesis.question_tasks import DIFFICULTIES, KINDS, QuestionTask
+from rag_evaluation_framework.synthesis.unanswerable import without_answered
+from rag_evaluation_framework.synthesis.windows import MAX_CHARACTERS
+
+
+class ChecksDrafts(Protocol):
+    """Quality control: turns questions away that are not good enough, with their reasons."""
+
+    def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """What came of a generation.
+
+    ``dataset`` is there once every request has been made; until then ``outcome`` says why it stopped, and the
+    run can be resumed. ``drafts`` has every question that was turned away. ``run_path`` is where its journal
+    is; that of a temporary run is gone.
+    """
+
+    dataset: Dataset | None
+    drafts: Drafts
+    outcome: RunOutcome
+    usage: Usage | None
+    requests: int
+    run_id: str
+    run_path: Path | None
+
+
+def generate_with_model(
+    corpus: Corpus,
+    model: object,
+    *,
+    level: Level = "token",
+    queries_per_doc: int = 5,
+    kinds: Sequence[QuestionKind] = KINDS,
+    difficulties: Sequence[Difficulty] = DIFFICULTIES,
+    queries_across_docs: int = 0,
+    unanswerable_per_doc: int = 0,
+    chunker: Chunker | PositionAwareChunker | None = None,
+    quality: ChecksDrafts | None = None,
+    run_folder: RunFolder | str | Path | None = None,
+    runs_directory: str | Path | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    seed: int = 0,
+    max_characters: int = MAX_CHARACTERS,
+    concurrency: int = CONCURRENCY,
+) -> Generation:
+    """Have a model write questions about a corpus, and keep those whose ground truth holds.
+
+    ``model`` is whatever :func:`~rag_evaluation_framework.language_models.clients.as_chat_model` takes. The
+    journal is kept in ``run_folder`` (a run, or the path of one, which may not exist yet), or in a new run in
+    ``runs_directory``, or else only while it lasts. The same call with the same ``run_folder`` goes on where
+    it was interrupted. Everything that forbids the generation is raised before the model is asked.
+    """
+    settings = QuestionSettings(
+        level=level,
+        queries_per_doc=queries_per_doc,
+        kinds=tuple(kinds),
+        difficulties=tuple(difficulties),
+        queries_across_docs=queries_across_docs,
+        unanswerable_per_doc=unanswerable_per_doc,
+        max_characters=max_characters,
+        seed=seed,
+    )
+    chat_model = as_chat_model(model)
+    tasks = planned_tasks(corpus, settings, _cut(corpus, settings, chunker))
+    name = None if chunker is None or level == "token" else component_text(chunker)
+    with _runs(runs_directory, is_temporary=run_folder is None and runs_directory is None) as runs:
+        folder = opened_run(
+            run_folder, tasks, settings, model=chat_model.name, chunker=name, runs_directory=runs
+        )
+        asked = ask_for_questions(
+            tasks, chat_model, folder=folder, seed=seed, concurrency=concurrency, on_progress=on_progress
+        )
+    drafts = without_answered(without_duplicates(asked.drafts), corpus)
+    if asked.outcome.completed and quality is not None:
+        drafts = quality.checked(drafts, corpus)
+    generator = _generator(settings, tasks, model=chat_model.name)
+    dataset = dataset_of(drafts, corpus, level=level, chunker=chunker, generator=generator)
+    return Generation(
+        dataset=dataset if asked.outcome.completed else None,
+        drafts=drafts,
+        outcome=asked.outcome,
+        usage=asked.usage,
+        requests=len(tasks),
+        run_id=folder.head.run_id,
+        run_path=folder.path if folder.path.exists() else None,
+    )
+
+
+def without_duplicates(drafts: Drafts) -> Drafts:
+    """Turn away questions that were asked before in the same words (``duplicate-question``)."""
+    seen: set[str] = set()
+    kept: list[Draft] = []
+    rejected: list[Rejection] = []
+    for draft in drafts.kept:
+        words = folded(draft.question).rstrip("?？.! ")
+        if words in seen:
+            rejected.append(Rejection("duplicate-question", draft.question, draft.origin))
+        else:
+            kept.append(draft)
+        seen.add(words)
+    return Drafts(tuple(kept), (*drafts.rejected, *rejected))
+
+
+def _cut(corpus: Corpus, settings: QuestionSettings, chunker: Chunker | PositionAwareChunker | None) -> Cut:
+    if settings.level == "token":
+        return window_cut
+    if chunker is None:
+        raise UsageError(f"chunker: expected one, since the level is chunk, got {shown(chunker)}")
+    return chunk_cut(chunk_corpus(corpus, chunker, distinct=True).chunks, corpus)
+
+
+@contextmanager
+def _runs(directory: str | Path | None, *, is_temporary: bool) -> Iterator[Path]:
+    """Give the directory for a new run; a temporary one goes with all that is in it."""
+    if not is_temporary:
+        yield Path(directory or ".")
+        return
+    with tempfile.TemporaryDirectory(prefix="rag-eval-") as name:
+        yield Path(name)
+
+
+def _generator(settings: QuestionSettings, tasks: Sequence[QuestionTask], *, model: str) -> dict[str, Any]:
+    """Return what the dataset records of how it was made: nothing that differs between equal generations."""
+    prompts = sorted({task.prompt for task in tasks})
+    return {
+        "name": "model",
+        "model": model,
+        "prompts": {name: load_prompt(name).version for name in prompts},
+        "queries_per_doc": settings.queries_per_doc,
+        "queries_across_docs": settings.queries_across_docs,
+        "unanswerable_per_doc": settings.unanswerable_per_doc,
+        "kinds": list(settings.kinds),
+        "difficulties": list(settings.difficulties),
+        "max_characters": settings.max_characters,
+        "seed": settings.seed,
+    }

@@ -1,0 +1,163 @@
+"""Asks a model for questions as a run: tasks become samples, replies a journal, the journal drafts.
+
+The drafts are read off the journal in the order of the tasks. So they are the same however often the run was
+interrupted, and reading them again asks nobody.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.runner import run_samples
+from rag_evaluation_framework.evaluation.sample_list import content_hash
+from rag_evaluation_framework.language_models.chat import ChatModel
+from rag_evaluation_framework.records.responses import Response, Usage
+from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.synthesis.asked_questions import drafts_of
+from rag_evaluation_framework.synthesis.drafts import Drafts
+from rag_evaluation_framework.synthesis.model_target import ModelTarget
+from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
+from rag_evaluation_framework.synthesis.question_tasks import ACCEPTED, QuestionTask, sample_of, schema_of
+from rag_evaluation_framework.version import __version__
+
+CONCURRENCY = 16
+
+# The chat model limits each of its attempts; this only ends what would never end.
+_LONGEST_TASK = 1800.0
+_SETTINGS = "generation"
+_CHUNKER = "chunker"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestions:
+    """What came of asking: the questions so far, what they cost, and whether the run has reached its end."""
+
+    drafts: Drafts
+    outcome: RunOutcome
+    usage: Usage | None
+
+
+def ask_for_questions(
+    tasks: Sequence[QuestionTask],
+    model: ChatModel,
+    *,
+    folder: RunFolder,
+    seed: int = 0,
+    concurrency: int = CONCURRENCY,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> AskedQuestions:
+    """Put every task to the model that is not in the folder's journal yet, and read all replies.
+
+    Where no task at all got a reply that can be used, that is a :class:`ModelError`.
+    """
+    by_id = {task.id: task for task in tasks}
+    target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
+    settings = RunSettings(
+        concurrency=concurrency,
+        attempt_timeout=_LONGEST_TASK,
+        sample_timeout=_LONGEST_TASK,
+        seed=seed,
+    )
+    outcome = run_samples(
+        lambda: _samples(tasks, seed), target, [], folder=folder, settings=settings, on_progress=on_progress
+    )
+    responses = {entry.result.sample_id: entry.result.response for entry in folder.entries()}
+    if outcome.completed:
+        _check_any_reply(responses, model.name)
+    parts = (drafts_of(task, responses[task.id]) for task in tasks if task.id in responses)
+    totals = folder.index().usage
+    known = (totals.input_tokens, totals.output_tokens, totals.cost_usd)
+    usage = Usage(input_tokens=known[0], output_tokens=known[1], cost_usd=known[2])
+    return AskedQuestions(Drafts.joined(parts), outcome, usage if any(known) else None)
+
+
+def opened_run(
+    run_folder: RunFolder | str | Path | None,
+    tasks: Sequence[QuestionTask],
+    settings: QuestionSettings,
+    *,
+    model: str,
+    chunker: str | None,
+    runs_directory: str | Path,
+) -> RunFolder:
+    """Return the run to go on with, or a new one.
+
+    ``run_folder`` is a run, or the path of one: where there is none yet it is created. Without it a new run
+    gets the next free name in ``runs_directory``. A run that was begun otherwise is refused.
+    """
+    if run_folder is not None and not isinstance(run_folder, RunFolder):
+        path = Path(run_folder)
+        if not (path / "head.json").exists():
+            head = _head(path.name, tasks, settings, model=model, chunker=chunker)
+            return RunFolder.create(path.parent, head)
+        run_folder = RunFolder.open(path)
+    if run_folder is None:
+        head = _head(NEW_RUN, tasks, settings, model=model, chunker=chunker)
+        return RunFolder.create(runs_directory, head)
+    _check_alike(run_folder.head, settings, model=model, chunker=chunker)
+    return run_folder
+
+
+def settings_of(head: RunHead) -> QuestionSettings:
+    """Return what a run was asked for, to go on with it."""
+    written = head.configuration.get(_SETTINGS)
+    if not isinstance(written, dict):
+        raise UsageError(f"run {head.run_id}: expected one that generates questions, got another kind")
+    return QuestionSettings(**written)
+
+
+def chunker_of(head: RunHead) -> str | None:
+    """Return the chunker that a run's questions are about, at chunk level."""
+    chunker = head.configuration.get(_CHUNKER)
+    return chunker if isinstance(chunker, str) else None
+
+
+def _samples(tasks: Sequence[QuestionTask], seed: int) -> Iterator[Sample]:
+    return (sample_of(task, seed=seed) for task in tasks)
+
+
+def _head(
+    run_id: str,
+    tasks: Sequence[QuestionTask],
+    settings: QuestionSettings,
+    *,
+    model: str,
+    chunker: str | None,
+) -> RunHead:
+    return RunHead(
+        run_id=run_id,
+        dataset_id=f"questions-{settings.level}-level",
+        dataset_hash=content_hash(lambda: _samples(tasks, settings.seed)),
+        target=model,
+        configuration={_SETTINGS: asdict(settings), _CHUNKER: chunker},
+        seed=settings.seed,
+        packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
+    )
+
+
+def _check_alike(head: RunHead, settings: QuestionSettings, *, model: str, chunker: str | None) -> None:
+    began = settings_of(head)
+    pairs = {"model": (head.target, model), "chunker": (chunker_of(head), chunker)}
+    pairs |= {name: (getattr(began, name), value) for name, value in asdict(settings).items()}
+    for name, (then, now) in pairs.items():
+        if then != now:
+            raise UsageError(
+                f"run {head.run_id} cannot go on with another {name}: expected {then}, got {now}"
+            )
+
+
+def _check_any_reply(responses: dict[str, Response], model: str) -> None:
+    failures = [response.failure for response in responses.values()]
+    first = failures[0] if failures else None
+    if first is not None and all(failure is not None for failure in failures):
+        message = (
+            f"none of {len(failures):,} requests to {model} got a reply that can be used; {first.message}"
+        )
+        raise ModelError(first.kind, message)

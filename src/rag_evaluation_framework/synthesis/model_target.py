@@ -1,0 +1,127 @@
+"""A language model as the system that a run asks: a sample's turns go in, a JSON value comes out.
+
+So whatever a model is asked for many times is a run like any other, with the same journal: what was answered
+is on the disk, and what is resumed asks nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from rag_evaluation_framework.errors import ModelError, TargetError
+from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message
+from rag_evaluation_framework.language_models.spending import total_usage
+from rag_evaluation_framework.language_models.structured import Forgetting, ask
+from rag_evaluation_framework.records.responses import Failure, Request, Response, Usage
+from rag_evaluation_framework.records.samples import Sample
+
+T = TypeVar("T")
+Schema = Mapping[str, Any]
+
+# The endpoint answered; what it answered is of no use.
+_USELESS = frozenset({"not-json", "off-schema", "ambiguous", "truncated", "refused"})
+# The endpoint was not there, which says nothing of the sample: the run waits, then stops and can be resumed.
+_NOT_REACHED = frozenset({"connection-failed", "connect-timeout"})
+
+
+class ModelTarget:
+    """Fulfils ``extensions.Target``. A response's text is the value that the model gave, as JSON.
+
+    ``schema`` is what the model is told to follow, for each sample; ``accepted`` is the least that a reply
+    must have to be taken, the same for all. The chat model has its own rules of trying again, so nothing is
+    tried again here.
+    """
+
+    def __init__(self, model: ChatModel, *, schema: Callable[[Sample], Schema], accepted: Schema) -> None:
+        self.name = model.name
+        self._model = model
+        self._schema = schema
+        self._accepted = accepted
+
+    async def answer(self, request: Request) -> Response:
+        """Ask the model in a thread of its own."""
+        try:
+            async with asyncio.timeout(request.timeout):
+                return await _in_thread(lambda: self._answered(request.sample))
+        except TimeoutError:
+            raise TargetError("timeout", "no answer in time") from None
+        except ModelError as error:
+            raise TargetError(error.kind, error.message, retry=error.kind in _NOT_REACHED) from error
+
+    async def close(self) -> None:
+        """Leave the model open: whoever made it closes it."""
+
+    def _answered(self, sample: Sample) -> Response:
+        messages = [Message(turn.role, turn.content or "") for turn in sample.turns]
+        model = _HeldTo(self._model, self._schema(sample))
+        try:
+            reply = ask(model, messages, self._accepted)
+        except ModelError as error:
+            if error.kind not in _USELESS:
+                raise
+            return Response(failure=Failure(kind=error.kind, message=error.message), usage=model.usage)
+        text = json.dumps(reply.value, ensure_ascii=False, separators=(",", ":"))
+        return Response(
+            text=text, usage=model.usage, metadata={"asked_twice": True} if reply.repaired else {}
+        )
+
+
+class _HeldTo:
+    """Fulfils ``ChatModel``: the model under a schema of its own, whatever is accepted; one conversation."""
+
+    def __init__(self, model: ChatModel, schema: Schema) -> None:
+        self.name = model.name
+        self._model = model
+        self._schema = schema
+        self._usages: list[Usage | None] = []
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the conversation took, the replies that were of no use included."""
+        return total_usage(self._usages)
+
+    def chat(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> Completion:
+        completion = self._model.chat(messages, schema=self._schema, draw=draw)
+        if not completion.is_cached:
+            self._usages.append(completion.usage)
+        return completion
+
+    def forget(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> None:
+        if isinstance(self._model, Forgetting):
+            self._model.forget(messages, schema=self._schema, draw=draw)
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
+    """Run a call in a thread that, unlike a pool's, keeps neither the run nor the interpreter from ending."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if outcome.done():  # the caller's time was up
+            return
+        if error is None:
+            outcome.set_result(result)  # type: ignore[arg-type]
+        else:
+            outcome.set_exception(error)
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = call()
+        except Exception as error:  # noqa: BLE001  # handed over to the caller
+            failure = error
+        # A run that has ended meanwhile wants no answer any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, name="model", daemon=True).start()
+    return await outcome

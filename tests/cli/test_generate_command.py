@@ -1,0 +1,209 @@
+"""``rag-eval generate`` from the outside: files, what is said, how it fails, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import failing, in_turn, running_chat
+
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
+PROGRAM = """
+import sys
+from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.generate import command
+run_program(command, sys.argv[1:], name="rag-eval")
+"""
+
+
+def good(asked: dict[str, Any]) -> str:
+    """Write one question about the sentence that is shown first."""
+    prompt = str(asked["messages"][-1]["content"])
+    sentence = re.findall(r"The crane of dock \d was built in \d{4}\.", prompt)[0]
+    written = {
+        "question": f"How old is the crane of dock {sentence.split()[4]}?",
+        "answer": sentence.split()[-1].rstrip("."),
+        "kind": "factual",
+        "difficulty": "easy",
+        "excerpts": [sentence],
+    }
+    fields = asked["response_format"]["json_schema"]["schema"]["properties"]["questions"]["items"][
+        "properties"
+    ]
+    return json.dumps({"questions": [{name: written[name] for name in fields}]})
+
+
+def generate(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LANG", "OPENAI"))}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=folder,
+        env={**kept, "PYTHONIOENCODING": "utf-8", **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for number in range(3):
+        text = f"# Dock {number}\n\n## Crane\n\nThe crane of dock {number} was built in 19{number}8. "
+        text += f"It lifts {number + 3} tonnes. It is painted every two years. "
+        text += "Nobody climbs the crane alone, because the ladder is loose.\n"
+        (folder / f"dock-{number}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_without_a_model_it_makes_questions_by_rules_and_says_so(documents: Path) -> None:
+    run = generate(str(documents), "--queries-per-doc", "2", "-o", "q.eval.json", folder=documents.parent)
+    assert run.returncode == 0, run.stderr
+    assert "no --model: questions are made by rules (extractive)" in run.stderr
+    assert run.stdout.startswith("6 questions about 3 documents, token level (extractive, no model)")
+    assert "wrote q.eval.json" in run.stdout
+    dataset = read_dataset(documents.parent / "q.eval.json")
+    assert dataset.metadata["generator"]["name"] == "extractive"
+    assert all(sample.relevant_spans for sample in dataset.samples)
+
+
+def test_extractive_says_nothing_about_it(documents: Path) -> None:
+    run = generate(str(documents), "--extractive", "-o", "q.eval.json", folder=documents.parent)
+    assert run.returncode == 0
+    assert "no --model" not in run.stderr
+
+
+def test_rejections_are_shown_by_reason_and_stand_in_the_file(tmp_path: Path) -> None:
+    run = generate(str(HANDBOOK), "--extractive", "-o", "q.eval.json", folder=tmp_path)
+    rejected = read_dataset(tmp_path / "q.eval.json").metadata["rejected"]
+    assert rejected["copies-passage"] > 0
+    for reason, count in rejected.items():
+        assert f"{count}  {reason}" in run.stdout
+
+
+def test_json_is_all_that_is_printed(documents: Path) -> None:
+    run = generate(str(documents), "-o", "q.jsonl", "--json", folder=documents.parent)
+    told = json.loads(run.stdout)
+    assert run.stderr == ""
+    assert told["queries"] == len(read_dataset(documents.parent / "q.jsonl").samples)
+    assert told["written"] == ["q.jsonl"]
+    assert told["usage"] is None
+
+
+def test_chunk_level_dataset_names_its_chunker(documents: Path) -> None:
+    options = ("--level", "chunk", "--chunker", "recursive(chunk_size=60)", "-o", "q.jsonl")
+    run = generate(str(documents), *options, folder=documents.parent)
+    assert run.returncode == 0, run.stderr
+    sample = read_dataset(documents.parent / "q.jsonl").samples[0]
+    assert sample.relevant_chunk_ids[0].startswith("chunk_")
+    assert sample.metadata["chunker"] == "recursive(chunk_size=60, overlap=0)"
+
+
+def test_dataset_name_keeps_it_in_the_local_folder(documents: Path) -> None:
+    run = generate(str(documents), "--dataset-name", "docks", folder=documents.parent)
+    assert run.returncode == 0, run.stderr
+    assert len(read_dataset(documents.parent / "langsmith" / "docks.jsonl").samples) > 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "-o: expected a file for the dataset, or --dataset-name"),
+        (("-o", "q.txt"), "expected a name that ends in .eval.json"),
+        (("-o", "q.eval.json", "--level", "chunk"), "--chunker: expected one at chunk level"),
+        (("-o", "q.eval.json", "--level", "chunk", "--chunker", "sentence"), "holds no chunk ids"),
+        (("-o", "q.eval.json", "--chunker", "sentence"), "--chunker: expected --level chunk"),
+        (("-o", "q.eval.json", "--extractive", "--model", "m"), "--extractive: expected no --model"),
+        (("-o", "q.eval.json", "--base-url", "http://x"), "--base-url: expected a --model"),
+        (("-o", "q.eval.json", "--unanswerable", "1"), "--unanswerable: expected a --model"),
+        (("-o", "q.eval.json", "--upload-to-langsmith"), "expected an API key in LANGSMITH_API_KEY"),
+        (("-o", "q.eval.json", "--glob", "*.pdf"), "a pattern that matches a file"),
+        (("-o", "q.eval.json", "--model", "m"), "OPENAI_API_KEY"),
+    ],
+)
+def test_wrong_usage_ends_with_2_before_anything_is_written(
+    documents: Path, options: tuple[str, ...], message: str
+) -> None:
+    run = generate(str(documents), *options, folder=documents.parent)
+    assert run.returncode == 2
+    assert message in run.stderr
+    assert not (documents.parent / "q.eval.json").exists()
+
+
+def test_existing_file_is_replaced_only_when_told(documents: Path) -> None:
+    output = documents.parent / "q.eval.json"
+    output.write_text("mine", encoding="utf-8")
+    refused = generate(str(documents), "-o", "q.eval.json", folder=documents.parent)
+    assert (refused.returncode, output.read_text(encoding="utf-8")) == (2, "mine")
+    assert generate(str(documents), "-o", "q.eval.json", "--force", folder=documents.parent).returncode == 0
+
+
+def test_nothing_to_ask_is_an_error_with_its_reasons(tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "a.md").write_text("# Nothing\n", encoding="utf-8")
+    run = generate("documents", "-o", "q.eval.json", folder=tmp_path)
+    assert run.returncode == 2
+    assert "no question remained, so nothing is written: nothing-to-ask 1" in run.stderr
+
+
+def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> None:
+    with running_chat(good) as server:
+        run = generate(
+            *(str(documents), "--model", "m", "--base-url", server.url, "--queries-per-doc", "1"),
+            *("--price-input", "1", "--price-output", "2", "--keep-all", "-o", "q.eval.json"),
+            folder=documents.parent,
+        )
+    assert run.returncode == 0, run.stderr
+    assert "(m)" in run.stdout.splitlines()[0]
+    assert "tokens in" in run.stdout
+    assert "$" in run.stdout
+    assert len(read_dataset(documents.parent / "q.eval.json").samples) == 3
+
+
+def test_model_that_refuses_every_request_ends_with_3_and_writes_nothing(documents: Path) -> None:
+    options = (
+        "--model",
+        "m",
+        "--queries-per-doc",
+        "1",
+        "--concurrency",
+        "1",
+        "--keep-all",
+        "-o",
+        "q.eval.json",
+    )
+    with running_chat(in_turn(failing(401, "wrong key"))) as server:
+        failed = generate(str(documents), *options, "--base-url", server.url, folder=documents.parent)
+    assert failed.returncode == 3, failed.stderr
+    assert not (documents.parent / "q.eval.json").exists()
+
+
+def test_resumed_run_asks_nothing_that_is_in_its_journal(documents: Path) -> None:
+    options = ("--model", "m", "--queries-per-doc", "1", "--keep-all", "--json")
+    with running_chat(good) as server:
+        first = generate(
+            str(documents), *options, "--base-url", server.url, "-o", "q.eval.json", folder=documents.parent
+        )
+        assert first.returncode == 0, first.stderr
+        asked = len(server.requests)
+        run_id = json.loads(first.stdout)["run"]
+        again = generate(
+            *(str(documents), "--model", "m", "--base-url", server.url, "--resume", run_id, "--keep-all"),
+            *("-o", "again.eval.json"),
+            folder=documents.parent,
+        )
+        assert again.returncode == 0, again.stderr
+        assert len(server.requests) == asked
+    first_file, second_file = (documents.parent / name for name in ("q.eval.json", "again.eval.json"))
+    assert first_file.read_text(encoding="utf-8").replace('"q"', '"again"') == second_file.read_text(
+        encoding="utf-8"
+    )

@@ -1,0 +1,183 @@
+"""Short everyday pairs: what a reader tries first. What the method gets wrong stands in the documentation."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.verdicts import Claim
+
+# A claim, and evidence by which it is supported.
+SUPPORTED = [
+    ("The flat has three rooms.", "The flat has 3 rooms and a balcony."),
+    ("The shop opens at 3 pm.", "The shop opens at 15:00."),
+    ("Twenty percent of the tickets are free.", "20 % of the tickets are free."),
+    ("The city has 1.2 million inhabitants.", "The city has 1,200,000 inhabitants."),
+    ("The trail is 5 km long.", "The trail is 5 kilometres long."),
+    ("A ticket costs $12.", "A ticket costs 12 dollars."),
+    ("The contract ends on March 9, 2025.", "The contract ends on 2025-03-09."),
+    ("Emily Stone wrote the novel.", "The novel was written by Emily Stone in 1911."),
+    ("Water damage is not covered by the warranty.", "The warranty does not cover water damage."),
+    ("The hotel has a sauna.", "The hotel has a pool, a sauna and a gym."),
+    ("Refunds are paid within 14 days.", "Refunds are paid within 14 days after we receive the goods."),
+    (
+        "Curie received the Nobel Prize two times.",
+        "Curie received the Nobel Prize twice, in physics and in chemistry.",
+    ),
+    ("玛拉妮性格热情。", "玛拉妮是一个很热情的人。"),
+    ("这座城市有一百二十万人口。", "这座城市有120万人口。"),
+    ("会议于三点开始。", "会议于3点开始，地点在北京。"),
+    ("The clinic was founded by Lang.", "Lang founded the clinic in 1950."),
+    ("Payment is due in 14 days.", "Payment is due in fourteen days."),
+    ("No one was injured in the accident.", "Nobody was injured in the accident."),
+    ("Returns are not accepted after 30 days.", "Returns are accepted only within 30 days."),
+    ("Her car is blue.", "Her car, which she bought last year, is blue."),
+    ("The recipe needs flour.", "The recipe needs 200 grams of flour and two eggs."),
+    ("You must wear a helmet on the site.", "On the site you must wear a helmet and gloves."),
+    ("Half of the members voted.", "50 % of the members voted."),
+    ("The film lasts two hours.", "The film lasts 120 minutes."),
+    ("The company employs about 500 people.", "About 500 people work for the company."),
+    ("Smoking is prohibited in the building.", "Smoking is not permitted in the building."),
+    ("她的老师是李娜。", "李娜是她的老师。"),
+    ("公司成立于2001年。", "公司位于杭州，成立于2001年。"),
+    ("會議在北京舉行。", "会议在北京举行。"),
+    ("Spain has a border with Portugal.", "Spain has borders with France and Portugal."),
+    ("Our bakery closes at 6 pm.", "Our bakery closes at 18:00."),
+    ("The lake is 0.04 km deep.", "The lake is 40 metres deep."),
+    ("The subscription costs 9 pounds monthly.", "The subscription costs £9 a month."),
+    ("Pets are welcome.", "Pets are welcome in the restaurant."),
+    ("The device has a microphone.", "The device has a camera and a microphone."),
+    ("The race was won by a Swede.", "The winner of the race was a Swede."),
+    ("The store delivers to islands for free.", "The store delivers to islands at no cost."),
+    ("药应在饭后服用。", "这种药应在饭后服用，每天三次。"),
+    ("每天服用3次。", "每天服用三次。"),
+    ("他的妻子当律师。", "他的妻子是律师。"),
+    ("The pole is 5 m long.", "The pole is 5 metres long."),
+    ("The trail is 5 km long.", "The trail is 5,000 metres long."),
+    ("电影长两小时。", "电影长120分钟。"),
+]
+# A claim, and evidence by which it is contradicted.
+CONTRADICTED = [
+    ("The tower is 90 metres high.", "The tower is 60 metres high."),
+    ("The museum opened in 1987.", "The museum opened in 1978."),
+    ("The shop opens at 4 pm.", "The shop opens at 15:00."),
+    ("30 percent of the tickets are free.", "20 % of the tickets are free."),
+    ("The trail is 5 miles long.", "The trail is 5 km long."),
+    ("A ticket costs 12 dollars.", "A ticket costs 12 euros."),
+    ("A ticket costs $12.", "A ticket costs €12."),
+    ("The meeting is on Tuesday.", "The meeting is on Thursday."),
+    ("The contract ends on 31 March 2025.", "The contract ends on 31 May 2025."),
+    ("The capital of Australia is Sydney.", "The capital of Australia is Canberra."),
+    ("Sydney is the capital of Australia.", "Canberra is the capital of Australia."),
+    ("The CEO is Maria Keller.", "The CEO is Anna Keller."),
+    ("The novel was written by Jane Porter.", "The novel was written by Emily Stone in 1911."),
+    (
+        "The workshop in Lyon repairs broken switches.",
+        "Broken switches are repaired by the workshop in Paris, which was founded in 1920 by two brothers.",
+    ),
+    ("You can return it.", "You cannot return it."),
+    ("Dogs are not allowed in the park.", "Dogs are allowed in the park."),
+    ("The warranty covers water damage.", "The warranty doesn't cover water damage."),
+    ("He has never been to Rome.", "He has been to Rome twice."),
+    ("There is no parking at the hotel.", "There is parking at the hotel."),
+    ("The pool is open in winter.", "The pool is closed in winter."),
+    ("Call us before noon.", "Call us after noon."),
+    ("Sales increased in May.", "Sales decreased in May."),
+    ("Admission is free.", "Admission is paid."),
+    ("The application was rejected.", "The application was accepted."),
+    ("The left door is locked.", "The right door is locked."),
+    ("会议在上海举行。", "会议在北京举行。"),
+    ("他的龙伙伴叫阿尤。", "他的龙伙伴叫阿贝多。"),
+    ("您可以退货。", "您不能退货。"),
+    ("商店周日不营业。", "商店周日营业。"),
+    ("桥长三百米。", "桥长120米。"),
+    ("商店上午开放。", "商店下午开放。"),
+    ("门票免费。", "门票收费。"),
+    ("他没有参加比赛。", "他参加了比赛。"),
+    ("The train to Hamburg leaves from platform 7.", "The train to Hamburg leaves from platform 4."),
+    ("The train to Munich leaves from platform 4.", "The train to Hamburg leaves from platform 4."),
+    ("Our office is located in Madrid.", "Our office is located in Lisbon, Portugal."),
+    ("Dr. Weber founded the clinic in 1950.", "Dr. Lang founded the clinic in 1950."),
+    (
+        "Mount Elbrus is the highest mountain in Africa.",
+        "Mount Kilimanjaro is the highest mountain in Africa.",
+    ),
+    ("The library is closed on Mondays.", "The library is closed on Fridays."),
+    ("Payment is due within 60 days.", "Payment is due within 30 days."),
+    ("Payment is due in two weeks.", "Payment is due in two months."),
+    ("Members pay more than guests.", "Members pay less than guests."),
+    ("Children under 12 pay nothing.", "Children over 12 pay nothing."),
+    ("The drug is safe for pregnant women.", "The drug is not safe for pregnant women."),
+    ("The update won't delete your files.", "The update will delete your files."),
+    ("Nobody was injured in the accident.", "Three people were injured in the accident."),
+    ("The river flows north.", "The river flows south."),
+    ("Her car is red.", "Her car is blue."),
+    ("The first prize went to Tom.", "The first prize went to Lucy."),
+    ("Water boils at 90 degrees Celsius.", "Water boils at 100 degrees Celsius."),
+    ("Helmets are optional on the site.", "Helmets are mandatory on the site."),
+    ("他出生于1980年。", "他出生于1990年。"),
+    ("她的老师是王芳。", "她的老师是李娜。"),
+    ("图书馆周一关闭。", "图书馆周二关闭。"),
+    ("这个软件不支持中文。", "这个软件支持中文。"),
+    ("公司位于深圳。", "公司位于杭州，成立于2001年。"),
+    ("价格上涨了百分之五。", "价格下跌了百分之五。"),
+    ("儿童必须买票。", "儿童无需买票。"),
+    ("The concert takes place in Oslo.", "The concert takes place in Bergen."),
+    ("The painting belongs to Laura Hill.", "The painting belongs to Peter Hill."),
+    ("Spain has borders with France and Italy.", "Spain has borders with France and Portugal."),
+    ("Our bakery closes at 7 pm.", "Our bakery closes at 18:00."),
+    ("The lake is 40 feet deep.", "The lake is 40 metres deep."),
+    ("The subscription costs £9 a month.", "The subscription costs £19 a month."),
+    ("The subscription costs £9 a year.", "The subscription costs £9 a month."),
+    ("Pets aren't welcome in the restaurant.", "Pets are welcome in the restaurant."),
+    ("The device has no camera.", "The device has a camera and a microphone."),
+    ("The medicine must be taken before meals.", "The medicine must be taken after meals."),
+    ("The medicine should never be taken with alcohol.", "The medicine should always be taken with alcohol."),
+    ("The exam was difficult.", "The exam was easy."),
+    ("Participation is voluntary.", "Participation is mandatory."),
+    ("The population decreased by 3 percent.", "The population increased by 3 percent."),
+    ("The population increased by 5 percent.", "The population increased by 3 percent."),
+    ("The king died in 1603.", "The queen died in 1603."),
+    ("Tokyo hosted the games in 2016.", "Rio hosted the games in 2016."),
+    ("The winner of the race was a Norwegian.", "The winner of the race was a Swede."),
+    ("The store doesn't deliver to islands.", "The store delivers to islands."),
+    ("这部电影由张伟导演。", "这部电影由陈强导演。"),
+    ("手机没有指纹识别功能。", "手机有指纹识别功能。"),
+    ("药应在饭前服用。", "药应在饭后服用。"),
+    ("考试成绩提高了。", "考试成绩下降了。"),
+    ("每天服用两次。", "每天服用三次。"),
+    ("他的妻子是医生。", "他的妻子是律师。"),
+    ("The trail is 6 km long.", "The trail is 5,000 metres long."),
+    ("包裹重5公斤。", "包裹重5磅。"),
+]
+# A claim, and evidence by which it is unsupported.
+UNSUPPORTED = [
+    ("The hotel has a sauna with a view of the lake and a private chef.", "The hotel has a sauna."),
+    ("The hotel belongs to a Swiss family.", "The hotel has a pool, a sauna and a gym."),
+    ("他在大学教授数学。", "他住在北京的一座老房子里。"),
+    ("The recipe was invented by a monk.", "The recipe needs 200 grams of flour and two eggs."),
+    ("公司有五百名员工。", "公司位于杭州，成立于2001年。"),
+    ("The device has a fingerprint reader.", "The device has a camera and a microphone."),
+    ("The games were a financial disaster for the organisers.", "Rio hosted the games in 2016."),
+    ("他有两个孩子和一只狗。", "他住在成都。"),
+]
+
+
+@pytest.mark.parametrize(("claim", "evidence"), SUPPORTED)
+def test_what_evidence_says_in_its_own_way_is_supported(claim: str, evidence: str) -> None:
+    assert _label(claim, evidence) == "supported"
+
+
+@pytest.mark.parametrize(("claim", "evidence"), CONTRADICTED)
+def test_what_evidence_says_otherwise_is_contradicted(claim: str, evidence: str) -> None:
+    assert _label(claim, evidence) == "contradicted"
+
+
+@pytest.mark.parametrize(("claim", "evidence"), UNSUPPORTED)
+def test_what_evidence_does_not_speak_of_is_unsupported(claim: str, evidence: str) -> None:
+    assert _label(claim, evidence) == "unsupported"
+
+
+def _label(claim: str, evidence: str) -> str:
+    (verdict,) = LexicalSupport().supports([Claim(claim, 0, len(claim))], [evidence])
+    return verdict.label

@@ -1,0 +1,245 @@
+"""Excerpts become exact characters, or are turned away."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mutated_excerpts import Mutated, mutated_excerpts
+
+from rag_evaluation_framework.synthesis.approximate_search import Place, approximate_places
+from rag_evaluation_framework.synthesis.excerpts import ExcerptFinder, Located, Unlocated, locate
+from rag_evaluation_framework.synthesis.folded_text import FoldedText, folded
+
+TEXT = (
+    "# Fares\n\nA single ticket costs **£4.50** for adults and “half price” for children under 12.\r\n"
+    "Dogs travel free — on a lead. Bicycles are carried if there is room.\n\n"
+    "## Season tickets\n\nThose who cross every day may prefer a ticket for the whole season, which the "
+    "office on the quay sells from the first of March.\n\n"
+    "A season ticket costs £120 and is valid from 1 April to 31 October.\n"
+    "Bicycles are carried if there is room.\n\n"
+    "# 票价\n\n单程票价为四英镑五十便士，\n儿童半价。狗可以免费乘船。\n"
+)
+
+
+def text_of(excerpt: str, **options: object) -> str:
+    found = locate(excerpt, TEXT, **options)  # type: ignore[arg-type]
+    return TEXT[found.start : found.end] if isinstance(found, Located) else found
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "manner", "passage"),
+    [
+        ("Dogs travel free", "exact", "Dogs travel free"),
+        ("  Dogs travel free\n", "exact", "Dogs travel free"),
+        ('"Dogs travel free"', "exact", "Dogs travel free"),
+        ("…for adults…", "exact", "for adults"),
+        ("dogs TRAVEL  free", "folded", "Dogs travel free"),
+        ("Dogs travel free - on a lead.", "folded", "Dogs travel free — on a lead."),
+        ('and "half price" for children', "folded", "and “half price” for children"),
+        ("A single ticket costs £4.50 for adults", "folded", "A single ticket costs **£4.50** for adults"),
+        ("under 12. Dogs", "folded", "under 12.\r\nDogs"),
+        ("四英镑五十便士，儿童半价。", "folded", "四英镑五十便士，\n儿童半价。"),
+        ("四英镑五十便士,儿童半价。", "folded", "四英镑五十便士，\n儿童半价。"),
+        ("A season tiket costs £120 and is valid from 1 April", "aligned",
+         "A season ticket costs £120 and is valid from 1 April"),
+        ("A season ticket costs £120 and is from 1 April to 31 October.", "aligned",
+         "A season ticket costs £120 and is valid from 1 April to 31 October."),
+        ("儿童半价。狗可以免费坐船。", "aligned", "儿童半价。狗可以免费乘船。"),
+    ],
+)  # fmt: skip
+def test_an_excerpt_is_found_as_it_was_copied(excerpt: str, manner: str, passage: str) -> None:
+    found = locate(excerpt, TEXT)
+    assert isinstance(found, Located), found
+    assert (found.manner, TEXT[found.start : found.end]) == (manner, passage)
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "reason"),
+    [
+        ("", "empty-excerpt"),
+        (" … ", "empty-excerpt"),
+        ("The crossing takes forty minutes.", "excerpt-not-found"),
+        # 0.9 of 44 characters allows 4 edits; "is available" for "costs £120" takes more.
+        ("A season ticket is available and is valid from", "excerpt-not-found"),
+        # One digit is one edit, but it is another price.
+        ("A season ticket costs £130 and is valid from 1 April", "excerpt-not-found"),
+        # Short texts are found as they are or not at all.
+        ("dogz travel", "excerpt-not-found"),
+        # "4" would be part of "4.50", "eason" of "season".
+        ("costs **£4", "excerpt-not-found"),
+        ("eason", "excerpt-not-found"),
+        ("Bicycles are carried if there is room.", "ambiguous-excerpt"),
+        ("bicycles  are carried if there is room", "ambiguous-excerpt"),
+        ("Bicycles are carryed if there is room.", "ambiguous-excerpt"),
+        ("票价", "ambiguous-excerpt"),
+    ],
+)
+def test_an_excerpt_without_one_place_has_a_reason(excerpt: str, reason: str) -> None:
+    assert locate(excerpt, TEXT) == reason
+
+
+def test_of_several_places_the_one_beside_the_other_excerpts_is_taken_if_it_is_clearly_the_nearest() -> None:
+    twice = "Bicycles are carried if there is room."
+    first, second = TEXT.index(twice), TEXT.rindex(twice)
+    season = TEXT.index("A season ticket")
+    for excerpt in (twice, twice.upper(), "Bicycles are carryed if there is room."):
+        found = locate(excerpt, TEXT, near=[(season, second - 1)])
+        assert isinstance(found, Located)
+        assert found.start == second
+    # 50 characters are no clear difference.
+    middle = (first + second) // 2
+    assert locate(twice, TEXT, near=[(middle, middle + 1)]) == "ambiguous-excerpt"
+
+
+def test_copies_that_differ_in_white_space_alone_are_not_told_apart_by_it() -> None:
+    text = "The gate opens at six.\n\nThe gate\nopens at six."
+    assert locate("The gate opens at six.", text) == "ambiguous-excerpt"
+    assert locate("The gate\nopens at six.", text) == "ambiguous-excerpt"
+
+
+def test_copies_that_differ_in_case_are_told_apart_by_a_copy_to_the_letter() -> None:
+    text = "NO SMOKING ON DECK\n\nThere is no smoking on deck."
+    found = locate("no smoking on deck", text)
+    assert isinstance(found, Located)
+    assert text[found.start : found.end] == "no smoking on deck"
+    assert locate("No smoking on deck", text) == "ambiguous-excerpt"
+
+
+def test_rows_that_differ_in_a_number_are_not_taken_for_each_other() -> None:
+    rows = "".join(f"Room {number} opens at 8 and closes at 18 in the winter.\n" for number in range(10, 99))
+    found = locate("Room 47 opens at 8 and closes at 18 in the wintr.", rows)
+    assert isinstance(found, Located)
+    assert rows[found.start : found.end] == "Room 47 opens at 8 and closes at 18 in the winter."
+
+
+def test_excerpts_of_a_question_are_located_together_in_the_order_of_the_text() -> None:
+    finder = ExcerptFinder(TEXT)
+    found = finder.locate_together(
+        ["Bicycles are carried if there is room.", "valid from 1 April to 31 October."]
+    )
+    assert not isinstance(found, Unlocated)
+    assert [TEXT[place.start : place.end] for place in found] == [
+        "valid from 1 April to 31 October.",
+        "Bicycles are carried if there is room.",
+    ]
+    assert found[1].start == TEXT.rindex("Bicycles")
+    failed = finder.locate_together(["Dogs travel free", "Cats travel free of charge"])
+    assert failed == Unlocated("excerpt-not-found", "Cats travel free of charge")
+
+
+def test_overlapping_excerpts_of_a_question_are_one() -> None:
+    found = ExcerptFinder(TEXT).locate_together(["costs £120 and is valid", "is valid from 1 April", "£120"])
+    assert [TEXT[place.start : place.end] for place in found] == ["costs £120 and is valid from 1 April"]  # type: ignore[union-attr]
+
+
+def test_where_something_is_left_out_the_parts_are_excerpts() -> None:
+    found = ExcerptFinder(TEXT).locate_together(["A single ticket costs … for children under 12."])
+    assert not isinstance(found, Unlocated)
+    assert [TEXT[place.start : place.end] for place in found] == [
+        "A single ticket costs",
+        "for children under 12.",
+    ]
+
+
+def edits(first: str, second: str) -> int:
+    row = list(range(len(second) + 1))
+    for count, one in enumerate(first, start=1):
+        diagonal, row[0] = row[0], count
+        for place, other in enumerate(second, start=1):
+            diagonal, row[place] = (
+                row[place],
+                min(row[place] + 1, row[place - 1] + 1, diagonal + (one != other)),
+            )
+    return row[-1]
+
+
+def words_within(text: str, start: int, end: int) -> tuple[int, int]:
+    """Leave out the marks at both ends, which may be folded away."""
+    while start < end - 1 and not text[start].isalnum():
+        start += 1
+    while end > start + 1 and not text[end - 1].isalnum():
+        end -= 1
+    return start, end
+
+
+def is_another_passage(mutated: Mutated, found: Located) -> bool:
+    """Tell whether the changes made the excerpt a better copy of another passage than of its own."""
+    bare = mutated.excerpt.strip(' \n\t"“”….')
+    passage, own = mutated.text[found.start : found.end], mutated.text[mutated.start : mutated.end]
+    if passage.strip(' "“”….') == bare and "".join(own.split()) != "".join(passage.split()):
+        return True
+    return edits(folded(bare), folded(passage)) < edits(folded(bare), folded(own))
+
+
+def test_of_ten_thousand_mutated_excerpts_each_is_found_where_it_was_copied_or_turned_away() -> None:
+    outcomes: Counter[str] = Counter()
+    for mutated in mutated_excerpts(10_000, seed=20261115):
+        found = locate(mutated.excerpt, mutated.text, near=mutated.near)
+        if not isinstance(found, Located):
+            outcomes[found] += 1
+            continue
+        outcomes[found.manner] += 1
+        assert 0 <= found.start < found.end <= len(mutated.text)
+        start, end = words_within(mutated.text, found.start, found.end)
+        own_start, own_end = words_within(mutated.text, mutated.start, mutated.end)
+        shared = min(end, own_end) - max(start, own_start)
+        either = max(end, own_end) - min(start, own_start)
+        if shared < 0.8 * either:
+            assert is_another_passage(mutated, found), (mutated, found)
+            outcomes["another passage"] += 1
+        elif mutated.words_kept and found.manner != "aligned":
+            own = mutated.text[mutated.start : mutated.end]
+            bare = own.strip(" \"“”‘’'….*_`\n")
+            assert bare in mutated.text[found.start : found.end] in own, (mutated, found)
+    # Most survive, every manner and reason occurs, and hardly any became another passage.
+    assert outcomes["exact"] + outcomes["folded"] + outcomes["aligned"] > 7_000
+    assert min(outcomes["folded"], outcomes["aligned"], outcomes["ambiguous-excerpt"]) > 300
+    assert outcomes["another passage"] < 100
+
+
+@pytest.mark.parametrize("unit", ["a", "ab ", "na na ", "的"])
+def test_a_text_that_repeats_itself_without_end_is_ambiguous_and_soon_given_up(unit: str) -> None:
+    text = unit * 2_000
+    for excerpt in (unit.strip(), unit * 7, unit * 500 + "x" + unit * 500, "x" + unit * 900):
+        found = locate(excerpt, text, near=[(10, 20)])
+        assert found in ("ambiguous-excerpt", "excerpt-not-found")
+
+
+words = st.text(alphabet="ab c", min_size=6, max_size=24)
+
+
+@given(wanted=words, text=st.text(alphabet="ab c", max_size=60), most_edits=st.integers(0, 2))
+def test_every_place_of_an_approximate_copy_is_found(wanted: str, text: str, most_edits: int) -> None:
+    found = approximate_places(wanted, text, most_edits=most_edits)
+    for place in found:
+        assert edits(wanted, text[place.start : place.end]) == place.edits <= most_edits
+    if len(wanted) // (most_edits + 1) < 3:
+        return
+    for end in range(1, len(text) + 1):
+        closest = min(edits(wanted, text[start:end]) for start in range(end))
+        if closest <= most_edits:
+            assert any(abs(place.end - end) <= place.edits + closest for place in found)
+
+
+def test_of_equally_close_copies_the_longest_with_the_same_ends_is_taken() -> None:
+    # "the last fer", "the last ferr" and "the last ferry" are all one edit away.
+    assert approximate_places("the last fery", "Take the last ferry home.", most_edits=1) == [Place(5, 19, 1)]
+
+
+@given(st.text(max_size=60))
+def test_folded_text_leads_back_to_the_characters_it_comes_from(text: str) -> None:
+    even = FoldedText(text)
+    assert len(even.folded) == len(even.places)
+    assert even.places == sorted(even.places)
+    for at in range(len(even.folded)):
+        span = even.span(at, at + 1)
+        if span is not None and even.folded[at] != " ":
+            assert even.folded[at] in folded(text[slice(*span)]) or text[span[0]] in "*_`"
+
+
+@given(st.text(max_size=40))
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert folded(folded(text)) == folded(text)

@@ -1,0 +1,311 @@
+"""Questions made without a model: what they ask, what answers them, and that they are always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.synthesis.english_clauses import clause_of
+from rag_evaluation_framework.synthesis.english_persons import asked_by_reader
+from rag_evaluation_framework.synthesis.extractive import (
+    NAME,
+    SPARE,
+    extractive_drafts,
+    generate_extractively,
+)
+from rag_evaluation_framework.synthesis.extractive_chinese import chinese_questions
+from rag_evaluation_framework.synthesis.extractive_english import english_questions, known_words
+from rag_evaluation_framework.synthesis.extractive_structures import structure_questions
+from rag_evaluation_framework.synthesis.passages import passages_of
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
+
+
+def document(text: str, name: str = "a.md") -> Document:
+    return Document(DocumentId(name), text)
+
+
+def corpus_of(*texts: str) -> Corpus:
+    return Corpus([document(text, f"{number}.md") for number, text in enumerate(texts)])
+
+
+def asked(text: str) -> dict[str, str]:
+    """Return what can be asked about an English text, with the answers."""
+    statements = passages_of(document(text)).statements
+    return {made.text: made.answer for made in english_questions(statements, known_words([text.lower()]))}
+
+
+def asked_in_chinese(text: str) -> dict[str, str]:
+    return {made.text: made.answer for made in chinese_questions(passages_of(document(text)).statements)}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "answer"),
+    [
+        (
+            "The ten-trip card costs 105.00 and holds ten singles.",
+            "how much does the ten-trip card cost",
+            "105.00",
+        ),
+        ("There are 24 places on Guillemot.", "how many places are there on Guillemot", "24 places"),
+        ("The tower is 31 metres high and has steps.", "how high is the tower", "31"),
+        ("The museum opened on 20 June 2009.", "when did the museum open", "on 20 June 2009"),
+        ("Nets are visited every 20 minutes.", "how often are nets visited", "every 20 minutes"),
+        ("The forms are kept for five years.", "how long are the forms kept", "for five years"),
+        (
+            "Delay payments must be claimed within 28 days, by post.",
+            "within what time must delay payments be claimed",
+            "within 28 days",
+        ),
+        (
+            "Online tickets close thirty minutes before departure.",
+            "how long before departure do online tickets close",
+            "thirty minutes before departure",
+        ),
+        (
+            "The release for the pump is in the red cabinet.",
+            "where is the release for the pump",
+            "in the red cabinet",
+        ),
+        (
+            "A lost card cannot be replaced, because we keep no record.",
+            "why can a lost card not be replaced",
+            "we keep no record",
+        ),
+        ("If the buoy is silent, no boat sails.", "what happens if the buoy is silent", "no boat sails"),
+        ("Ms Sun reported on delay payments.", "who reported on delay payments", "Ms Sun"),
+        (
+            "The fare is lowered from 30 to 28 pounds.",
+            "how has the fare changed",
+            "from 30 to 28 pounds",
+        ),
+        ("Guests may travel free.", "may guests travel free", "Guests may travel free."),
+        ("There is no lift.", "is there a lift", "There is no lift."),
+        ("Nobody climbs alone.", "does anybody climb alone", "Nobody climbs alone."),
+        (
+            "The price depends on the season.",
+            "what does the price depend on",
+            "on the season",
+        ),
+    ],
+)
+def test_english_question_takes_the_answer_out_of_its_sentence(
+    sentence: str, question: str, answer: str
+) -> None:
+    assert asked(sentence).get(question) == answer
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "answer"),
+    [
+        ("每位乘客可携带二十公斤行李。", "每位乘客可携带多少公斤行李", "二十公斤"),
+        ("灯塔建于一八六四年。", "灯塔建于哪一年", "一八六四年"),
+        ("最早的船七点半开。", "最早的船几点开", "七点半"),
+        ("团体应提前二十分钟报到。", "团体应提前多长时间报到", "二十分钟"),
+        ("成人救生衣放在座椅下方。", "成人救生衣放在哪里", "座椅下方"),
+        ("请不要在舱内充气，否则可能无法脱身。", "为什么不要在舱内充气", "可能无法脱身"),
+        ("如果燕鸥俯冲，请沿原路退出。", "如果燕鸥俯冲，怎么办", "请沿原路退出"),
+        ("本指南由孙梅编写。", "本指南由谁编写", "孙梅"),
+        ("带狗乘船，单程两镑。", "带狗乘船，单程多少镑", "两镑"),
+        ("优惠票不能在船上购买。", "优惠票可以在船上购买吗", "优惠票不能在船上购买"),
+    ],
+)
+def test_chinese_question_asks_where_the_answer_stands(sentence: str, question: str, answer: str) -> None:
+    assert asked_in_chinese(sentence).get(question) == answer
+
+
+def test_pronoun_is_asked_as_the_subject_of_the_sentence_before() -> None:
+    text = "The ten-trip card costs 105.00. It is valid for twelve months."
+    assert asked(text)["how long is the ten-trip card valid"] == "for twelve months"
+
+
+def test_pronoun_without_a_known_subject_is_not_asked_about() -> None:
+    assert asked("It is valid for twelve months.") == {}
+
+
+def test_pronoun_means_nothing_after_a_sentence_that_is_not_understood() -> None:
+    text = "The card costs 105.00. Cheap, that. It is valid for twelve months."
+    assert not any("twelve" in answer for answer in asked(text).values())
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [
+        ("what may you choose if we cancel your sailing", "what may I choose if you cancel my sailing"),
+        ("what happens when you are late", "what happens when I am late"),
+        ("does the refund go to you", "does the refund go to me"),
+    ],
+)
+def test_reader_asks_in_the_first_person(said: str, asks: str) -> None:
+    assert asked_by_reader(said) == asks
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Cards sold before April keep their validity",  # a participle before the verb
+        "The deckhand who should have been there was away",
+        "Short answers for the ticket office",
+        "In an outbreak of flu all ringing stops",
+        "What the master says is final",
+    ],
+)
+def test_sentence_whose_verb_is_in_doubt_is_not_read(sentence: str) -> None:
+    assert clause_of(sentence, frozenset({"short", "cards"})) is None
+
+
+def test_heading_that_is_a_question_is_asked_as_it_is() -> None:
+    text = "# FAQ\n\n## Can I bring my dog?\n\nYes, on a lead.\n"
+    made = list(structure_questions(passages_of(document(text)), text))
+    assert [(each.text, each.answer) for each in made] == [("Can I bring my dog", "Yes, on a lead.")]
+
+
+def test_tables_are_asked_by_row_and_column_and_by_two_rows() -> None:
+    text = "# Fares\n\n## Animals\n\n| What | Single |\n| --- | --- |\n| Dog | 2.00 |\n| Bicycle | 3.00 |\n"
+    made = {each.text: each for each in structure_questions(passages_of(document(text)), text)}
+    cell = made["what is the Single for Dog"]
+    assert text[cell.places[0].start : cell.places[0].end] == "| Dog | 2.00 |"
+    compared = made["which has the higher Single, Dog or Bicycle"]
+    assert compared.answer == "Bicycle (2.00, 3.00)"
+    assert compared.kind == "comparative"
+
+
+def test_numbers_of_other_units_and_codes_are_not_compared() -> None:
+    head = "# Parts\n\n| Part | Delivery | Supplier |\n| --- | --- | --- |\n"
+    text = head + "| A | 4 days | S-01 |\n| B | 5 weeks | S-05 |\n"
+    forms = {each.form for each in structure_questions(passages_of(document(text)), text)}
+    assert forms == {"cell"}
+
+
+def test_definition_is_asked_for_by_its_term() -> None:
+    text = "# Glossary\n\n**MOB** – man overboard.\n\n**Lee side** – the side sheltered from the wind.\n"
+    made = [each.text for each in structure_questions(passages_of(document(text)), text)]
+    assert made[:2] == ["what does MOB stand for", "what is meant by “Lee side”"]
+
+
+def test_code_front_matter_and_questions_are_not_asked_about() -> None:
+    text = "---\ntitle: It costs 5.00.\n---\n\n```\nThe boat costs 6.00.\n```\n\nDoes the boat cost 7.00?\n"
+    assert passages_of(document(text)).statements == ()
+
+
+def test_every_excerpt_is_the_text_of_its_document_at_its_place() -> None:
+    corpus = Corpus.from_folder(HANDBOOK)
+    drafts = extractive_drafts(corpus, queries_per_doc=5, queries_across_docs=5)
+    excerpts = [excerpt for draft in drafts.kept for excerpt in draft.excerpts]
+    assert len(excerpts) > 300
+    for excerpt in excerpts:
+        assert corpus[excerpt.doc_id].content[excerpt.start : excerpt.end] == excerpt.text
+        assert excerpt.text == excerpt.text.strip()
+
+
+def test_same_seed_gives_the_same_questions_and_another_seed_others() -> None:
+    corpus = Corpus.from_folder(HANDBOOK)
+    first, again, other = (generate_extractively(corpus, seed=seed).dataset for seed in (1, 1, 2))
+    assert first == again
+    assert {sample.question for sample in first.samples} != {sample.question for sample in other.samples}
+
+
+def test_dataset_is_labelled_as_made_without_a_model() -> None:
+    dataset = generate_extractively(corpus_of("# A\n\nThe boat leaves at 10:30 from the pier.")).dataset
+    assert dataset.metadata["generator"]["name"] == NAME
+    assert dataset.metadata["generator"]["seed"] == 0
+
+
+def test_handbook_gets_questions_of_every_kind_and_difficulty_about_every_document() -> None:
+    corpus = Corpus.from_folder(HANDBOOK)
+    samples = generate_extractively(corpus, queries_per_doc=5).dataset.samples
+    assert {sample.query_type for sample in samples} == {"factual", "analytical", "comparative", "temporal"}
+    assert {sample.difficulty for sample in samples} == {"easy", "medium", "hard"}
+    counts = [sum(name in sample.relevant_documents for sample in samples) for name in corpus.fingerprints]
+    assert min(counts) >= 4
+    assert max(counts) == 5
+
+
+def test_only_kinds_that_were_asked_for_are_made() -> None:
+    corpus = Corpus.from_folder(HANDBOOK)
+    dataset = generate_extractively(corpus, kinds=["temporal"]).dataset
+    assert {sample.query_type for sample in dataset.samples} == {"temporal"}
+
+
+def test_questions_across_documents_compare_what_both_list() -> None:
+    sheet = "# {0}\n\n## Data\n\n| Item | Value |\n| --- | --- |\n| Beam | {1} m |\n"
+    corpus = corpus_of(sheet.format("Kittiwake", 6), sheet.format("Guillemot", 8))
+    drafts = extractive_drafts(corpus, queries_per_doc=0, queries_across_docs=1)
+    (draft,) = drafts.kept
+    assert {excerpt.doc_id for excerpt in draft.excerpts} == {"0.md", "1.md"}
+    assert "Kittiwake" in draft.question
+    assert "Guillemot" in draft.question
+
+
+def test_question_that_fits_several_documents_names_its_own() -> None:
+    texts = [
+        f"# {name}\n\nThe vessel was out of service for {n} days." for n, name in ((12, "Fire"), (19, "Fog"))
+    ]
+    questions = [draft.question for draft in extractive_drafts(corpus_of(*texts)).kept]
+    assert [("Fire" in question, "Fog" in question) for question in questions] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_document_without_a_sentence_is_counted() -> None:
+    drafts = extractive_drafts(corpus_of("# Only a heading\n", "The boat leaves at 10:30 from the old pier."))
+    assert drafts.counts() == {"nothing-to-ask": 1}
+
+
+@pytest.mark.parametrize("wrong", [-1, True, "5"])
+def test_number_of_questions_must_be_a_whole_number(wrong: object) -> None:
+    with pytest.raises(UsageError, match="queries_per_doc: expected a whole number"):
+        extractive_drafts(corpus_of("text"), queries_per_doc=wrong)  # type: ignore[arg-type]
+
+
+def test_unknown_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected some of factual"):
+        extractive_drafts(corpus_of("text"), kinds=["funny"])  # type: ignore[list-item]
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        "The boat leaves at 10:30. ",
+        "It costs 5.00",
+        "\n\n",
+        "# ",
+        "## Fares?\n",
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n",
+        "- ",
+        "**Term** – ",
+        "如果下雨，船不开。",
+        "票价十四镑，",
+        "because ",
+        "🙂\r\n",
+        "```\n",
+        "[1](x) ",
+        "Mr X ",
+        "no ",
+        "\u2028",
+        "when ",
+        "&amp;",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(FRAGMENTS, max_size=12).map("".join), min_size=1, max_size=3))
+def test_any_text_gives_questions_with_exact_excerpts_or_none(texts: list[str]) -> None:
+    corpus = corpus_of(*texts)
+    drafts = extractive_drafts(corpus, queries_per_doc=2, queries_across_docs=1)
+    per_document = dict.fromkeys(corpus.fingerprints, 0)
+    for draft in drafts.kept:
+        assert draft.question.strip()
+        assert draft.excerpts
+        per_document[draft.excerpts[0].doc_id] += 1
+        for excerpt in draft.excerpts:
+            assert excerpt.text
+            assert corpus[excerpt.doc_id].content[excerpt.start : excerpt.end] == excerpt.text
+    assert all(count <= SPARE * 3 for count in per_document.values())
