@@ -320,11 +320,11 @@ def test_span_metrics_are_skipped_without_truth_without_citations_and_for_other_
         assert score.reason == "the answer cites numbered contexts"
 
 
-def test_every_metric_of_citations_has_a_scorer_that_needs_nothing_of_the_dataset() -> None:
+def test_every_metric_of_citations_has_a_scorer_and_only_those_of_spans_need_the_true_spans() -> None:
     names = [metric.name for metric in all_metrics() if metric.family == "citations"]
     assert set(names) == {*CLAIM_METRICS, *SPAN_METRICS, "citation_validity"}
     for scorer in scorers_for(names, ScoringMethods(corpus=CORPUS)):
-        assert scorer.needs == ()
+        assert scorer.needs == (("relevant_spans",) if scorer.name in SPAN_METRICS else ())
         assert scorer.higher_is_better
         lexical = scorer.name in CLAIM_METRICS
         assert scorer.method == ("lexical support, screening" if lexical else "exact")

@@ -99,7 +99,7 @@ def test_metrics_that_are_not_available_are_named_with_the_line_of_their_dataset
     with pytest.raises(InputError) as caught:
         plan_evaluation(manifest)
     found = [str(issue).partition("agent.yaml:")[2] for issue in caught.value.issues]
-    assert found[0].startswith("4: d: expected a metric that is available, got unknown metric of answers 'ndcg")
+    assert found[0].startswith("4: d: expected a metric that is available, got unknown metric of answers")
     assert found[1].startswith("4: d: expected a metric that is available, got unknown metric")
     assert len(found) == 2
 
@@ -179,3 +179,16 @@ def test_a_metric_that_only_a_judge_can_measure_is_a_problem_under_the_gate_and_
     open_gate = manifest_of(tmp_path, records, metrics="[bias]")
     (dataset,) = plan_evaluation(open_gate).datasets
     assert dataset.scorers[0].method == "not scored: needs a judge"
+
+
+def test_what_golden_and_span_metrics_need_of_a_sample_is_looked_for_beforehand(tmp_path: Path) -> None:
+    metrics = "[entity_coverage, citation_span_recall]"
+    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}], metrics=metrics)
+    with pytest.raises(InputError) as caught:
+        plan_evaluation(manifest)
+    found = [str(issue).partition("data.jsonl:")[2] for issue in caught.value.issues]
+    assert found == [
+        "1: entities: expected entities in every sample, which entity_coverage needs, got none in 1 of 1: line 1",
+        "1: relevant_spans: expected relevant_spans in every sample, which citation_span_recall needs, "
+        "got none in 1 of 1: line 1",
+    ]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_targets import Calculator, ExactMatch, final_bytes, new_folder, number_of, sample, samples
 
-from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.errors import StorageError, TargetError
 from rag_evaluation_framework.evaluation import retries
 from rag_evaluation_framework.evaluation.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runner import Progress, RunOutcome, RunSettings, run_samples
@@ -416,3 +416,17 @@ def test_slow_scorers_wait_side_by_side_and_change_nothing_in_the_results(tmp_pa
     _, other = run(tmp_path / "quick", Calculator(), 60, scorers=(quick,))
     assert 2 < slow.most <= 12
     assert final_bytes(folder) == final_bytes(other)
+
+
+class ForgetfulScorer(ExactMatch):
+    """Cannot keep what it was told, as where the disk of a judge's verdicts is full."""
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        raise StorageError("verdicts: no space left")
+
+
+def test_a_scorer_whose_disk_is_full_stops_the_run_and_fails_no_answer(tmp_path: Path) -> None:
+    outcome, folder = run(tmp_path, Calculator(), 5, scorers=(ForgetfulScorer(),))
+    assert (outcome.completed, outcome.done, outcome.reason) == (False, 0, "verdicts: no space left")
+    again, _ = run(tmp_path, Calculator(), 5, folder=folder, scorers=(ExactMatch(),))
+    assert (again.completed, again.failed) == (True, 0)

@@ -69,6 +69,14 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="How many questions are with the judge at once.",
     ),
     click.option(
+        "--judge-timeout",
+        type=click.FloatRange(0.1, 3600),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long one question to the judge may take.",
+    ),
+    click.option(
         "--embedder", metavar="EMBEDDER", help="Compare texts by meaning: hashing, openai(model=…), onnx(…)."
     ),
     click.option(
@@ -101,6 +109,7 @@ class ScoringOptions:
     rubric: Path | None
     judge_cache: Path
     judge_concurrency: int
+    judge_timeout: float
     embedder: str | None
     corpus: Path | None
     glob: str
@@ -151,11 +160,32 @@ class ScoringOptions:
         from rag_evaluation_framework.judging.judge import Judge
         from rag_evaluation_framework.language_models.cache import RememberingModel
 
-        opened = [
-            _model(text, settings, concurrency=self.judge_concurrency, spending=spending)
-            for text in settings.models
-        ]
+        opened = [self._model(text, settings, spending) for text in settings.models]
         return Judge(*(RememberingModel(model, self.judge_cache) for model in opened), votes=settings.votes)
+
+    def _model(self, text: str, settings: JudgeSettings, spending: Spending | None) -> ChatModel:
+        from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+        from rag_evaluation_framework.specifications import parse_specification
+
+        arguments: dict[str, Any] = {"model": text}
+        if "(" in text:
+            specification = parse_specification(text)
+            if specification.name != "openai":
+                raise UsageError(f"judge: expected a model's name or openai(model=…), got {text}")
+            arguments = dict(specification.arguments)
+        said = {
+            "base_url": settings.url,
+            "key_env": settings.key_env,
+            "concurrency": self.judge_concurrency,
+            "timeout": self.judge_timeout,
+        }
+        arguments = {**{name: value for name, value in said.items() if value is not None}, **arguments}
+        try:
+            model = OpenAIChatModel(spending=spending, **arguments)
+        except TypeError as error:
+            raise UsageError(f"judge {text}: {error}") from None
+        click.get_current_context().call_on_close(lambda: model.close(for_good=True))
+        return model
 
 
 def methods_of(given: dict[str, Any]) -> ScoringMethods:
@@ -189,27 +219,6 @@ def _spending() -> Spending:
     from rag_evaluation_framework.language_models.spending import Spending
 
     return Spending()
-
-
-def _model(text: str, settings: JudgeSettings, *, concurrency: int, spending: Spending | None) -> ChatModel:
-    from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-    from rag_evaluation_framework.specifications import parse_specification
-
-    arguments: dict[str, Any] = {"model": text}
-    if "(" in text:
-        specification = parse_specification(text)
-        if specification.name != "openai":
-            raise UsageError(f"judge: expected a model's name or openai(model=…), got {text}")
-        arguments = dict(specification.arguments)
-    for name, value in (("base_url", settings.url), ("key_env", settings.key_env)):
-        if value is not None:
-            arguments.setdefault(name, value)
-    try:
-        model = OpenAIChatModel(concurrency=concurrency, spending=spending, **arguments)
-    except TypeError as error:
-        raise UsageError(f"judge {text}: {error}") from None
-    click.get_current_context().call_on_close(lambda: model.close(for_good=True))
-    return model
 
 
 def _rubric(path: Path) -> Rubric:

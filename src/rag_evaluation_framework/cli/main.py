@@ -40,7 +40,9 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
         "agreement": _Command("agreement", "Show how far annotators agree, and merge what they say."),
         "datasets": _Command("datasets", "List the datasets of a folder: id, version, size, what is broken."),
-        "generate": _Command("generate", "Make questions with exact ground truth from a folder of documents."),
+        "generate": _Command(
+            "generate", "Make questions with exact ground truth from a folder of documents."
+        ),
         "schema": _Command("schema", "Print the JSON Schema of a kind of file."),
     },
     "Evaluate": {

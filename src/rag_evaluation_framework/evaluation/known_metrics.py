@@ -14,8 +14,17 @@ from rag_evaluation_framework.metrics.declaration import Metric, all_metrics, pa
 PASS_RATE = "pass_rate"  # noqa: S105  # no password
 """The share of samples that pass; a threshold may be set for it, but it is not asked for as a metric."""
 
-# What a metric needs, in the words of a dataset's fields; the answer and the question are always there.
-_FIELDS = {"reference": "expected", "contexts": "context", "reference_contexts": "reference_contexts"}
+# What a metric needs of a sample, in the words of a dataset's fields; the answer and the question are always
+# there, and what the system retrieves or cites is not known before it is asked.
+_FIELDS = {
+    "reference": "expected",
+    "contexts": "context",
+    "reference_contexts": "reference_contexts",
+    "relevant_spans": "relevant_spans",
+    "entities": "entities",
+    "relation": "relation",
+    "milestones": "milestones",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +41,7 @@ _UNDECLARED = {"latency": KnownMetric(higher_is_better=False, is_share=False), P
 
 def fields_needed(metric: Metric) -> tuple[str, ...]:
     """Return the fields of a sample that a metric cannot do without."""
-    return tuple(
-        _FIELDS[need] for need in ("reference", "contexts", "reference_contexts") if need in metric.needs
-    )
+    return tuple(field for need, field in _FIELDS.items() if need in metric.needs)
 
 
 def known_metric(text: str) -> KnownMetric | None:

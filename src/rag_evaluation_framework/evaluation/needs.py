@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.evaluation.scorers import MetricScorer
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 
 _LISTED_RANGES = 12
+_EXPECTATIONS = {"entities": Entities, "relation": Relation, "milestones": Milestones}
 
 
 class MissingFields:
@@ -57,6 +58,10 @@ def lacks(sample: Sample, field: str) -> bool:
         return not (sample.recorded and _any_text(sample.recorded.contexts))
     if field == "reference_contexts":
         return not _any_text(sample.reference_contexts)
+    if field == "relevant_spans":
+        return not sample.relevant_spans and not isinstance(sample.expectation, Refusal)
+    if field in _EXPECTATIONS:
+        return not isinstance(sample.expectation, (_EXPECTATIONS[field], Refusal))
     raise ValueError(f"no such field of a sample: {field}")
 
 

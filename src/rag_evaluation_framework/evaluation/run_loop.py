@@ -122,6 +122,9 @@ class RunLoop:
             except ModelOutageError as error:
                 self.stop.set(f"the judge cannot be asked ({error})")
                 return
+            except StorageError as error:
+                self.stop.set(str(error))
+                return
             self._finished.append((index, sample, asked, result))
             # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
             if not self._asker.in_doubt:

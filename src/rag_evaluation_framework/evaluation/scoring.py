@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_evaluation_framework.errors import InputError, ModelOutageError, UsageError, shown
+from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError, UsageError, shown
 from rag_evaluation_framework.evaluation.result_fields import Timing, result_fields, timing_fields
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
@@ -26,7 +26,8 @@ def check_scorers(scorers: Sequence[Scorer]) -> None:
 def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer]) -> SampleResult:
     """Score one response. Where there is no answer, every score is failed for that reason.
 
-    Raises :class:`ModelOutageError` where a judge is down: then it is not the answer that has failed.
+    Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
+    cannot be kept: then it is not the answer that has failed.
     """
     return SampleResult(sample.id, response, tuple(_score(scorer, sample, response) for scorer in scorers))
 
@@ -51,7 +52,7 @@ def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
         return _failed(scorer, f"no answer: {response.failure.kind}")
     try:
         score = scorer.score(sample, response)
-    except ModelOutageError:
+    except (ModelOutageError, StorageError):
         raise
     except Exception as error:  # noqa: BLE001  # a scorer is a plug-in: its mistake is its score's, not the run's
         return _failed(scorer, f"the scorer broke: {type(error).__name__}: {error}")

@@ -33,7 +33,8 @@ def faithfulness(supported: Sequence[bool]) -> float | None:
 
     Formula: supported claims / claims of the answer.
 
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
+    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
+    sample is skipped.
 
     Source: Es et al., "RAGAS", EACL 2024; Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -53,7 +54,8 @@ def hallucination(supported: Sequence[bool]) -> float | None:
 
     Formula: claims that are not supported / claims of the answer = 1 − faithfulness.
 
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
+    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
+    sample is skipped.
 
     Source: the hallucination rate of answer-quality annotations; claims as in faithfulness.
     """
@@ -72,7 +74,8 @@ def claim_precision(correct: Sequence[bool]) -> float | None:
 
     Formula: correct claims / claims of the answer.
 
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
+    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
+    sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -91,7 +94,8 @@ def claim_recall(recalled: Sequence[bool]) -> float | None:
 
     Formula: recalled claims / claims of the reference.
 
-    Empty: no value for a reference that claims nothing; such a sample is skipped.
+    Empty: no value for a reference that claims nothing; such a sample is skipped. Answers that refuse, do
+    not know or ask back count: they recall nothing.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -110,7 +114,8 @@ def claim_f1(correct: Sequence[bool], recalled: Sequence[bool]) -> float | None:
 
     Formula: 2 × precision × recall / (precision + recall); 0 when both are 0.
 
-    Empty: no value where answer or reference claims nothing; such a sample is skipped.
+    Empty: no value where answer or reference claims nothing, as answers that refuse, do not know or ask back;
+    such a sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -134,7 +139,8 @@ def claim_hallucination(correct: Sequence[bool], supported: Sequence[bool]) -> f
     Formula: claims neither supported nor correct / claims. With faithfulness and self_knowledge it adds up
     to 1.
 
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
+    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
+    sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024, where it is called hallucination.
     """
@@ -154,7 +160,8 @@ def self_knowledge(correct: Sequence[bool], supported: Sequence[bool]) -> float 
     Formula: claims that are correct and not supported / claims. With faithfulness and claim_hallucination
     it adds up to 1.
 
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
+    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
+    sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -194,7 +201,8 @@ def noise_sensitivity(correct: Sequence[bool], misled: Sequence[bool]) -> float 
     Formula: claims that are not correct and that a relevant context supports (``misled``) / claims. A
     context is relevant when it supports a claim of the reference.
 
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
+    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
+    sample is skipped.
 
     Source: ragas, noise sensitivity in its "relevant" mode; Ru et al., "RAGChecker", NeurIPS 2024.
     """
@@ -217,7 +225,7 @@ def answer_correctness(
     answer, FP its others, FN the claims of the reference that it does not make.
 
     Empty: no value where the reference claims nothing; such a sample is skipped. An answer that claims
-    nothing has TP = 0.
+    nothing, as those that refuse, do not know or ask back, has TP = 0.
 
     Source: ragas, answer correctness with its default weights.
     """
