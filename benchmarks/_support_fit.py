@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from benchmarks import _begin, _wice
 from benchmarks._figures import DATA
-from rag_evaluation_framework.judging import support_model
-from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody
+from rag_evaluation_framework.judging.support import support_model
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.conflicts import Conflict, closest_unit
-from rag_evaluation_framework.judging.evidence_texts import evidence_text
-from rag_evaluation_framework.judging.support_model import SupportModel, feature_values
+from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
+from rag_evaluation_framework.judging.support.conflicts import Conflict, closest_unit
+from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
+from rag_evaluation_framework.judging.support.support_model import SupportModel, feature_values
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim
 
 

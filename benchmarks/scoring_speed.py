@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks._memory import peak_megabytes
-from rag_evaluation_framework.judging.screening import screen_answer
+from rag_evaluation_framework.judging.support.screening import screen_answer
 
 SAMPLES = 10_000
 CONTEXTS = 5

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from benchmarks._template_documents import write_documents
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
-from rag_evaluation_framework.evaluation.level_scoring import TokenLevelScorer
-from rag_evaluation_framework.evaluation.retrieval_runs import evaluated_cells
+from rag_evaluation_framework.evaluation.levels.level_scoring import TokenLevelScorer
+from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus

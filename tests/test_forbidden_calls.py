@@ -19,10 +19,10 @@ REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split"
 
 # Patterns made of words that are written in the module, or in a data file beside it, and nobody else's.
 PATTERNS_OF_OUR_OWN = {
-    "judging/answer_patterns.py",
-    "judging/exclusive_words.py",
-    "judging/measures.py",
-    "judging/quantities.py",
+    "judging/classes/answer_patterns.py",
+    "judging/words/exclusive_words.py",
+    "judging/words/measures.py",
+    "judging/words/quantities.py",
 }
 
 

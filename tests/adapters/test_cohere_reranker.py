@@ -9,7 +9,7 @@ from component_server import ComponentServer, relevance, running_components
 
 from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation import retries
+from rag_evaluation_framework.evaluation.runs import retries
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.identifiers import DocumentId
 

@@ -12,7 +12,7 @@ from component_server import DIMENSIONS, ComponentServer, embeddings, running_co
 from rag_evaluation_framework.adapters import openai_embeddings
 from rag_evaluation_framework.adapters.openai_embeddings import OpenAIEmbedder
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError
-from rag_evaluation_framework.evaluation import retries
+from rag_evaluation_framework.evaluation.runs import retries
 from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 

@@ -24,7 +24,7 @@ from fault_agent import RunningServer, running_server
 from rag_evaluation_framework.cli import agentspec
 from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.results_files import read_results
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 
 MANIFEST = """\
 spec:

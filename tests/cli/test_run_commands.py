@@ -15,9 +15,9 @@ from rag_evaluation_framework.datasets.checks.schema_validation import schema_is
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runner import RunSettings, run_samples
-from rag_evaluation_framework.evaluation.scorers import scorers_for
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
 

@@ -13,7 +13,7 @@ import pytest
 
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameEvidence, blame
-from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label, SupportMethod
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 from rag_evaluation_framework.records.documents import Document

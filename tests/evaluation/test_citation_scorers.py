@@ -11,18 +11,18 @@ from chat_server import last_message, running_chat
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.citation_scorers import (
+from rag_evaluation_framework.evaluation.scorers.citation_scorers import (
     CitationValidityScorer,
     CitedClaimScorer,
     CitedSpanScorer,
     citation_scorer,
 )
-from rag_evaluation_framework.evaluation.citation_verdicts import CitationMemory
-from rag_evaluation_framework.evaluation.scorers import scorer_for, scorers_for
-from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationMemory
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 from rag_evaluation_framework.records.citations import (

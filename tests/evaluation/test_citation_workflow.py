@@ -113,7 +113,7 @@ def run_evaluation_example():
 
 IMPORTS = """
 from rag_evaluation_framework.datasets.folders.catalogue import EvaluationDatasetLoader
-from rag_evaluation_framework.judging.citation_evaluator import CitationEvaluator
+from rag_evaluation_framework.judging.citations.citation_evaluator import CitationEvaluator
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage
 """
 

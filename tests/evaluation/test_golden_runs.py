@@ -14,23 +14,23 @@ import pytest
 from rag_evaluation_framework.datasets.checks.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.dialects.golden_sets import FACTUAL
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.best_reading import BestReading
-from rag_evaluation_framework.evaluation.golden import (
+from rag_evaluation_framework.evaluation.golden.golden_runs import (
     SPLITS,
     find_splits,
     golden_manifest,
     missing_splits,
     plan_golden,
 )
-from rag_evaluation_framework.evaluation.golden_settings import (
+from rag_evaluation_framework.evaluation.golden.golden_settings import (
     GoldenSettings,
     read_golden_settings,
     with_thresholds,
 )
-from rag_evaluation_framework.evaluation.golden_spans import golden_span_scorers
-from rag_evaluation_framework.evaluation.preflight import Plan, SampleChoice
-from rag_evaluation_framework.evaluation.scorers import scorer_for
-from rag_evaluation_framework.evaluation.turn_by_turn import TurnByTurn
+from rag_evaluation_framework.evaluation.golden.golden_spans import golden_span_scorers
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
+from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan

@@ -10,14 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, StorageError
-from rag_evaluation_framework.evaluation.journal import (
+from rag_evaluation_framework.evaluation.runs.journal import (
     Journal,
     read_entries,
     read_entries_in_dataset_order,
     read_index,
 )
-from rag_evaluation_framework.evaluation.journal_lines import JournalEntry, entry_from, intact_entry, line_of
-from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD, Timing, result_fields
+from rag_evaluation_framework.evaluation.runs.journal_lines import (
+    JournalEntry,
+    entry_from,
+    intact_entry,
+    line_of,
+)
+from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD, Timing, result_fields
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import SampleResult

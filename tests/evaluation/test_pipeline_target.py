@@ -15,18 +15,18 @@ from simulated_targets import final_bytes, new_folder, samples
 
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.pipeline_target import PipelineTarget, SearchesMany
-from rag_evaluation_framework.evaluation.retrieval_scorers import (
+from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
+from rag_evaluation_framework.evaluation.levels.pipeline_target import PipelineTarget, SearchesMany
+from rag_evaluation_framework.evaluation.levels.retrieval_scorers import (
     CHUNK_METRICS,
     ChunkScorer,
     SpanScorer,
     retrieval_scorers,
 )
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runner import RunOutcome, RunSettings, run_samples
-from rag_evaluation_framework.evaluation.scorers import scorers_for
-from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,

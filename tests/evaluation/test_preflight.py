@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
-from rag_evaluation_framework.evaluation.needs import MissingFields, lacks
-from rag_evaluation_framework.evaluation.preflight import (
+from rag_evaluation_framework.evaluation.manifests.manifest import Manifest, read_manifest
+from rag_evaluation_framework.evaluation.manifests.needs import MissingFields, lacks
+from rag_evaluation_framework.evaluation.manifests.preflight import (
     Prices,
     SampleChoice,
     check_writable,
     plan_evaluation,
     refuse_secrets,
 )
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Origin, Recorded, Refusal, Sample, Turn
 from rag_evaluation_framework.records.scores import Score
@@ -188,7 +188,8 @@ def test_what_golden_and_span_metrics_need_of_a_sample_is_looked_for_beforehand(
         plan_evaluation(manifest)
     found = [str(issue).partition("data.jsonl:")[2] for issue in caught.value.issues]
     assert found == [
-        "1: entities: expected entities in every sample, which entity_coverage needs, got none in 1 of 1: line 1",
+        "1: entities: expected entities in every sample, which entity_coverage needs, "
+        "got none in 1 of 1: line 1",
         "1: relevant_spans: expected relevant_spans in every sample, which citation_span_recall needs, "
         "got none in 1 of 1: line 1",
     ]

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, TargetError
-from rag_evaluation_framework.evaluation.masked_target import MaskedTarget
-from rag_evaluation_framework.evaluation.references import file_inside, resolved
-from rag_evaluation_framework.evaluation.secrets import MASK, Secrets
+from rag_evaluation_framework.evaluation.manifests.references import file_inside, resolved
+from rag_evaluation_framework.evaluation.manifests.secrets import MASK, Secrets
+from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.records.samples import Sample, Turn

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.retries import Attempts, RetryBudget, shows_congestion, was_reached
+from rag_evaluation_framework.evaluation.runs.retries import (
+    Attempts,
+    RetryBudget,
+    shows_congestion,
+    was_reached,
+)
 
 BUSY = TargetError("http-503", "busy", retry=True)
 

@@ -12,8 +12,8 @@ import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample, samples
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder, list_runs
-from rag_evaluation_framework.evaluation.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder, list_runs
+from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
 from rag_evaluation_framework.records.runs import RunHead
 
 DAY = datetime(2026, 11, 15, 23, 59, tzinfo=UTC)

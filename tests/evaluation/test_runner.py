@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from simulated_targets import Calculator, ExactMatch, final_bytes, new_folder, number_of, sample, samples
 
 from rag_evaluation_framework.errors import StorageError, TargetError
-from rag_evaluation_framework.evaluation import retries
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runner import Progress, RunOutcome, RunSettings, run_samples
+from rag_evaluation_framework.evaluation.runs import retries
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.runner import Progress, RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.known_metrics import known_metric
-from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD
-from rag_evaluation_framework.evaluation.scorers import available_metrics, scorer_for, scorers_for
+from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.scorers.known_metrics import known_metric
+from rag_evaluation_framework.evaluation.scorers.named_scorers import (
+    available_metrics,
+    scorer_for,
+    scorers_for,
+)
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.metrics.similarity import answer_similarity
 from rag_evaluation_framework.metrics.texts import chrf

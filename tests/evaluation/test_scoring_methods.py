@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.scorers import scorer_for
-from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods, chosen_method
-from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
+from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.language_models.chat import Completion
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.responses import Response
@@ -26,7 +26,9 @@ class Silent:
 
 JUDGED = ScoringMethods(judge=Judge(Silent()))
 EMBEDDED = ScoringMethods(embedder=HashingEmbedder())
-SAMPLE = Sample(id="s", turns=(Turn(role="user", content="Where is the archive?"),), reference="In the cellar.")
+SAMPLE = Sample(
+    id="s", turns=(Turn(role="user", content="Where is the archive?"),), reference="In the cellar."
+)
 
 
 @pytest.mark.parametrize(

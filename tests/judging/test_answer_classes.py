@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.judging.answer_classes import classify_answer
-from rag_evaluation_framework.judging.answer_patterns import answer_patterns
-from rag_evaluation_framework.judging.folded_text import simplified_characters
+from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
+from rag_evaluation_framework.judging.classes.answer_patterns import answer_patterns
+from rag_evaluation_framework.judging.words.folded_text import simplified_characters
 
 REFUSED = [
     "Hello! I'm here to help, but it is not appropriate or ethical to give advice on hurting animals.",

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.judging.answer_classes import classify_answer
+from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import InputError, ModelError, UnknownNameError, UsageError
-from rag_evaluation_framework.judging.citation_evaluator import CitationEvaluator
-from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.citations.citation_evaluator import CitationEvaluator
+from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 from rag_evaluation_framework.records.documents import Corpus, Document

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.citation_support import (
+from rag_evaluation_framework.judging.citations.citation_support import (
     CitationReport,
     check_inline_citations,
     check_listed_citations,
     relevant_citations,
 )
-from rag_evaluation_framework.judging.cited_sentences import cited_answer
-from rag_evaluation_framework.judging.cited_texts import CitableTexts, OpenedCitation
+from rag_evaluation_framework.judging.citations.cited_sentences import cited_answer
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, OpenedCitation
 from rag_evaluation_framework.metrics.citation_claims import (
     citation_completeness,
     citation_correctness,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.cited_sentences import cited_answer
+from rag_evaluation_framework.judging.citations.cited_sentences import cited_answer
 from rag_evaluation_framework.metrics.inline_citations import parse_citations
 
 STANDING = [

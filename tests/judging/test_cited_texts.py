@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.cited_texts import CitableTexts, cited_kinds, quotes
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, cited_kinds, quotes
 from rag_evaluation_framework.records.citations import (
     Citation,
     ContextCitation,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.answer_patterns import answer_patterns
 from rag_evaluation_framework.judging.cards import method_card
+from rag_evaluation_framework.judging.classes.answer_patterns import answer_patterns
 from rag_evaluation_framework.metrics.declaration import parse_metric
 
 

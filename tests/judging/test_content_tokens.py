@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.content_tokens import content_tokens, words_of
-from rag_evaluation_framework.judging.english_stems import stem
+from rag_evaluation_framework.judging.words.content_tokens import content_tokens, words_of
+from rag_evaluation_framework.judging.words.english_stems import stem
 
 
 @pytest.mark.parametrize(

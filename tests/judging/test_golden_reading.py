@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.mentions import names_in
-from rag_evaluation_framework.judging.milestones import first_tellings
-from rag_evaluation_framework.judging.relations import read_relation
-from rag_evaluation_framework.judging.retrieved_places import golden_places, telling_places
-from rag_evaluation_framework.judging.turn_matching import match_reference
+from rag_evaluation_framework.judging.golden.mentions import names_in
+from rag_evaluation_framework.judging.golden.milestones import first_tellings
+from rag_evaluation_framework.judging.golden.relations import read_relation
+from rag_evaluation_framework.judging.golden.retrieved_places import golden_places, telling_places
+from rag_evaluation_framework.judging.golden.turn_matching import match_reference
 
 STEPS = ["初入纳塔", "报名竞技场", "赢得胜利", "授予古名"]
 TEXTS = st.text(alphabet="沈栖小萤不没是的友师爱ab not.,，。/ '", max_size=60)

@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from scripted_judge import judged_by, read_question
 
 from rag_evaluation_framework.errors import InputError, UnknownNameError
-from rag_evaluation_framework.judging.prompt_messages import FRAME, messages_for
-from rag_evaluation_framework.judging.prompts import load_prompt, parse_prompt, prompt_names, read_prompt
+from rag_evaluation_framework.judging.judges.prompt_messages import FRAME, messages_for
+from rag_evaluation_framework.judging.judges.prompts import (
+    load_prompt,
+    parse_prompt,
+    prompt_names,
+    read_prompt,
+)
 
 # A prompt that changes gets a new version, so that figures by different words are told apart: raise the
 # version in the file, then put its new digest here. The frame is a part of every prompt.

@@ -14,13 +14,13 @@ from scripted_judge import judged_by
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.judging.judge import Judge, Verdict
-from rag_evaluation_framework.judging.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.prompts import load_prompt
-from rag_evaluation_framework.judging.rubrics import Criterion, Rubric, judge_rubric
-from rag_evaluation_framework.judging.verdict_memory import Memory
+from rag_evaluation_framework.judging.judges.judge import Judge, Verdict
+from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
+from rag_evaluation_framework.judging.judges.prompts import load_prompt
+from rag_evaluation_framework.judging.judges.rubrics import Criterion, Rubric, judge_rubric
+from rag_evaluation_framework.judging.judges.verdict_memory import Memory
+from rag_evaluation_framework.judging.judges.votes import Vote, outcome
 from rag_evaluation_framework.judging.verdicts import Claim
-from rag_evaluation_framework.judging.votes import Vote, outcome
 
 FIELDS = {"question": "Which ship?", "answer": "The Razorbill."}
 REFUSED = "refused"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.claim_features import EvidenceBody
-from rag_evaluation_framework.judging.evidence_texts import evidence_text
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.support.claim_features import EvidenceBody
+from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
 
 CONTEXTS = [

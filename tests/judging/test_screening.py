@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.judging.cards import method_card, method_cards
-from rag_evaluation_framework.judging.lexical_support import NAME, VERSION
-from rag_evaluation_framework.judging.screening import screen_answer
-from rag_evaluation_framework.judging.support_model import SupportModel, probability, shipped_model
+from rag_evaluation_framework.judging.support.lexical_support import NAME, VERSION
+from rag_evaluation_framework.judging.support.screening import screen_answer
+from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
 from rag_evaluation_framework.metrics.declaration import all_metrics
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

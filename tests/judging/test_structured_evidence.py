@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.opening_hours import hour_conflicts, week_of
-from rag_evaluation_framework.judging.record_conflicts import polar_conflicts, polar_facts
-from rag_evaluation_framework.judging.structured_evidence import decoded, facts_of, is_structured
+from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts, week_of
+from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts, polar_facts
+from rag_evaluation_framework.judging.support.structured_evidence import decoded, facts_of, is_structured
 
 CAFE = {
     "name": "Blue Door",

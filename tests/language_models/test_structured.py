@@ -28,7 +28,7 @@ from chat_server import (
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation import retries
+from rag_evaluation_framework.evaluation.runs import retries
 from rag_evaluation_framework.language_models.cache import RememberingModel
 from rag_evaluation_framework.language_models.chat import Message
 from rag_evaluation_framework.language_models.structured import ask

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.evaluation.journal import Journal
-from rag_evaluation_framework.evaluation.journal_lines import JournalEntry, line_of
-from rag_evaluation_framework.evaluation.result_fields import Timing
-from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.sample_list import content_hash, write_list
+from rag_evaluation_framework.evaluation.runs.journal import Journal
+from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry, line_of
+from rag_evaluation_framework.evaluation.runs.result_fields import Timing
+from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.evaluation.runs.sample_list import content_hash, write_list
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from rag_evaluation_framework.evaluation.thresholds import Operator, Threshold, read_thresholds
+from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold, read_thresholds
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.gate import GateInput, decide_gate
 from rag_evaluation_framework.results.summaries import MetricSummary

@@ -264,7 +264,7 @@ def test_a_full_disk_leaves_the_old_results(tmp_path: Path) -> None:
     program = f"""
         import resource, signal
         from rag_evaluation_framework.errors import StorageError
-        from rag_evaluation_framework.evaluation.run_folder import RunFolder
+        from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
         from rag_evaluation_framework.results.documents import write_run_results
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))

@@ -13,7 +13,7 @@ import pytest
 
 from rag_evaluation_framework.datasets.checks.file_validation import validate_file
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
 from rag_evaluation_framework.results.results_comparison import compare_documents

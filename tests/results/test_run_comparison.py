@@ -9,7 +9,7 @@ import pytest
 from finished_runs import head, on_disk, run, scored
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.sample_list import content_hash
+from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.documents import results_document

@@ -24,7 +24,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pytest
 from component_server import QuietServer
 
-from rag_evaluation_framework.evaluation import retries
+from rag_evaluation_framework.evaluation.runs import retries
 
 KEY = "lsv2-verysecret-0123456789"
 MOST_AT_ONCE = 100

@@ -31,7 +31,7 @@ from typing import Any
 from rag_evaluation_framework.adapters.answer_citations import read_citations
 from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import TargetError, UnknownNameError
-from rag_evaluation_framework.evaluation.agent_api import REPLY_PARTS
+from rag_evaluation_framework.evaluation.manifests.agent_api import REPLY_PARTS
 from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.responses import Hit, Usage
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.retries import Attempts
+from rag_evaluation_framework.evaluation.runs.retries import Attempts
 
 T = TypeVar("T")
 

@@ -21,8 +21,8 @@ from rag_evaluation_framework.adapters.http_client import MAX_BODY_BYTES, HttpCl
 from rag_evaluation_framework.adapters.http_replies import reply_value
 from rag_evaluation_framework.adapters.masking import header_mask, unmasked
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.evaluation.agent_api import DEFAULT_PATH, PROTOCOLS
-from rag_evaluation_framework.evaluation.secrets import names_a_secret
+from rag_evaluation_framework.evaluation.manifests.agent_api import DEFAULT_PATH, PROTOCOLS
+from rag_evaluation_framework.evaluation.manifests.secrets import names_a_secret
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.version import __version__

@@ -24,7 +24,7 @@ from urllib.parse import urljoin, urlsplit
 
 from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.retries import LONGEST_RETRY_AFTER
+from rag_evaluation_framework.evaluation.runs.retries import LONGEST_RETRY_AFTER
 
 RETRIED_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 

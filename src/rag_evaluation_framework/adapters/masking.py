@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 
 
 def unmasked(text: str) -> str:

@@ -1,6 +1,6 @@
 """Many calls to one endpoint: slots that adapt to it, retries by the rules of samples, one budget for all.
 
-The rules are those of :mod:`rag_evaluation_framework.evaluation.retries`; no other layer tries again.
+The rules are those of :mod:`rag_evaluation_framework.evaluation.runs.retries`; no other layer tries again.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.concurrency import AdaptiveLimit
-from rag_evaluation_framework.evaluation.retries import Attempts, RetryBudget, shows_congestion, was_reached
+from rag_evaluation_framework.evaluation.runs.concurrency import AdaptiveLimit
+from rag_evaluation_framework.evaluation.runs.retries import (
+    Attempts,
+    RetryBudget,
+    shows_congestion,
+    was_reached,
+)
 
 T = TypeVar("T")
 

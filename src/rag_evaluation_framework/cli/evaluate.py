@@ -16,7 +16,7 @@ from rag_evaluation_framework.cli.judge_options import (
 )
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 
 EXAMPLES = """\b
 Examples:
@@ -44,7 +44,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.errors import RagEvalError, UsageError
-    from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 
     scoring = ScoringOptions.taken_from(given)
     options = EvaluateOptions(**given)
@@ -64,9 +64,9 @@ def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secret
     from rag_evaluation_framework.cli.evaluation_output import Output
     from rag_evaluation_framework.cli.evaluation_runs import choice_of, decided, exit_code_of, settings_of
     from rag_evaluation_framework.cli.evaluation_target import model_of, shown_target, target_of
-    from rag_evaluation_framework.evaluation.manifest import read_manifest
-    from rag_evaluation_framework.evaluation.preflight import plan_evaluation, refuse_secrets
-    from rag_evaluation_framework.evaluation.run_groups import RunGroup
+    from rag_evaluation_framework.evaluation.manifests.manifest import read_manifest
+    from rag_evaluation_framework.evaluation.manifests.preflight import plan_evaluation, refuse_secrets
+    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
     from rag_evaluation_framework.results.evaluations import run_evaluation
 
     manifest = read_manifest(options.manifest)

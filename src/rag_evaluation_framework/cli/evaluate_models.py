@@ -20,7 +20,7 @@ from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, Usag
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.cli.model_work import ModelWork
-    from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
     from rag_evaluation_framework.reports.model_evaluations import SideBySide
     from rag_evaluation_framework.results.model_evaluations import ModelEvaluation
 
@@ -55,7 +55,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     answer at all; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
-    from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 
     scoring = ScoringOptions.taken_from(given)
     secrets = Secrets()
@@ -79,7 +79,7 @@ def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) 
     from rag_evaluation_framework.cli.model_data import chosen_data, chosen_samples, moved
     from rag_evaluation_framework.cli.model_work import ModelWork
     from rag_evaluation_framework.evaluation.model_runs import ModelRuns, data_of, metrics_of
-    from rag_evaluation_framework.evaluation.scorers import scorers_for
+    from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
     from rag_evaluation_framework.reports.model_evaluations import SideBySide
     from rag_evaluation_framework.results.evaluations import check_methods
     from rag_evaluation_framework.results.model_evaluations import compare_models

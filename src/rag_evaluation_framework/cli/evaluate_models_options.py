@@ -15,7 +15,7 @@ import click
 from rag_evaluation_framework.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.preflight import Prices
+    from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 
 C = TypeVar("C", bound=Callable[..., Any])
 DatasetType = Literal["qa", "summaries"]
@@ -70,7 +70,7 @@ class ModelOptions:
     def address(self) -> str:
         """Where the models are; the address must hold no secret, since it is written down and shown."""
         from rag_evaluation_framework.adapters.openai_model import BASE_URL
-        from rag_evaluation_framework.evaluation.secrets import names_a_secret
+        from rag_evaluation_framework.evaluation.manifests.secrets import names_a_secret
 
         address = self.base_url or os.environ.get(_ADDRESS_VARIABLE) or BASE_URL
         try:
@@ -103,7 +103,7 @@ class ModelOptions:
 
     def prices(self) -> dict[str, Prices]:
         """Return the prices by model."""
-        from rag_evaluation_framework.evaluation.preflight import Prices
+        from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 
         found: dict[str, Prices] = {}
         for text in self.price:

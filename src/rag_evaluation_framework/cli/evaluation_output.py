@@ -11,9 +11,9 @@ import click
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.preflight import Plan, Prices, check_writable
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices, check_writable
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.reports.evaluation_json import evaluation_document, plan_document

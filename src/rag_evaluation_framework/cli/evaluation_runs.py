@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
-from rag_evaluation_framework.evaluation.preflight import Plan, SampleChoice
-from rag_evaluation_framework.evaluation.run_groups import RunGroup
-from rag_evaluation_framework.evaluation.run_records import RunSettings
-from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
+from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
+from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluationSettings, OnProgress
 from rag_evaluation_framework.results.gate import GateInput, GateVerdict, decide_gate
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.masked_target import MaskedTarget
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import History
 

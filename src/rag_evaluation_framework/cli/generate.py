@@ -17,7 +17,7 @@ from rag_evaluation_framework.cli.generate_options import (
 from rag_evaluation_framework.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.run_folder import RunFolder
+    from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.reports.generation import GenerationSummary
     from rag_evaluation_framework.synthesis.generation import Generation
@@ -63,7 +63,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 
 def _without_model(options: GenerateOptions) -> GenerationSummary:
-    from rag_evaluation_framework.evaluation.run_records import Progress
+    from rag_evaluation_framework.evaluation.runs.run_records import Progress
     from rag_evaluation_framework.synthesis.extractive import generate_extractively
 
     if options.unanswerable:
@@ -99,8 +99,8 @@ def _without_model(options: GenerateOptions) -> GenerationSummary:
 
 
 def _with_model(options: GenerateOptions) -> GenerationSummary | int:
+    from rag_evaluation_framework.synthesis.asking.question_tasks import KINDS
     from rag_evaluation_framework.synthesis.generation import generate_with_model
-    from rag_evaluation_framework.synthesis.question_tasks import KINDS
 
     corpus = options.read_corpus()
     delivery = _Delivery(options, corpus)
@@ -140,7 +140,7 @@ class _Delivery:
     """Where the dataset goes; whatever forbids it is found before anything is generated."""
 
     def __init__(self, options: GenerateOptions, corpus: Corpus) -> None:
-        from rag_evaluation_framework.evaluation.preflight import check_writable
+        from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
         from rag_evaluation_framework.synthesis.uploading import default_dataset_name, destination
         from rag_evaluation_framework.synthesis.written_datasets import check_format, format_of
 
@@ -174,18 +174,25 @@ class _Delivery:
             self._output.parent.mkdir(parents=True, exist_ok=True)
             write_generated(dataset, self._output, dialect=self._dialect)
             written.append(str(self._output))
+        upload = None
         if self._place is not None:
             went = deliver(dataset, self._place)
+            upload = went.upload
             written.append(str(went.path) if went.upload is None else went.upload.url or self._place.name)
         return GenerationSummary(
-            dataset=dataset, documents=len(corpus), rejected=rejected, written=tuple(written), **known
+            dataset=dataset,
+            documents=len(corpus),
+            rejected=rejected,
+            written=tuple(written),
+            upload=upload,
+            **known,
         )
 
 
 def _run_to_resume(options: GenerateOptions) -> RunFolder | None:
     if options.resume is None:
         return None
-    from rag_evaluation_framework.evaluation.run_folder import RunFolder
+    from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 
     return RunFolder.open(options.resume, options.runs_dir)
 
@@ -195,7 +202,7 @@ def _as_begun(options: GenerateOptions) -> GenerateOptions:
     run = _run_to_resume(options)
     if run is None:
         return options
-    from rag_evaluation_framework.synthesis.model_questions import chunker_of, settings_of
+    from rag_evaluation_framework.synthesis.asking.model_questions import chunker_of, settings_of
 
     began = settings_of(run.head)
     return replace(

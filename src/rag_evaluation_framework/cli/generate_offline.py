@@ -17,7 +17,7 @@ from rag_evaluation_framework.errors import UsageError
 if TYPE_CHECKING:
     from rag_evaluation_framework.language_models.chat import ChatModel
     from rag_evaluation_framework.records.documents import Corpus
-    from rag_evaluation_framework.synthesis.offline_records import Task
+    from rag_evaluation_framework.synthesis.offline.offline_records import Task
 
 _TASKS = ("qa", "summaries", "citations")
 _INCOMPLETE = 3
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _generate(*, as_json: bool, run_id: str | None, **given: Any) -> int:
-    from rag_evaluation_framework.evaluation.preflight import check_writable
+    from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
     from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.files.json_lines import write_lines
     from rag_evaluation_framework.records.documents import Corpus
@@ -158,7 +158,7 @@ def _tasks(corpus: Corpus, given: dict[str, Any]) -> list[Task]:
     from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
     from rag_evaluation_framework.retrieval.retrievers import retriever_from
     from rag_evaluation_framework.synthesis.extractive import generate_extractively
-    from rag_evaluation_framework.synthesis.offline_records import TASK_TYPES, offline_tasks
+    from rag_evaluation_framework.synthesis.offline.offline_records import TASK_TYPES, offline_tasks
 
     pipeline = RetrievalPipeline(chunker_from(given["chunker"]), retriever=retriever_from(given["retriever"]))
     pipeline.index(corpus)
@@ -181,7 +181,7 @@ class _Records:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         from rag_evaluation_framework.synthesis.drafts import Rejection
         from rag_evaluation_framework.synthesis.extractive import NAME, VERSION
-        from rag_evaluation_framework.synthesis.offline_records import offline_records
+        from rag_evaluation_framework.synthesis.offline.offline_records import offline_records
 
         generator: dict[str, Any] = {"questions": f"{NAME} {VERSION}", "seed": self._given["seed"]}
         generator["answers"] = self._given["model"] or NAME

@@ -16,8 +16,8 @@ from rag_evaluation_framework.cli.judge_options import (
 )
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.run_groups import RunGroup
-    from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
 
 EXAMPLES = """\b
 Examples:
@@ -46,7 +46,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.errors import RagEvalError, UsageError
-    from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 
     scoring = ScoringOptions.taken_from(given)
     options = GoldenOptions.of(given)
@@ -66,14 +66,14 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
     from rag_evaluation_framework.cli.evaluation_runs import choice_of, decided, exit_code_of, settings_of
     from rag_evaluation_framework.cli.evaluation_target import model_of, shown_target, target_of
     from rag_evaluation_framework.cli.golden_output import GoldenOutput
-    from rag_evaluation_framework.evaluation.golden import golden_manifest, plan_golden
-    from rag_evaluation_framework.evaluation.golden_settings import (
+    from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
+    from rag_evaluation_framework.evaluation.golden.golden_settings import (
         GoldenSettings,
         read_golden_settings,
         with_thresholds,
     )
-    from rag_evaluation_framework.evaluation.preflight import refuse_secrets
-    from rag_evaluation_framework.evaluation.run_groups import RunGroup
+    from rag_evaluation_framework.evaluation.manifests.preflight import refuse_secrets
+    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
     from rag_evaluation_framework.results.evaluations import run_evaluation
 
     shared = options.shared

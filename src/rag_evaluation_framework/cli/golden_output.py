@@ -10,10 +10,10 @@ import click
 
 from rag_evaluation_framework.cli.evaluation_output import Output
 from rag_evaluation_framework.cli.golden_options import GoldenOptions
-from rag_evaluation_framework.evaluation.golden import missing_splits
-from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.preflight import Plan, check_writable
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.golden.golden_runs import missing_splits
+from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, check_writable
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.reports.github_annotations import github_annotations

@@ -12,12 +12,12 @@ import click
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.judge_settings import JudgeSettings
-    from rag_evaluation_framework.evaluation.preflight import Plan
-    from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
+    from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
+    from rag_evaluation_framework.evaluation.manifests.preflight import Plan
+    from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
     from rag_evaluation_framework.extensions import Embedder
-    from rag_evaluation_framework.judging.judge import Judge
-    from rag_evaluation_framework.judging.rubrics import Rubric
+    from rag_evaluation_framework.judging.judges.judge import Judge
+    from rag_evaluation_framework.judging.judges.rubrics import Rubric
     from rag_evaluation_framework.language_models.chat import ChatModel
     from rag_evaluation_framework.language_models.spending import Spending
     from rag_evaluation_framework.records.documents import Corpus
@@ -125,7 +125,7 @@ class ScoringOptions:
         A judge that was ``declared`` in a manifest is used where the user names none, and the user's other
         options are said of it.
         """
-        from rag_evaluation_framework.evaluation.scoring_methods import ScoringMethods
+        from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 
         settings = self._judge_settings(declared)
         spending = None if settings is None else _spending()
@@ -139,7 +139,7 @@ class ScoringOptions:
         )
 
     def _judge_settings(self, declared: JudgeSettings | None) -> JudgeSettings | None:
-        from rag_evaluation_framework.evaluation.judge_settings import JudgeSettings
+        from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
 
         said: dict[str, Any] = {
             "url": self.judge_url,
@@ -157,7 +157,7 @@ class ScoringOptions:
         return None
 
     def _judge(self, settings: JudgeSettings, spending: Spending | None) -> Judge:
-        from rag_evaluation_framework.judging.judge import Judge
+        from rag_evaluation_framework.judging.judges.judge import Judge
         from rag_evaluation_framework.language_models.cache import RememberingModel
 
         opened = [self._model(text, settings, spending) for text in settings.models]
@@ -209,7 +209,7 @@ def with_kinship(plan: Plan, methods: ScoringMethods, model: str | None) -> Plan
 
 def kinship_warnings(methods: ScoringMethods, models: Iterable[str]) -> list[str]:
     """Return what to say of those models that the judge is kin to."""
-    from rag_evaluation_framework.judging.model_families import kinship_warning
+    from rag_evaluation_framework.judging.judges.model_families import kinship_warning
 
     judges = [] if methods.judge is None else [judge.name for judge in methods.judge.models]
     return [warning for model in models if (warning := kinship_warning(judges, model))]
@@ -222,7 +222,7 @@ def _spending() -> Spending:
 
 
 def _rubric(path: Path) -> Rubric:
-    from rag_evaluation_framework.judging.rubrics import read_rubric
+    from rag_evaluation_framework.judging.judges.rubrics import read_rubric
 
     return read_rubric(path)
 

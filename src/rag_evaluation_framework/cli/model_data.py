@@ -12,11 +12,11 @@ from rag_evaluation_framework.datasets.splits.build import BuildPaths
 from rag_evaluation_framework.datasets.splits.build_settings import read_build_settings
 from rag_evaluation_framework.datasets.splits.split_versions import split_version
 from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
+from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.model_runs import SharedData
-from rag_evaluation_framework.evaluation.needs import MissingFields
-from rag_evaluation_framework.evaluation.sample_list import content_hash
-from rag_evaluation_framework.evaluation.sampling import Selection, select_samples
-from rag_evaluation_framework.evaluation.scorers import MetricScorer
+from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 
 _DIALECTS: dict[DatasetType, str] = {"qa": "qa-pairs", "summaries": "summaries"}
 

@@ -12,7 +12,8 @@ from rag_evaluation_framework.adapters.openai_model import KEY_VARIABLE, OpenAIM
 from rag_evaluation_framework.cli.evaluate_models_options import MODEL_IN_NAME, ModelOptions
 from rag_evaluation_framework.cli.model_data import ChosenSamples
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.masked_target import MaskedTarget
+from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.model_runs import (
     ModelParameters,
     ModelRuns,
@@ -20,11 +21,10 @@ from rag_evaluation_framework.evaluation.model_runs import (
     model_head,
     parameters_of,
 )
-from rag_evaluation_framework.evaluation.preflight import check_writable
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.run_records import Progress, RunSettings
-from rag_evaluation_framework.evaluation.scorers import MetricScorer
-from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.results.model_evaluations import ModelEvaluation, evaluate_model
 

@@ -125,7 +125,7 @@ def _inputs(settings: RetrievalSettings) -> tuple[Corpus, Dataset]:
     """Read the documents and the questions; a dataset that holds its documents may be both."""
     from rag_evaluation_framework.datasets.dialects.recognition import recognise
     from rag_evaluation_framework.errors import UsageError
-    from rag_evaluation_framework.evaluation.retrieval_datasets import find_dataset
+    from rag_evaluation_framework.evaluation.levels.retrieval_datasets import find_dataset
     from rag_evaluation_framework.records.documents import Corpus
 
     path = settings.corpus

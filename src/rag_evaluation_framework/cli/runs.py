@@ -31,7 +31,7 @@ def command(runs_dir: Path, as_json: bool) -> None:
     A run is running while a process works on it, complete when every sample is in its journal, incomplete
     when it can be resumed, and broken when a file of it cannot be read; the reason stands below the table.
     """
-    from rag_evaluation_framework.evaluation.run_folder import list_runs
+    from rag_evaluation_framework.evaluation.runs.run_folder import list_runs
     from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.run_list import run_list_text, run_rows
 

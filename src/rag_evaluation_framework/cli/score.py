@@ -13,7 +13,7 @@ from rag_evaluation_framework.cli.judge_options import judge_options, methods_of
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.run_folder import RunFolder
+    from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
     from rag_evaluation_framework.results.run_rows import RunRow
     from rag_evaluation_framework.results.run_summaries import RunSummary
 
@@ -80,9 +80,9 @@ def command(
     grown since, but must hold the samples of the run as they were. Exits with 3 if the run is incomplete.
     """
     from rag_evaluation_framework.datasets.dialects.recognition import recognise
-    from rag_evaluation_framework.evaluation.run_folder import RunFolder
-    from rag_evaluation_framework.evaluation.scorers import scorers_for
-    from rag_evaluation_framework.evaluation.scoring_methods import with_documents
+    from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+    from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+    from rag_evaluation_framework.evaluation.scorers.scoring_methods import with_documents
     from rag_evaluation_framework.results.documents import write_results_document
     from rag_evaluation_framework.results.rescoring import rescored_head, rescored_rows
     from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run

@@ -24,7 +24,6 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.evaluation.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.evaluation.retrieved_truth import (
     RetrievedTruth,
     relevant_passages,
@@ -33,8 +32,9 @@ from rag_evaluation_framework.evaluation.retrieved_truth import (
     supported_by,
     texts_retrieved,
 )
-from rag_evaluation_framework.judging.answer_classes import classify_answer
-from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.verdicts import ClaimVerdict, SupportMethod
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample

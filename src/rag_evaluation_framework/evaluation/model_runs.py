@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder, list_runs
-from rag_evaluation_framework.evaluation.scorers import MetricScorer
+from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder, list_runs
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.files.compression import plain_name
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.version import __version__

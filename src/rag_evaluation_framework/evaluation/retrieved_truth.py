@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
 from rag_evaluation_framework.metrics.span_sets import merge_spans

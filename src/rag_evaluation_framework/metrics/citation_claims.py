@@ -1,7 +1,7 @@
 """Citations against the claims they stand at: whether what is cited bears them out.
 
 Each metric is a function of flags, one for each sentence, claim or citation. Who decides what a cited text
-supports is the metric's method; how the flags are found is told in ``judging/citation_support.py``.
+supports is the metric's method; how the flags are found is told in ``judging/citations/citation_support.py``.
 """
 
 from __future__ import annotations

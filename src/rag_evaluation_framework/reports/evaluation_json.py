@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateVerdict
 

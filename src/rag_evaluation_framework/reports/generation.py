@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.reports.excerpts import counted
 from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.synthesis.quality import REASONS
+from rag_evaluation_framework.synthesis.asking.asked_questions import REASONS as ASKING_REASONS
+from rag_evaluation_framework.synthesis.quality import REASONS as QUALITY_REASONS
+from rag_evaluation_framework.synthesis.uploading import Upload
 
 _REASONS: Mapping[str, str] = {
-    **REASONS,
-    "nothing-to-ask": "a document without a sentence to ask about",
+    **QUALITY_REASONS,
+    **ASKING_REASONS,
+    "nothing-to-ask": "its document gives nothing more to ask",
     "duplicate-question": "asked before in the same words",
-    "ambiguous-excerpt": "a passage that stands in several places",
-    "excerpt-not-found": "a passage that is not in the document",
-    "unknown-chunk": "chunk ids that do not exist",
+    "answered-after-all": "meant to be unanswerable, but a sentence answers it",
 }
+
+
+def reason_in_words(reason: str) -> str:
+    """Say what a reason means; one that nobody has put in words says nothing."""
+    return (
+        "the model gave no reply that can be used"
+        if reason.startswith("model-")
+        else _REASONS.get(reason, "")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +41,7 @@ class GenerationSummary:
     documents: int
     rejected: Mapping[str, int]
     written: tuple[str, ...] = ()
+    upload: Upload | None = None
     usage: Usage | None = None
     run: str | None = None
 
@@ -61,6 +72,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
         },
         "run": summary.run,
         "written": list(summary.written),
+        "upload": None if summary.upload is None else asdict(summary.upload),
     }
 
 
@@ -77,15 +89,17 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
     if unanswerable := _unanswerable(dataset):
         yield f"  {unanswerable:,} without an answer in the documents"
     if summary.rejected:
-        rows = [
-            (f"{count:,}", reason, _REASONS.get(reason, "")) for reason, count in summary.rejected.items()
-        ]
+        rows = [(f"{count:,}", reason, reason_in_words(reason)) for reason, count in summary.rejected.items()]
         yield "\n" + text_table(("turned away", "reason", ""), rows, align="><<")
     if (usage := summary.usage) is not None:
         cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
         yield f"\n{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out{cost}"
     if summary.written:
         yield "\nwrote " + ", ".join(summary.written)
+    if (upload := summary.upload) is not None:
+        sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
+        others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""
+        yield f"LangSmith: {sent}{others}"
 
 
 def _labels(dataset: Dataset, name: str) -> dict[str, int]:

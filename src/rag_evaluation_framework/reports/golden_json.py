@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_evaluation_framework.evaluation.preflight import Plan
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan
 from rag_evaluation_framework.reports.evaluation_json import evaluation_document
 from rag_evaluation_framework.results.gate import GateVerdict
 from rag_evaluation_framework.results.golden import GoldenEvaluation

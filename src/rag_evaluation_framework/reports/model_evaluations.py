@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 from rag_evaluation_framework.evaluation.model_runs import SharedData
-from rag_evaluation_framework.evaluation.preflight import Prices
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.tables import text_table

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import RagEvalError
-from rag_evaluation_framework.evaluation.run_folder import ListedRun
+from rag_evaluation_framework.evaluation.runs.run_folder import ListedRun
 from rag_evaluation_framework.reports.tables import text_table
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.results_files import read_results
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.results.scored_runs import ScoredMetric, scored_run
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameKind, blame
-from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval

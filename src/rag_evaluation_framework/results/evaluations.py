@@ -1,7 +1,7 @@
 """Runs what was planned, dataset by dataset, and sums it up: the figures, the gate, every sample.
 
-Each dataset is a run of its own; the runs of one evaluation are tied together (``evaluation.run_groups``).
-The first that does not complete ends the evaluation. Samples are read from the journals when asked for:
+Each dataset is a run of its own; the runs of one evaluation are tied together
+(``evaluation.runs.run_groups``). The first that does not complete ends the evaluation. Samples are read from the journals when asked for:
 nothing of a run is held in memory but its figures.
 """
 
@@ -15,15 +15,15 @@ from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import Blame, blame
-from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan, SampleChoice
-from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.run_groups import RunGroup, group_fields
-from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
-from rag_evaluation_framework.evaluation.runner import run_samples
-from rag_evaluation_framework.evaluation.sample_list import content_hash
-from rag_evaluation_framework.evaluation.scorers import MetricScorer
+from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan, SampleChoice
+from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_fields
+from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.runs.runner import run_samples
+from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.baselines import (

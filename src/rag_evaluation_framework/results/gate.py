@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from rag_evaluation_framework.evaluation.thresholds import Operator, Threshold
+from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.summaries import MetricSummary
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
 from rag_evaluation_framework.metrics.declaration import BoundMetric, Metric, parse_metric
 
 RETRIEVAL = "retrieval_metrics"

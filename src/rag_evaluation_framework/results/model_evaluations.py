@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
-from rag_evaluation_framework.evaluation.runner import run_samples
-from rag_evaluation_framework.evaluation.sample_list import Samples, check_unchanged
-from rag_evaluation_framework.evaluation.scorers import MetricScorer
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.runs.runner import run_samples
+from rag_evaluation_framework.evaluation.runs.sample_list import Samples, check_unchanged
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.results.comparison import MetricComparison, corrected_together
 from rag_evaluation_framework.results.documents import write_run_results

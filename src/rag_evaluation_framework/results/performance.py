@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rag_evaluation_framework.evaluation.result_fields import Timing
-from rag_evaluation_framework.evaluation.usage_totals import UsageTotals
+from rag_evaluation_framework.evaluation.runs.result_fields import Timing
+from rag_evaluation_framework.evaluation.runs.usage_totals import UsageTotals
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.statistics.sums import exact_mean
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_evaluation_framework.evaluation.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.runs import SampleResult

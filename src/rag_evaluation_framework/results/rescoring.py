@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.sample_list import Samples
-from rag_evaluation_framework.evaluation.scorers import MetricScorer
-from rag_evaluation_framework.evaluation.scoring import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.sample_list import Samples
+from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 

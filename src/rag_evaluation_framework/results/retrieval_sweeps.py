@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.evaluation.level_scoring import LevelScorer, TokenLevelScorer, scorer_for
-from rag_evaluation_framework.evaluation.retrieval_datasets import find_dataset
-from rag_evaluation_framework.evaluation.retrieval_ground_truth import LEVELS, Level, level_of
-from rag_evaluation_framework.evaluation.retrieval_runs import evaluated_cells
+from rag_evaluation_framework.evaluation.levels.level_scoring import LevelScorer, TokenLevelScorer, scorer_for
+from rag_evaluation_framework.evaluation.levels.retrieval_datasets import find_dataset
+from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import LEVELS, Level, level_of
+from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,

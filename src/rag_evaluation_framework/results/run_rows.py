@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.result_fields import Timing
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.sample_list import Samples, fingerprint, read_list, streamed
+from rag_evaluation_framework.evaluation.runs.result_fields import Timing
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.sample_list import Samples, fingerprint, read_list, streamed
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rag_evaluation_framework.evaluation.known_metrics import PASS_RATE
-from rag_evaluation_framework.evaluation.thresholds import Threshold
+from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
+from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import wilson_interval

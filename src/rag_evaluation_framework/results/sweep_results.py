@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.evaluation.retrieval_ground_truth import Level
-from rag_evaluation_framework.evaluation.retrieval_runs import EvaluatedCell
+from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import Level
+from rag_evaluation_framework.evaluation.levels.retrieval_runs import EvaluatedCell
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.refusals import refused

@@ -1,0 +1,226 @@
+"""A folder of golden sets as a plan: which splits are there, what each is scored by, and the gate.
+
+A folder has ``evaluation/datasets/``, ``datasets/`` or the files themselves. Each split is recognised by the
+content of its file, whatever it is called. The plan is one like any other: the same engine runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
+from rag_evaluation_framework.evaluation.golden.golden_spans import golden_span_scorers
+from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
+from rag_evaluation_framework.evaluation.manifests.preflight import (
+    DatasetPlan,
+    Plan,
+    SampleChoice,
+    plan_evaluation,
+)
+from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
+from rag_evaluation_framework.metrics.declaration import Family, parse_metric
+from rag_evaluation_framework.records.samples import Refusal, Sample
+
+REFUSAL_RECALL, OVER_REFUSAL = "refusal_recall", "over_refusal"
+
+_REFUSALS = (REFUSAL_RECALL, OVER_REFUSAL)
+_SPANS = ("span_recall", "span_precision")
+_PLACES = ("evaluation/datasets", "datasets", ".")
+_SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One of the five golden sets: what its dialect and file are called, and what it is scored by."""
+
+    name: str
+    dialect: str
+    file: str
+    metrics: tuple[str, ...]
+
+
+SPLITS: Mapping[str, Split] = {
+    split.name: split
+    for split in (
+        Split(
+            "facts",
+            "golden-factual",
+            "factual_qa.json",
+            ("entity_coverage", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *_REFUSALS),
+        ),
+        Split(
+            "relations",
+            "golden-relationship",
+            "relationship_qa.json",
+            ("relation_match", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *_REFUSALS),
+        ),
+        Split(
+            "tracking",
+            "golden-tracking",
+            "tracking_qa.json",
+            (
+                "milestone_recall",
+                "milestone_order",
+                "hop_coverage",
+                "answer_similarity",
+                "faithfulness",
+                *_SPANS,
+                *_REFUSALS,
+            ),
+        ),
+        Split(
+            "multiturn",
+            "golden-multiturn",
+            "multiturn_qa.json",
+            ("turn_correctness", "context_turn_correctness", "faithfulness", *_REFUSALS),
+        ),
+        Split("boundary", "golden-boundary", "boundary_qa.json", _REFUSALS),
+    )
+}
+
+
+def find_splits(folder: str | Path) -> dict[str, Path]:
+    """Return the file of each split that a folder has, in the order of :data:`SPLITS`."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UsageError(f"expected a folder of golden sets, got {folder}")
+    for place in _PLACES:
+        found = _splits_in(folder / place)
+        if found:
+            return {name: found[name] for name in SPLITS if name in found}
+    files = ", ".join(split.file for split in SPLITS.values())
+    raise UsageError(f"{folder}: expected golden sets ({files}), got none, nor in evaluation/datasets")
+
+
+def golden_manifest(folder: str | Path, settings: GoldenSettings) -> Manifest:
+    """Return the manifest that a folder of golden sets stands for; its datasets are the splits."""
+    found = find_splits(folder)
+    entries = tuple(
+        DatasetEntry(name=name, path=path, metrics=settings.metrics.get(name, SPLITS[name].metrics))
+        for name, path in found.items()
+    )
+    for split in settings.splits_named:
+        if split not in found:
+            raise UnknownNameError("split", split, list(found))
+    return Manifest(
+        file=settings.file or Path(folder),
+        datasets=entries,
+        thresholds=settings.thresholds,
+        ci_gate=settings.gate,
+        api=settings.api,
+        judge=settings.judge,
+    )
+
+
+def plan_golden(
+    manifest: Manifest,
+    settings: GoldenSettings,
+    *,
+    splits: Sequence[str] = (),
+    choice: SampleChoice | None = None,
+    methods: ScoringMethods | None = None,
+) -> Plan:
+    """Plan a run over the splits named, or all of them; all problems are in one error.
+
+    Of the metrics of refusals a split has those that its samples have a use for, and span metrics where
+    golden contexts can be located. In conversations every turn is scored by itself. In a reference "A/B"
+    means either, and dots what is not written yet.
+    """
+    bare = replace(manifest, datasets=tuple(_without_spans(entry) for entry in manifest.datasets))
+    # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
+    tolerant = replace(choice or SampleChoice(), allow_missing=True)
+    plan = plan_evaluation(bare, datasets=splits, choice=tolerant, methods=methods)
+    asked = {entry.name: entry.metrics for entry in manifest.datasets}
+    datasets = tuple(_suited(dataset, asked[dataset.name], settings) for dataset in plan.datasets)
+    warnings = (threshold.warning for threshold in settings.every_threshold if threshold.warning)
+    return Plan(datasets=datasets, warnings=tuple(warnings))
+
+
+def missing_splits(manifest: Manifest) -> tuple[str, ...]:
+    """Return the splits that the folder does not have."""
+    there = {entry.name for entry in manifest.datasets}
+    return tuple(name for name in SPLITS if name not in there)
+
+
+def _splits_in(folder: Path) -> dict[str, Path]:
+    by_dialect = {split.dialect: split.name for split in SPLITS.values()}
+    names = {split.file for split in SPLITS.values()}
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if not path.is_file() or not path.name.endswith(_SUFFIXES):
+            continue
+        try:
+            name = by_dialect.get(recognise(path).name)
+        except RagEvalError:
+            if path.name in names:  # it is meant to be one: what is wrong with it must be said
+                raise
+            continue
+        if name is not None and name in found:
+            raise UsageError(f"expected one file of {name}, got {found[name]} and {path}")
+        if name is not None:
+            found[name] = path
+    return found
+
+
+def _without_spans(entry: DatasetEntry) -> DatasetEntry:
+    return replace(entry, metrics=tuple(name for name in entry.metrics if not _is_span(name)))
+
+
+def _suited(dataset: DatasetPlan, asked: Sequence[str], settings: GoldenSettings) -> DatasetPlan:
+    """Return a planned split with the scorers that suit its samples, and the thresholds of its own."""
+    samples = list(dataset.selection())
+    unused = set(_unused_refusals(samples))
+    scorers = [
+        _fitted(scorer, dataset.name)
+        for scorer in dataset.scorers
+        if scorer.name.partition("(")[0] not in unused
+    ]
+    scorers += golden_span_scorers([name for name in asked if _is_span(name)], samples)
+    order = list(asked)
+    scorers.sort(key=lambda scorer: order.index(scorer.name) if scorer.name in order else len(order))
+    own = settings.split_thresholds.get(dataset.name, ())
+    return replace(dataset, scorers=tuple(scorers), thresholds=(*dataset.thresholds, *own), incomplete=())
+
+
+def _fitted(scorer: MetricScorer, split: str) -> MetricScorer:
+    """Return a scorer for the answers of a split: turn by turn, or by the best reading of a reference."""
+    family = _family(scorer.name)
+    if split == "multiturn" and family not in (None, "golden"):
+        return TurnByTurn(scorer)
+    return BestReading(scorer) if family == "texts" else scorer
+
+
+def _unused_refusals(samples: Sequence[Sample]) -> Iterator[str]:
+    expects_refusal = {expected for sample in samples for expected in _expectations(sample)}
+    if True not in expects_refusal:
+        yield REFUSAL_RECALL
+    if False not in expects_refusal:
+        yield OVER_REFUSAL
+
+
+def _expectations(sample: Sample) -> Iterator[bool]:
+    """Yield whether a refusal is expected: of the sample, or of each of the assistant's turns."""
+    told = [turn for turn in sample.turns if turn.role == "assistant"]
+    if told:
+        yield from (turn.expectation is not None for turn in told)
+    else:
+        yield isinstance(sample.expectation, Refusal)
+
+
+def _is_span(name: str) -> bool:
+    return _family(name) == "spans"
+
+
+def _family(name: str) -> Family | None:
+    """Return the family of a metric; ``None`` for what is no metric of ours, such as ``latency``."""
+    try:
+        return parse_metric(name).metric.family
+    except UsageError:
+        return None  # where it is a mistake, the preflight says so with its place

@@ -1,0 +1,1 @@
+"""Retrieval evaluated at chunk level, token level and document level."""

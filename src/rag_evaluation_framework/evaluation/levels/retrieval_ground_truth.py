@@ -1,0 +1,233 @@
+"""What a retriever should find: relevant characters, chunks or documents, checked against the corpus.
+
+Characters come from the spans of any dialect, or from golden contexts that stand in one place only. A span
+whose text is known is moved to where that text now stands, if there is one such place; any other change of a
+document is an error. A span on a page counts from the page's start where the document's pages are known, and
+is given by its place in the whole text. Chunk ids must be those of chunks that the chunker makes of the
+corpus as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rag_evaluation_framework.datasets.checks.golden_contexts import spans_of_contexts
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
+from rag_evaluation_framework.evaluation.levels.corpus_names import CorpusNames, changed_documents
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.pages import place_in
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+Level = Literal["token", "chunk", "document"]
+LEVELS: tuple[Level, ...] = ("token", "chunk", "document")
+
+CHUNKER = "chunker"
+"""Where a dataset, or one of its samples, has the chunker of its chunk ids in its ``metadata``."""
+
+_GOLDEN = "golden-"
+_SHOWN_IDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RelevantSpans:
+    """The relevant characters of each sample that has any; ``moved`` counts spans found elsewhere by text."""
+
+    spans: Mapping[str, tuple[CharacterSpan, ...]] = field(hash=False)
+    moved: int
+
+
+def level_of(dataset: Dataset) -> Level:
+    """Return the finest level at which a dataset has ground truth."""
+    if any(sample.relevant_spans for sample in dataset.samples):
+        return "token"
+    if dataset.dialect.startswith(_GOLDEN) and any(sample.reference_contexts for sample in dataset.samples):
+        return "token"
+    if any(sample.relevant_chunk_ids for sample in dataset.samples):
+        excerpts = any(_is_excerpt(sample) for sample in dataset.samples)
+        return "token" if excerpts else "chunk"
+    if any(sample.relevant_documents for sample in dataset.samples):
+        return "document"
+    raise _no_truth("relevant characters, chunks or documents", dataset)
+
+
+def relevant_spans(dataset: Dataset, corpus: Corpus) -> RelevantSpans:
+    """Return the relevant characters of the samples, each where the corpus now has it."""
+    names = CorpusNames(corpus, dataset)
+    changed = changed_documents(dataset, names)
+    cited = _cited_spans(dataset, corpus)
+    if not any(cited.values()):
+        raise _no_truth("relevant characters", dataset)
+    spans: dict[str, tuple[CharacterSpan, ...]] = {}
+    issues: list[Issue] = []
+    moved = 0
+    for sample in dataset.samples:
+        found: list[CharacterSpan] = []
+        for index, citation in enumerate(cited[sample.id]):
+            anchored = _anchored(citation, names, changed)
+            if isinstance(anchored, Issue):
+                issues.append(_placed(anchored, sample, f"relevant_spans[{index}]"))
+                continue
+            moved += anchored.is_moved
+            found.append(anchored.span)
+        if found:
+            spans[sample.id] = tuple(found)
+    if issues:
+        raise InputError(issues)
+    return RelevantSpans(spans, moved)
+
+
+def relevant_chunks(
+    dataset: Dataset, corpus: Corpus, *, chunker: str, chunk_ids: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the relevant chunk ids of each sample that has any; every one of them is among ``chunk_ids``.
+
+    ``chunker`` is the specification of the one that made those chunks.
+    """
+    _check_chunker(dataset, chunker)
+    changed = changed_documents(dataset, CorpusNames(corpus, dataset))
+    if changed:
+        raise InputError(
+            Issue(
+                "changed-document",
+                "the documents that the chunk ids were made from",
+                f"{name!r}, which {how}",
+            )
+            for name, how in changed.items()
+        )
+    truth = {sample.id: sample.relevant_chunk_ids for sample in dataset.samples if sample.relevant_chunk_ids}
+    if not truth:
+        raise _no_truth("relevant chunk ids", dataset)
+    known = set(chunk_ids)
+    issues = [
+        _placed(_unknown_ids(unknown, chunker), sample, "relevant_chunk_ids")
+        for sample in dataset.samples
+        if (unknown := [each for each in sample.relevant_chunk_ids if each not in known])
+    ]
+    if issues:
+        raise InputError(issues)
+    return truth
+
+
+def relevant_documents(dataset: Dataset, corpus: Corpus) -> dict[str, dict[str, int]]:
+    """Return the grades of each sample's documents, by the ids of the corpus."""
+    names = CorpusNames(corpus, dataset)
+    truth: dict[str, dict[str, int]] = {}
+    issues: list[Issue] = []
+    for sample in dataset.samples:
+        for name, grade in sample.relevant_documents.items():
+            document = names.document(name)
+            if isinstance(document, Issue):
+                issues.append(_placed(document, sample, "relevant_documents"))
+            else:
+                truth.setdefault(sample.id, {})[document.id] = grade
+    if issues:
+        raise InputError(issues)
+    if not truth:
+        raise _no_truth("relevant documents", dataset)
+    return truth
+
+
+def _cited_spans(dataset: Dataset, corpus: Corpus) -> Mapping[str, Sequence[SpanCitation]]:
+    if not dataset.dialect.startswith(_GOLDEN):
+        return {sample.id: sample.relevant_spans for sample in dataset.samples}
+    located = spans_of_contexts(dataset.samples)
+    folder = corpus.metadata.get("folder")
+    if not any(located.values()) and isinstance(folder, str):
+        located = spans_of_contexts(dataset.samples, folder)
+    return located
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    span: CharacterSpan
+    is_moved: bool = False
+
+
+def _anchored(citation: SpanCitation, names: CorpusNames, changed: Mapping[str, str]) -> _Anchored | Issue:
+    """Return where a span stands now, or why that cannot be told."""
+    document = names.document(citation.file)
+    if isinstance(document, Issue):
+        return document
+    text = _text_of(citation, names)
+    if text is None and document.id in changed:
+        expected = "a span with its text, because its document has changed"
+        return Issue(
+            "changed-document", expected, f"{citation.start}-{citation.end} of {document.id!r} alone"
+        )
+    place = place_in(document, citation)
+    if text is None or (isinstance(place, CharacterSpan) and document.text_of(place) == text):
+        return place if isinstance(place, Issue) else _Anchored(place)
+    return _found_by_text(text, document)
+
+
+def _found_by_text(text: str, document: Document) -> _Anchored | Issue:
+    start = document.content.find(text)
+    if start >= 0 and document.content.find(text, start + 1) < 0:
+        return _Anchored(CharacterSpan(document.id, start, start + len(text)), is_moved=True)
+    where = "several places" if start >= 0 else "no place"
+    expected = f"text that stands in one place of {document.id!r}, which is not as it was"
+    return Issue("span-lost", expected, f"{shown(text)} in {where}")
+
+
+def _text_of(citation: SpanCitation, names: CorpusNames) -> str | None:
+    """Return the characters that a citation means, as far as the dataset tells them."""
+    if citation.text is not None:
+        return citation.text
+    context = citation.extra.get("context_text")
+    # A longer one is what stands around the span.
+    if isinstance(context, str) and len(context) == citation.end - citation.start:
+        return context
+    own = names.own_document(citation.file)
+    place = None if own is None else place_in(own, citation)
+    return own.text_of(place) if own is not None and isinstance(place, CharacterSpan) else None
+
+
+def _check_chunker(dataset: Dataset, chunker: str) -> None:
+    for metadata in (dataset.metadata, *(sample.metadata for sample in dataset.samples)):
+        made_with = _recorded_chunker(metadata)
+        if made_with not in (None, chunker):
+            raise UsageError(
+                f"the chunk ids were made with another chunker: expected {made_with}, got {chunker}; "
+                "at chunk level the truth holds for one chunker only, at token level for every one"
+            )
+
+
+def _recorded_chunker(metadata: Mapping[str, Any]) -> str | None:
+    made_with = metadata.get(CHUNKER)
+    return made_with if isinstance(made_with, str) else None
+
+
+def _unknown_ids(unknown: Sequence[str], chunker: str) -> Issue:
+    listed = ", ".join(unknown[:_SHOWN_IDS]) + (" …" if len(unknown) > _SHOWN_IDS else "")
+    expected = f"ids of chunks that {chunker} makes of this corpus"
+    return Issue("unknown-chunk", expected, f"{listed}, which no chunk has")
+
+
+def _placed(issue: Issue, sample: Sample, path: str) -> Issue:
+    origin = sample.origin
+    within = f"{sample.id}.{path}"
+    return issue.located(origin.file if origin else None, origin.line if origin else None, within)
+
+
+def _no_truth(what: str, dataset: Dataset) -> UsageError:
+    others = list(_other_truths(dataset))
+    hint = f"; it has {' and '.join(others)}" if others else ""
+    return UsageError(f"dataset: expected {what} in at least one of {len(dataset)} samples, got none{hint}")
+
+
+def _other_truths(dataset: Dataset) -> Iterator[str]:
+    if any(_is_excerpt(sample) for sample in dataset.samples):
+        yield "ids of excerpts without the spans behind them (outputs.spans)"
+    elif any(sample.relevant_chunk_ids for sample in dataset.samples):
+        yield "relevant chunk ids (level chunk)"
+    if any(sample.relevant_documents for sample in dataset.samples):
+        yield "relevant documents (level document)"
+
+
+def _is_excerpt(sample: Sample) -> bool:
+    return any(chunk_id.startswith("pa_chunk_") for chunk_id in sample.relevant_chunk_ids)

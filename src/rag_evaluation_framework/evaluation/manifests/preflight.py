@@ -1,0 +1,246 @@
+"""Everything that can be wrong before the first request is found here, and what a run would take is counted.
+
+Token counts are estimates: a token for every four bytes of the questions and of the expected answers. What an
+agent adds by itself (instructions, contexts) is not known and not counted, so they are lower bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
+from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
+from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
+from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import NeedsJudge
+from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer, scorer_for
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import (
+    HOW_TO_JUDGE,
+    ScoringMethods,
+    with_documents,
+)
+from rag_evaluation_framework.files.refusals import refused
+from rag_evaluation_framework.records.samples import Sample
+
+_BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleChoice:
+    """Which samples of each dataset are asked, and whether those that lack a field may be among them."""
+
+    tags: tuple[str, ...] = ()
+    sample_size: int | None = None
+    seed: int = 0
+    allow_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens, where they are known."""
+
+    input: float | None = None
+    output: float | None = None
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Return what the tokens cost; ``None`` unless both prices are known."""
+        if self.input is None or self.output is None:
+            return None
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetPlan:
+    """One dataset with the samples chosen from it, what scores them, and what asking them takes."""
+
+    entry: DatasetEntry
+    selection: Selection
+    scorers: tuple[MetricScorer, ...]
+    thresholds: tuple[Threshold, ...]
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    votes: int = 0
+    """How often a judge is asked a question: by each of its models, as many times as it votes."""
+    incomplete: tuple[Issue, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def judge_calls(self) -> int:
+        """About how many calls judging takes; the answers, which decide it, are not there yet."""
+        questions: set[str] = set()
+        for scorer in self.scorers:
+            questions |= getattr(scorer, "questions", frozenset())
+        return self.votes * len(questions) * len(self.selection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run would do, with everything that can be checked beforehand checked."""
+
+    datasets: tuple[DatasetPlan, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        return sum(len(dataset.selection) for dataset in self.datasets)
+
+    @property
+    def calls(self) -> int:
+        return sum(dataset.calls for dataset in self.datasets)
+
+    @property
+    def judge_calls(self) -> int:
+        return sum(dataset.judge_calls for dataset in self.datasets)
+
+    @property
+    def input_tokens(self) -> int:
+        return sum(dataset.input_tokens for dataset in self.datasets)
+
+    @property
+    def output_tokens(self) -> int:
+        return sum(dataset.output_tokens for dataset in self.datasets)
+
+
+def plan_evaluation(
+    manifest: Manifest,
+    *,
+    datasets: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    choice: SampleChoice | None = None,
+    methods: ScoringMethods | None = None,
+) -> Plan:
+    """Plan a run over the datasets named (all of them where none is); all problems are in one error.
+
+    ``metrics`` replace those of the manifest. A metric that only a judge can measure is a problem where the
+    gate is on and ``methods`` have no judge.
+    """
+    choice = choice or SampleChoice()
+    entries = manifest.selected(tuple(datasets))
+    problems = Problems()
+    plans: list[DatasetPlan] = []
+    for entry in entries:
+        entry = replace(entry, metrics=tuple(metrics)) if metrics else entry
+        with problems.collected():
+            plans.append(_planned(entry, manifest, choice, methods or ScoringMethods()))
+    problems.raise_all()
+    return Plan(datasets=tuple(plans), warnings=tuple(_warnings(manifest, plans)))
+
+
+def check_writable(folders: Iterable[Path]) -> None:
+    """Raise :class:`StorageError` for a folder that cannot be written into; it need not exist yet."""
+    for folder in folders:
+        there = folder
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        try:
+            if not there.is_dir():
+                raise NotADirectoryError(20, os.strerror(20))
+            with tempfile.TemporaryFile(dir=there):
+                pass
+        except OSError as error:
+            raise refused("write", folder, error) from error
+
+
+def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
+    """Raise :class:`InputError` for a sample that holds a secret: it would be sent and written down."""
+    if not secrets:
+        return
+    for dataset in plan.datasets:
+        for sample in dataset.selection():
+            texts = [turn.content for turn in sample.turns] + [sample.reference, *sample.reference_contexts]
+            texts += sample.recorded.contexts if sample.recorded else ()
+            if any(text and secrets.mask(text) != text for text in texts):
+                line = sample.origin.line if sample.origin else None
+                issue = Issue("secret-in-data", "no secret of the manifest in a sample", "one")
+                raise InputError([issue.located(str(dataset.entry.path), line)])
+
+
+def _planned(
+    entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: ScoringMethods
+) -> DatasetPlan:
+    scorers = _scorers(entry, manifest, methods)
+    dialect = recognise(entry.path)
+    methods = with_documents(methods, entry.metrics, dialect=dialect, path=entry.path)
+    if methods.corpus is not None:
+        scorers = _scorers(entry, manifest, methods)
+    try:
+        selection = select_samples(
+            lambda: dialect.stream(entry.path),
+            tags=choice.tags,
+            sample_size=choice.sample_size,
+            seed=choice.seed,
+        )
+    except UsageError as error:
+        raise UsageError(f"dataset {entry.name}: {error}") from None
+    missing = MissingFields(list(scorers.values()), file=str(entry.path))
+    calls = input_bytes = output_bytes = 0
+    for sample in selection():
+        missing.look_at(sample)
+        calls += sum(1 for turn in sample.turns if turn.role == "user")
+        input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
+        output_bytes += _expected_bytes(sample)
+    if missing.issues() and not choice.allow_missing:
+        raise InputError(missing.issues())
+    return DatasetPlan(
+        entry=entry,
+        selection=selection,
+        scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
+        thresholds=tuple(_named_as_scored(manifest.thresholds, scorers)),
+        calls=calls,
+        input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
+        output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
+        votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
+        incomplete=tuple(missing.issues()),
+    )
+
+
+def _scorers(entry: DatasetEntry, manifest: Manifest, methods: ScoringMethods) -> dict[str, MetricScorer]:
+    """Return the scorer of each metric as it is written; the line is named of those that cannot be used."""
+    found: dict[str, MetricScorer] = {}
+    issues: list[Issue] = []
+    for name in entry.metrics:
+        try:
+            found[name] = scorer_for(name, methods)
+            if manifest.ci_gate and isinstance(found[name], NeedsJudge):
+                raise UsageError(f"metric {name}: needs a judge, or no gate: {HOW_TO_JUDGE}")
+        except RagEvalError as error:
+            issue = Issue("unavailable-metric", "a metric that is available", str(error), entry.name)
+            issues.append(issue.located(str(manifest.file), entry.line))
+    if issues:
+        raise InputError(issues)
+    return found
+
+
+def _named_as_scored(
+    thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
+) -> Iterator[Threshold]:
+    """Yield thresholds under the names of scores: ``rouge(variant=rougeL)`` scores as ``rouge``."""
+    for threshold in thresholds:
+        scorer = scorers.get(threshold.metric)
+        yield replace(threshold, metric=scorer.name) if scorer else threshold
+
+
+def _warnings(manifest: Manifest, plans: Sequence[DatasetPlan]) -> Iterator[str]:
+    for threshold in manifest.thresholds:
+        if threshold.warning:
+            place = f"{manifest.file}:{threshold.line}: " if threshold.line else ""
+            yield place + threshold.warning
+    for plan in plans:
+        for issue in plan.incomplete:
+            yield f"{issue}; the others are scored (--allow-missing)"
+
+
+def _expected_bytes(sample: Sample) -> int:
+    expected = [turn.reference for turn in sample.turns] + [sample.reference]
+    return sum(len(text.encode()) for text in expected if text)

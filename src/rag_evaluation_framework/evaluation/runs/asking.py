@@ -1,0 +1,201 @@
+"""Puts one sample to the target until there is an answer, or a reason why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from rag_evaluation_framework.errors import TargetError, shown
+from rag_evaluation_framework.evaluation.runs.concurrency import AdaptiveLimit
+from rag_evaluation_framework.evaluation.runs.outages import OutageWatch
+from rag_evaluation_framework.evaluation.runs.result_fields import Timing
+from rag_evaluation_framework.evaluation.runs.retries import (
+    Attempts,
+    RetryBudget,
+    shows_congestion,
+    was_reached,
+)
+from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
+from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.responses import Failure, Request, Response
+from rag_evaluation_framework.records.samples import Sample
+
+# A target that keeps its own time gets a moment to tell its own story before it is cut off.
+_GUARD_SHARE = 0.1
+_GUARD_MOST = 1.0
+_BUDGET_PAUSE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking one sample."""
+
+    response: Response
+    timing: Timing
+
+
+def key_of(run_id: str, sample_id: str) -> str:
+    """Return the idempotency key of a sample in a run: the same for every attempt, after a resume too."""
+    return _digest("key", run_id, sample_id)
+
+
+def thread_of(run_id: str, sample_id: str) -> str:
+    """Return the conversation's id of a sample in a run."""
+    return _digest("thread", run_id, sample_id)
+
+
+class Asker:
+    """Asks samples of one target, within what all of them share: slots, retry budget, stop sign."""
+
+    def __init__(self, target: Target, run_id: str, *, settings: RunSettings, stop: StopSign) -> None:
+        self.limit = AdaptiveLimit(settings.concurrency)
+        self.retries = 0
+        self._target = target
+        # What was answered long ago took no time now: its latency is what it tells, or not known.
+        self._is_live = getattr(target, "is_live", True)
+        self._run_id = run_id
+        self._settings = settings
+        self._stop = stop
+        self._budget = RetryBudget(settings.concurrency, clock=time.monotonic)
+        self._watch = OutageWatch(settings.max_attempts, clock=time.monotonic)
+
+    async def ask(self, sample: Sample) -> Asked:
+        """Ask one sample to its end. Raises :class:`Stopped` where the run ends first.
+
+        The sample's deadline counts attempts and waits between them, not the waiting for a free slot.
+        """
+        key = key_of(self._run_id, sample.id)
+        attempts = Attempts(key, self._settings.max_attempts, self._settings.seed)
+        request = Request(sample=sample, key=key, thread_id=thread_of(self._run_id, sample.id), timeout=0.0)
+        self._budget.sample_begun()
+        started_at, left = "", self._settings.sample_timeout
+        while True:
+            await self._slot()
+            started_at = started_at or datetime.now(UTC).isoformat(timespec="milliseconds")
+            sent = time.monotonic()
+            timeout = min(self._settings.attempt_timeout, left)
+            outcome = await self._attempt(replace(request, timeout=timeout))
+            took = time.monotonic() - sent
+            left -= took
+            if isinstance(outcome, TargetError):
+                attempts.failed(outcome)
+                still_left = await self._wait(attempts, outcome, left)
+                if still_left is not None:
+                    left = still_left
+                    continue
+            spent = self._settings.sample_timeout - left
+            return self._ended(outcome, attempts, started_at=started_at, latency=took, spent=spent)
+
+    def _ended(
+        self,
+        outcome: Response | TargetError,
+        attempts: Attempts,
+        *,
+        started_at: str,
+        latency: float,
+        spent: float,
+    ) -> Asked:
+        if isinstance(outcome, TargetError):
+            response = Response(failure=Failure(kind=outcome.kind, message=outcome.message))
+            if reason := self._watch.sample_failed(outcome):
+                self._stop.set(reason)
+        else:
+            told = outcome.latency_ms
+            if told is None and self._is_live:
+                told = latency * 1000
+            response = replace(outcome, latency_ms=None if told is None else round(told, 3))
+        timing = Timing(
+            started_at=started_at,
+            attempts=attempts.made + (not isinstance(outcome, TargetError)),
+            elapsed_ms=round(spent * 1000, 3),
+            latency_ms=response.latency_ms,
+        )
+        return Asked(response, timing)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether all samples so far were turned away alike: then the fault may be none of theirs."""
+        return self._watch.in_doubt
+
+    async def _slot(self) -> None:
+        await self.limit.acquire()
+        if self._stop.is_set:
+            self.limit.give_back()
+            raise Stopped
+
+    async def _attempt(self, request: Request) -> Response | TargetError:
+        """Make one attempt in a slot that is held, and give the slot back."""
+        try:
+            outcome = await self._answer(request)
+            if isinstance(outcome, TargetError):
+                self.limit.replied(congested=shows_congestion(outcome))
+                if reason := self._watch.attempt_failed(outcome):
+                    self._stop.set(reason)
+            else:
+                self.limit.replied(congested=False)
+                self._watch.answered()
+        finally:
+            self.limit.give_back()
+        return outcome
+
+    async def _answer(self, request: Request) -> Response | TargetError:
+        # In a task of its own, so that a target that ignores being cancelled is left behind, not waited for.
+        task = asyncio.ensure_future(_called(self._target, request))
+        guard = request.timeout + min(_GUARD_MOST, request.timeout * _GUARD_SHARE)
+        try:
+            done, _ = await asyncio.wait((task,), timeout=guard)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if done and not task.cancelled():
+            return task.result()
+        if done:
+            return TargetError("cancelled", "the target cancelled its own request")
+        task.cancel()
+        return _timed_out()
+
+    async def _wait(self, attempts: Attempts, error: TargetError, left: float) -> float | None:
+        """Wait before the next attempt; return what is left of the sample's time, ``None`` to end it."""
+        if not attempts.may_go_on(error):
+            return None
+        if self._stop.is_set:
+            raise Stopped
+        delay = attempts.delay(error)
+        while delay < left:
+            if not was_reached(error) or self._budget.spend():
+                await self._stop.sleep(delay)
+                self.retries += 1
+                return left - delay
+            if not error.throttled:
+                return None
+            await self._stop.sleep(_BUDGET_PAUSE)
+            left -= _BUDGET_PAUSE
+        return None
+
+
+async def _called(target: Target, request: Request) -> Response | TargetError:
+    """Call the target; every way of failing becomes one kind of value."""
+    try:
+        response = await target.answer(request)
+    except TargetError as error:
+        return error
+    except TimeoutError:
+        return _timed_out()
+    except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake is the sample's failure
+        return TargetError("target-error", f"{type(error).__name__}: {error}")
+    if not isinstance(response, Response):
+        return TargetError("target-error", f"expected a response, got {shown(response)}")
+    return response
+
+
+def _timed_out() -> TargetError:
+    # Without the seconds, which differ from run to run: equal results must be equal bytes.
+    return TargetError("timeout", "no answer in time", retry=True)
+
+
+def _digest(purpose: str, run_id: str, sample_id: str) -> str:
+    return hashlib.blake2b(f"{purpose}\0{run_id}\0{sample_id}".encode(), digest_size=16).hexdigest()

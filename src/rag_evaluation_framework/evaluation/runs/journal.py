@@ -1,0 +1,253 @@
+"""The journal of a run: a line for each finished sample, appended, checksummed, never rewritten.
+
+A line is written with one call, so a kill leaves it whole or leaves a torn end. Damage is of two kinds:
+
+- *a torn tail*: damaged lines with no intact one after them. A kill, a full disk or a power cut makes
+  these. They were not yet acknowledged, so they are cut off when the run is resumed, and their samples are
+  asked again.
+- *damage in the middle*: an error that names the line. All other lines stay readable.
+
+A sample that stands in the journal twice counts once: the first line wins, and a second one that says
+something else is an inconsistency that is reported.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import BinaryIO
+
+import msgspec
+
+from rag_evaluation_framework.errors import InputError, Issue, StorageError
+from rag_evaluation_framework.evaluation.runs.journal_lines import (
+    Glance,
+    JournalEntry,
+    comparable_part,
+    entry_from,
+    glance_at,
+    intact_entry,
+)
+from rag_evaluation_framework.evaluation.runs.usage_totals import UsageTotals
+from rag_evaluation_framework.files.refusals import refused
+from rag_evaluation_framework.files.staging import sync_folder
+
+_NOT_THERE = -1
+
+
+class Journal:
+    """A journal open for appending.
+
+    What :meth:`append` wrote survives a kill; after :meth:`sync`, a power cut. ``end`` is where the last
+    intact line ends; what lies beyond is cut off.
+    """
+
+    def __init__(self, path: Path, *, end: int) -> None:
+        self.path = path
+        # An abandoned run's thread may still come back to write: never to a descriptor that was closed.
+        self._lock = Lock()
+        self._closed = False
+        self._end = end
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            os.ftruncate(self._descriptor, end)
+        except OSError as error:
+            raise refused("write", path, error) from error
+        sync_folder(path.parent)
+
+    def append(self, line: bytes) -> None:
+        """Write one line whole; where the disk refuses, nothing of it stays."""
+        with self._lock:
+            if self._closed:
+                raise StorageError(f"cannot write {self.path}: the run has ended")
+            try:
+                written = os.write(self._descriptor, line)
+                # Only a disk that is filling up takes part of a line; the next call says why.
+                while written < len(line):
+                    written += os.write(self._descriptor, line[written:])
+            except OSError as error:
+                # Where even this is refused, the torn end is cut off when the run is resumed.
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, self._end)
+                raise refused("write", self.path, error) from error
+            self._end += len(line)
+
+    def sync(self) -> None:
+        """Bring everything written so far onto the disk."""
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise refused("write", self.path, error) from error
+
+    def close(self) -> None:
+        """Bring what was written onto the disk as far as it lets, and refuse later appends."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                with suppress(OSError):
+                    os.fsync(self._descriptor)
+                os.close(self._descriptor)
+
+
+@dataclass(slots=True)
+class JournalIndex:
+    """Where each sample's line starts, in eight bytes a sample, and what the lines amount to."""
+
+    offsets: array[int]
+    end: int = 0
+    torn_bytes: int = 0
+    done: int = 0
+    failed: int = 0
+    usage: UsageTotals = field(default_factory=UsageTotals)
+    metrics: frozenset[str] | None = None
+    """The metrics of the first entry, ``None`` in an empty journal."""
+    problems: list[Issue] = field(default_factory=list)
+    """Damaged lines, and lines that contradict an earlier one for the same sample."""
+
+    def is_done(self, index: int) -> bool:
+        return self.offsets[index] != _NOT_THERE
+
+
+def read_index(path: Path, *, total: int) -> JournalIndex:
+    """Read a journal of a run over ``total`` samples once; one that does not exist is empty."""
+    index = JournalIndex(array("q", [_NOT_THERE]) * total)
+    damaged: list[Issue] = []
+    with _opened(path) as file:
+        if file is None:
+            return index
+        for number, offset, line, content in _lines(file):
+            glance = _glanced(content, total)
+            if content is None or glance is None:
+                damaged.append(_damage(path, number, line))
+                continue
+            index.problems += damaged
+            damaged.clear()
+            index.end = offset + len(line)
+            if index.is_done(glance.index):
+                index.problems += _contradictions(
+                    index, glance, content, file=file, place=(str(path), number)
+                )
+            else:
+                _count(index, glance, offset)
+        index.torn_bytes = file.seek(0, os.SEEK_END) - index.end
+    return index
+
+
+def read_entries(path: Path, index: JournalIndex) -> Iterator[JournalEntry]:
+    """Yield the entries that an index knows, in the order of the journal."""
+    with _opened(path) as file:
+        if file is None:
+            return
+        for _, offset, _, content in _lines(file):
+            if offset >= index.end:
+                return
+            glance = _glanced(content, len(index.offsets))
+            if content is not None and glance is not None and index.offsets[glance.index] == offset:
+                yield entry_from(content)
+
+
+def read_entries_in_dataset_order(path: Path, index: JournalIndex) -> Iterator[JournalEntry]:
+    """Yield the entries that an index knows, in the order of the dataset."""
+    with _opened(path) as file:
+        if file is None:
+            return
+        for offset in index.offsets:
+            if offset != _NOT_THERE:
+                yield entry_from(_content_at(file, offset))
+
+
+def read_entry(path: Path, offset: int) -> JournalEntry:
+    """Read the one entry that starts at an offset."""
+    with _opened(path) as file:
+        if file is None:
+            raise refused("read", path, FileNotFoundError())
+        return entry_from(_content_at(file, offset))
+
+
+class _opened:  # noqa: N801  # reads as a verb in a with statement
+    """A file open for reading, or ``None`` if it does not exist; what the disk refuses names the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> BinaryIO | None:
+        try:
+            self._file: BinaryIO | None = self._path.open("rb")
+        except FileNotFoundError:
+            self._file = None
+        except OSError as error:
+            raise refused("read", self._path, error) from error
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes, bytes | None]]:
+    """Yield number, offset, bytes and, where it is intact, the entry of each line.
+
+    The reader may look elsewhere in the file in between.
+    """
+    offset = number = 0
+    while True:
+        file.seek(offset)
+        line = file.readline()
+        if not line:
+            return
+        number += 1
+        yield number, offset, line, intact_entry(line)
+        offset += len(line)
+
+
+def _glanced(content: bytes | None, total: int) -> Glance | None:
+    if content is None:
+        return None
+    try:
+        glance = glance_at(content)
+    except msgspec.DecodeError:
+        return None
+    return glance if 0 <= glance.index < total else None
+
+
+def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
+    index.offsets[glance.index] = offset
+    index.done += 1
+    index.failed += glance.failed
+    index.usage.add(glance.result.response.usage)
+    if index.metrics is None:
+        index.metrics = frozenset(glance.metrics)
+
+
+def _contradictions(
+    index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO, place: tuple[str, int]
+) -> list[Issue]:
+    """Return nothing if the line repeats what the first one for its sample says."""
+    first = _content_at(file, index.offsets[glance.index])
+    if comparable_part(first) == comparable_part(content):
+        return []
+    expected = f"one result for sample {glance.result.sample_id!r}"
+    return [Issue("inconsistent-journal", expected, "a second, different one").located(*place)]
+
+
+def _content_at(file: BinaryIO, offset: int) -> bytes:
+    file.seek(offset)
+    line = file.readline()
+    content = intact_entry(line)
+    if content is None:
+        raise InputError([Issue("damaged-line", "an intact line of a journal", _described(line))])
+    return content
+
+
+def _damage(path: Path, number: int, line: bytes) -> Issue:
+    expected = "an intact line of a journal (delete this one to have its sample asked again)"
+    return Issue("damaged-line", expected, _described(line), file=str(path), line=number)
+
+
+def _described(line: bytes) -> str:
+    return f"{len(line):,} bytes that are not as they were written"

@@ -1,0 +1,121 @@
+"""One line of a journal: an entry under its checksum, still a JSON object that any tool can read.
+
+::
+
+    {"crc32":"9ae0daaf","entry":{"index":17,"result":{…},"timing":{…}}}
+
+The checksum covers the bytes of the entry. It finds what a kill, a full disk or a failing one did to a line;
+it is no protection against somebody who wants to change it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.evaluation.runs.result_fields import (
+    Timing,
+    result_fields,
+    result_from,
+    timing_fields,
+    timing_from,
+)
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.responses import Failure, Usage
+from rag_evaluation_framework.records.runs import SampleResult
+
+_OPENING = b'{"crc32":"'
+_MIDDLE = b'","entry":'
+_ENTRY_STARTS = len(_OPENING) + 8 + len(_MIDDLE)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """A finished sample: its place in the dataset (from 0), its result, and its times."""
+
+    index: int
+    result: SampleResult
+    timing: Timing
+
+
+class _GlancedResponse(msgspec.Struct):
+    failure: Failure | None = None
+    usage: Usage | None = None
+
+
+class _GlancedScore(msgspec.Struct):
+    metric: str
+
+
+class _GlancedResult(msgspec.Struct):
+    sample_id: str
+    response: _GlancedResponse
+    scores: list[_GlancedScore]
+
+
+class _GlancedTiming(msgspec.Struct):
+    scores: list[_GlancedScore] = []
+
+
+class Glance(msgspec.Struct):
+    """What keeping count needs of an entry, read at a fraction of the cost of all of it."""
+
+    index: int
+    result: _GlancedResult
+    timing: _GlancedTiming
+
+    @property
+    def failed(self) -> bool:
+        return self.result.response.failure is not None
+
+    @property
+    def metrics(self) -> set[str]:
+        return {score.metric for score in (*self.result.scores, *self.timing.scores)}
+
+
+_glances = msgspec.json.Decoder(Glance)
+
+
+def line_of(entry: JournalEntry) -> bytes:
+    """Write an entry; raises :class:`InputError` for what JSON cannot hold."""
+    content = strict_json.encode(
+        {
+            "index": entry.index,
+            "result": result_fields(entry.result),
+            "timing": timing_fields(entry.result, entry.timing),
+        }
+    )
+    return b"%s%08x%s%s}\n" % (_OPENING, zlib.crc32(content), _MIDDLE, content)
+
+
+def intact_entry(line: bytes) -> bytes | None:
+    """Return the bytes of the entry in a line, or ``None`` if the line is not as it was written."""
+    content = line[_ENTRY_STARTS:-2]
+    whole = line.startswith(_OPENING) and line.endswith(b"}\n")
+    if not whole or b"%08x%s" % (zlib.crc32(content), _MIDDLE) != line[len(_OPENING) : _ENTRY_STARTS]:
+        return None
+    return content
+
+
+def glance_at(content: bytes) -> Glance:
+    """Read of an intact entry what keeping count needs."""
+    return _glances.decode(content)
+
+
+def entry_from(content: bytes) -> JournalEntry:
+    """Read an intact entry; one that another version wrote in a way we do not know is an error."""
+    written: dict[str, Any] = msgspec.json.decode(content)
+    try:
+        timing = written["timing"]
+        return JournalEntry(written["index"], result_from(written["result"], timing), timing_from(timing))
+    except (KeyError, TypeError) as error:
+        raise invalid("", "an entry in the form of this version", str(error)) from None
+
+
+def comparable_part(content: bytes) -> Any:
+    """Return what two entries for the same sample must agree on."""
+    return msgspec.json.decode(content)["result"]

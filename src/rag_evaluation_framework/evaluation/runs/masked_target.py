@@ -1,0 +1,56 @@
+"""A target whose answers and failures hold no secret, whatever the system under test sends back."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.records.responses import Request, Response
+
+
+class MaskedTarget:
+    """Fulfils ``extensions.Target`` by asking another one; hides secrets before anybody sees the answer."""
+
+    def __init__(self, target: Target, secrets: Secrets) -> None:
+        self.name = secrets.mask(target.name)
+        self.is_live = getattr(target, "is_live", True)
+        self._target = target
+        self._secrets = secrets
+
+    async def answer(self, request: Request) -> Response:
+        """Ask the target."""
+        try:
+            response = await self._target.answer(request)
+        except TargetError as error:
+            raise TargetError(
+                error.kind,
+                self._secrets.mask(error.message),
+                retry=error.retry,
+                throttled=error.throttled,
+                retry_after=error.retry_after,
+            ) from None
+        except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake must not tell secrets
+            message = self._secrets.mask(f"{type(error).__name__}: {error}")
+            raise TargetError("target-error", message) from None
+        masked: Response = _masked(response, self._secrets)
+        return masked
+
+    async def close(self) -> None:
+        await self._target.close()
+
+
+def _masked(value: Any, secrets: Secrets) -> Any:
+    """Return a record, or what one holds, with the secrets in its texts replaced; the same if it has none."""
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: masked
+            for field in fields(value)
+            if (masked := _masked(old := getattr(value, field.name), secrets)) is not old and masked != old
+        }
+        return replace(value, **changed) if changed else value
+    if isinstance(value, tuple):
+        return tuple(_masked(item, secrets) for item in value)
+    return secrets.mask_value(value)

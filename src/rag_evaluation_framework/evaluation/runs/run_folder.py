@@ -1,0 +1,278 @@
+"""A run on the disk: a folder of its own, named after it.
+
+::
+
+    runs/eval_run_20261115_001/
+    ├── head.json       what was run: data, system, parameters, versions
+    ├── samples.jsonl   the ids and fingerprints of the samples, in order
+    ├── journal.jsonl   a checksummed line for each finished sample
+    ├── lock            who works on the run now
+    └── results.json    the results document, once the run has been summed up
+
+A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
+*incomplete* when it can be resumed, and *broken* when a file in it cannot be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal
+
+from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, StorageError, UsageError, invalid
+from rag_evaluation_framework.evaluation.runs.journal import (
+    JournalIndex,
+    read_entries,
+    read_entries_in_dataset_order,
+    read_entry,
+    read_index,
+)
+from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry
+from rag_evaluation_framework.evaluation.runs.run_lock import LockOwner, held_lock, lock_owner
+from rag_evaluation_framework.evaluation.runs.sample_list import count_listed, read_list
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.files.refusals import refused
+from rag_evaluation_framework.files.staging import sync_folder
+from rag_evaluation_framework.records.runs import RunHead, SampleResult
+
+RunState = Literal["running", "incomplete", "complete", "broken"]
+
+NEW_RUN = "new"
+"""The id of a head whose run has no id yet; creating its folder gives it the next free one."""
+
+DEFAULT_RUNS_DIRECTORY = Path("runs")
+
+# A name, not a way out of the folder, and nothing that hides.
+_RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many samples a run is over, how many are finished, and how many of those failed."""
+
+    total: int
+    done: int
+    failed: int
+
+    @property
+    def remaining(self) -> int:
+        return self.total - self.done
+
+
+class RunFolder:
+    """A run on the disk. Reading does not wait for a process that works on it, and sees what is finished."""
+
+    def __init__(self, path: Path, head: RunHead) -> None:
+        self.path = path
+        self.head = head
+
+    @classmethod
+    def create(
+        cls, runs_directory: str | Path, head: RunHead, *, now: Callable[[], datetime] | None = None
+    ) -> RunFolder:
+        """Make the folder of a new run; two processes never get the same one.
+
+        A head with the id :data:`NEW_RUN` gets ``eval_run_<UTC date>_<nnn>``; any other id is taken as it is
+        and must be free. ``started_at`` is filled in where it is missing. Folders above are made as needed.
+        """
+        started = (now or _utc_now)()
+        path = _claimed_folder(Path(runs_directory), head.run_id, started)
+        head = replace(
+            head,
+            run_id=path.name,
+            started_at=head.started_at or started.isoformat(timespec="seconds"),
+        )
+        content = strict_json.encode(_head_fields(head), indent=2) + b"\n"
+        write_bytes_atomically(path / "head.json", content, overwrite=False)
+        sync_folder(path.parent)
+        return cls(path, head)
+
+    @classmethod
+    def open(cls, path_or_id: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
+        """Open a run by its id in the runs directory, or by the path of its folder."""
+        for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
+            if (path / "head.json").is_file():
+                return cls(path, _read_head(path / "head.json"))
+        known = [path.name for path in _run_paths(Path(runs_directory))]
+        hint = f"the latest there is {known[-1]}" if known else "there is none"
+        raise UsageError(f"no run {str(path_or_id)!r} in {runs_directory}; {hint}")
+
+    @property
+    def head_path(self) -> Path:
+        return self.path / "head.json"
+
+    @property
+    def samples_path(self) -> Path:
+        return self.path / "samples.jsonl"
+
+    @property
+    def journal_path(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def results_path(self) -> Path:
+        return self.path / "results.json"
+
+    @property
+    def owner(self) -> LockOwner | None:
+        """The process that works on the run now."""
+        return lock_owner(self.path / "lock")
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the run's lock in a ``with`` block; :class:`UsageError` names the process that has it."""
+        return held_lock(self.path / "lock")
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands; reads the journal."""
+        if self.owner is not None:
+            return "running"
+        try:
+            index = self.index()
+        except (InputError, StorageError):
+            return "broken"
+        if index.problems:
+            return "broken"
+        return "complete" if self.samples_path.exists() and index.done == len(index.offsets) else "incomplete"
+
+    @property
+    def counts(self) -> RunCounts:
+        """How far the run is; reads the journal. A run that never began is over 0 samples."""
+        index = self.index()
+        return RunCounts(len(index.offsets), index.done, index.failed)
+
+    def index(self) -> JournalIndex:
+        """Read where each sample's entry stands in the journal, and whatever is wrong with it."""
+        total = count_listed(self.samples_path) if self.samples_path.exists() else 0
+        return read_index(self.journal_path, total=total)
+
+    def results(
+        self,
+        *,
+        order: Literal["journal", "dataset"] = "journal",
+        on_problem: Callable[[Issue], None] | None = None,
+    ) -> Iterator[SampleResult]:
+        """Yield the result of each finished sample once, in memory that does not grow with the run.
+
+        Damage in the middle of the journal, or two different results for one sample, is an
+        :class:`InputError` before anything is yielded; with ``on_problem`` each problem goes there instead,
+        and the rest is read.
+        """
+        return (entry.result for entry in self.entries(order=order, on_problem=on_problem))
+
+    def entries(
+        self,
+        *,
+        order: Literal["journal", "dataset"] = "journal",
+        on_problem: Callable[[Issue], None] | None = None,
+    ) -> Iterator[JournalEntry]:
+        """Yield the same as :meth:`results`, with each sample's place in the dataset and its times."""
+        index = self.index()
+        if index.problems and on_problem is None:
+            raise InputError(index.problems)
+        for problem in index.problems:
+            if on_problem is not None:
+                on_problem(problem)
+        read = read_entries if order == "journal" else read_entries_in_dataset_order
+        yield from read(self.journal_path, index)
+
+    @property
+    def result_index(self) -> dict[str, int]:
+        """Where the entry of each finished sample starts in the journal, by sample id in dataset order."""
+        if not self.samples_path.exists():
+            return {}
+        places = zip(read_list(self.samples_path), self.index().offsets, strict=True)
+        return {identifier: offset for (identifier, _), offset in places if offset >= 0}
+
+    def entry_at(self, offset: int) -> JournalEntry:
+        """Read the entry that :attr:`result_index` found."""
+        return read_entry(self.journal_path, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run in a directory; one that cannot be opened has the reason in place of its folder."""
+
+    run_id: str
+    path: Path
+    state: RunState
+    folder: RunFolder | None = None
+    reason: str | None = None
+
+
+def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[ListedRun]:
+    """Return the runs of a directory by name; a directory that does not exist has none."""
+    return [_listed(path) for path in _run_paths(Path(runs_directory))]
+
+
+def _listed(path: Path) -> ListedRun:
+    try:
+        folder = RunFolder(path, _read_head(path / "head.json"))
+        return ListedRun(path.name, path, folder.state, folder)
+    except RagEvalError as error:
+        return ListedRun(path.name, path, "broken", reason=str(error))
+
+
+def _run_paths(directory: Path) -> list[Path]:
+    try:
+        return sorted(path for path in directory.iterdir() if path.is_dir() and _RUN_ID.match(path.name))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise refused("read", directory, error) from error
+
+
+def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
+    """Make a folder that did not exist: the one asked for, or the next of its day."""
+    if run_id != NEW_RUN and not _RUN_ID.match(run_id):
+        raise invalid("run_id", "letters, digits, '_', '-', '+' and '.'", run_id)
+    prefix = f"eval_run_{started:%Y%m%d}_"
+    names = (
+        iter([run_id])
+        if run_id != NEW_RUN
+        else (f"{prefix}{n:03}" for n in count(_last(directory, prefix) + 1))
+    )
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            try:
+                (directory / name).mkdir()
+            except FileExistsError:
+                continue
+            return directory / name
+    except OSError as error:
+        raise refused("write", directory, error) from error
+    raise UsageError(f"expected a new run, got {run_id!r}, which exists already in {directory}")
+
+
+def _last(directory: Path, prefix: str) -> int:
+    taken = (path.name.removeprefix(prefix) for path in _run_paths(directory) if path.name.startswith(prefix))
+    return max((int(number) for number in taken if number.isdecimal()), default=0)
+
+
+def _head_fields(head: RunHead) -> dict[str, Any]:
+    return {field.name: getattr(head, field.name) for field in fields(head)}
+
+
+def _read_head(path: Path) -> RunHead:
+    try:
+        written = strict_json.decode(path.read_bytes(), file=str(path))
+    except OSError as error:
+        raise refused("read", path, error) from error
+    known = {field.name for field in fields(RunHead)}
+    try:
+        return RunHead(**{name: value for name, value in written.items() if name in known})
+    except (AttributeError, TypeError):
+        raise invalid("", "the head of a run", written).located(str(path)) from None
+    except InputError as error:
+        raise error.located(str(path)) from None
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)

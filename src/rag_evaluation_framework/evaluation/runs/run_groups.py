@@ -1,0 +1,90 @@
+"""The runs of one evaluation: a dataset each, tied together, so that one id resumes or compares them all.
+
+The first run leads: its head lists the datasets and how their samples were chosen. The heads of the others
+name the leader.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.errors import RagEvalError, UsageError
+from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.records.runs import RunHead
+
+_LEADER = "evaluation"
+_DATASETS = "datasets"
+_SELECTION = "selection"
+
+
+class RunGroup:
+    """The runs of an evaluation by dataset; the leader is the first."""
+
+    def __init__(self, leader: RunFolder) -> None:
+        self.leader = leader
+        self.runs: dict[str, RunFolder] = {leader.head.dataset_id: leader}
+
+    @classmethod
+    def open(cls, path_or_id: str | Path, runs_directory: Path) -> RunGroup:
+        """Find an evaluation by any of its runs, in the runs directory or by path."""
+        named = RunFolder.open(path_or_id, runs_directory)
+        leader_id = named.head.configuration.get(_LEADER)
+        group = cls(RunFolder.open(leader_id, named.path.parent) if leader_id else named)
+        for path in sorted(named.path.parent.iterdir()):
+            if not (path / "head.json").is_file():
+                continue
+            try:
+                folder = RunFolder.open(path)
+            except RagEvalError:  # a broken run of somebody else's is no reason not to find ours
+                continue
+            if folder.head.configuration.get(_LEADER) == group.leader.head.run_id:
+                group.runs[folder.head.dataset_id] = folder
+        return group
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets that the evaluation is over, those not begun included."""
+        listed = self.leader.head.configuration.get(_DATASETS)
+        return tuple(listed) if isinstance(listed, list) else tuple(self.runs)
+
+    @property
+    def choice(self) -> SampleChoice:
+        """How the samples were chosen."""
+        written = self._selection()
+        return SampleChoice(
+            tags=tuple(written.get("tags", ())),
+            sample_size=written.get("sample_size"),
+            seed=self.leader.head.seed,
+            allow_missing=bool(written.get("allow_missing")),
+        )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that took the place of the manifest's, if any did."""
+        return tuple(self._selection().get("metrics", ()))
+
+    def _selection(self) -> dict[str, Any]:
+        written = self.leader.head.configuration.get(_SELECTION)
+        if not isinstance(written, dict):
+            raise UsageError(f"run {self.leader.head.run_id} was not begun by an evaluation of a manifest")
+        return written
+
+
+def group_fields(
+    choice: SampleChoice,
+    *,
+    datasets: tuple[str, ...],
+    metrics: tuple[str, ...] = (),
+    leader: RunHead | None = None,
+) -> dict[str, Any]:
+    """Return what a head's configuration says so that the runs of an evaluation are found again."""
+    selection = {
+        "tags": list(choice.tags),
+        "sample_size": choice.sample_size,
+        "allow_missing": choice.allow_missing,
+        "metrics": list(metrics),
+    }
+    fields: dict[str, Any] = {_DATASETS: list(datasets), _SELECTION: selection}
+    return fields if leader is None else {**fields, _LEADER: leader.run_id}

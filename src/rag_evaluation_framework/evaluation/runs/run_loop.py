@@ -1,0 +1,231 @@
+"""The loop of a run: workers that ask, score and write down, and a keeper that makes it durable.
+
+A line is written the moment its sample is finished, so a kill loses nothing that was written. The disk is
+synchronised for many at once (every 64 lines or 100 ms), and only then are the samples counted as done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+
+from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError
+from rag_evaluation_framework.evaluation.runs.asking import Asked, Asker
+from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
+from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry, line_of
+from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
+from rag_evaluation_framework.evaluation.runs.scoring import scored_result, writable_result
+from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
+from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.samples import Sample
+
+SYNC_LINES = 64
+SYNC_SECONDS = 0.1
+
+# Cancelled work gets this long to let go, the target this long to close.
+_FAREWELL = 1.0
+# Somebody who watches sees that the run is alive, even when nothing finishes.
+_TELL_SECONDS = 1.0
+
+
+class RunLoop:
+    """One pass over the samples that are not in the journal yet."""
+
+    def __init__(
+        self,
+        samples: Iterator[tuple[int, Sample]],
+        target: Target,
+        scorers: Sequence[Scorer],
+        *,
+        run_id: str,
+        journal: Journal,
+        index: JournalIndex,
+        stop: StopSign,
+        settings: RunSettings,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.stop = stop
+        self.done, self.failed = index.done, index.failed
+        self._total = len(index.offsets)
+        self._samples = samples
+        self._target = target
+        self._scorers = scorers
+        self._journal = journal
+        self._settings = settings
+        self._on_progress = on_progress
+        self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
+        self._usage = replace(index.usage)
+        self._finished: deque[tuple[int, Sample, Asked, SampleResult]] = deque()
+        self._scoring = _pool(scorers, settings.scoring_threads)
+        self._written: list[Response] = []
+        self._sync_now = asyncio.Event()
+        self._ending = False
+        self._began = self._told = time.monotonic()
+
+    async def run(self) -> None:
+        """Ask, score and write down until all is done or the stop sign is set."""
+        if self._settings.run_timeout is not None:
+            reason = f"the run's deadline of {self._settings.run_timeout:g} s has passed"
+            asyncio.get_running_loop().call_later(self._settings.run_timeout, self.stop.set, reason)
+        keeper = asyncio.ensure_future(self._keep())
+        keeper.add_done_callback(self._keeper_ended)
+        # Those that wait for a slow scorer do not keep others from asking.
+        open_at_once = self._settings.concurrency + (self._settings.scoring_threads if self._scoring else 0)
+        workers = min(open_at_once, self._total - self.done)
+        try:
+            await self._finish([asyncio.ensure_future(self._work()) for _ in range(workers)])
+            if not self.stop.is_set:
+                self._write_finished()
+        finally:
+            self._ending = True
+            self._sync_now.set()
+            await asyncio.wait((keeper,))
+            await _closed(self._target)
+            if self._scoring is not None:
+                self._scoring.shutdown(wait=False, cancel_futures=True)
+        keeper.result()
+
+    async def _finish(self, workers: list[asyncio.Future[None]]) -> None:
+        if not workers:
+            return
+        stopped = asyncio.ensure_future(self.stop.wait())
+        working = asyncio.ensure_future(asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION))
+        try:
+            await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if self.stop.is_set:
+                await asyncio.wait(workers, timeout=self.stop.grace)
+        finally:
+            stopped.cancel()
+            working.cancel()
+            broken = [worker for worker in workers if _has_broken(worker)]
+            await _let_go([worker for worker in workers if not worker.done()])
+        for worker in broken:
+            worker.result()
+
+    async def _work(self) -> None:
+        for index, sample in self._samples:
+            if self.stop.is_set:
+                return
+            try:
+                asked = await self._asker.ask(sample)
+            except Stopped:
+                return
+            try:
+                result = await self._scored(sample, asked.response)
+            except ModelOutageError as error:
+                self.stop.set(f"the judge cannot be asked ({error})")
+                return
+            except StorageError as error:
+                self.stop.set(str(error))
+                return
+            self._finished.append((index, sample, asked, result))
+            # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
+            if not self._asker.in_doubt:
+                self._write_finished()
+
+    async def _scored(self, sample: Sample, response: Response) -> SampleResult:
+        if self._scoring is None:
+            return scored_result(sample, response, self._scorers)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._scoring, scored_result, sample, response, self._scorers)
+
+    def _write_finished(self) -> None:
+        try:
+            while self._finished:
+                self._write_down(*self._finished.popleft())
+        except StorageError as error:
+            self.stop.set(str(error))
+
+    def _write_down(self, index: int, sample: Sample, asked: Asked, result: SampleResult) -> None:
+        try:
+            line = line_of(JournalEntry(index, result, asked.timing))
+        except InputError:
+            result = writable_result(sample, result, self._scorers)
+            line = line_of(JournalEntry(index, result, asked.timing))
+        self._journal.append(line)
+        self._written.append(result.response)
+        if len(self._written) >= SYNC_LINES:
+            self._sync_now.set()
+
+    async def _keep(self) -> None:
+        """Synchronise the journal, then count and tell, until the run ends."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, thread_name_prefix="journal") as disk:
+            while not self._ending or self._written:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._sync_now.wait(), SYNC_SECONDS)
+                self._sync_now.clear()
+                written, self._written = self._written, []
+                if written:
+                    try:
+                        await loop.run_in_executor(disk, self._journal.sync)
+                    except StorageError as error:
+                        self.stop.set(str(error))
+                        return
+                    self._count(written)
+                if written or time.monotonic() - self._told >= _TELL_SECONDS:
+                    self._tell()
+        self._tell()
+
+    def _keeper_ended(self, _keeper: asyncio.Future[None]) -> None:
+        """End the run with its keeper, which a callback that raises may have ended."""
+        if not self._ending:
+            self.stop.set("the journal could not be kept")
+
+    def _count(self, durable: list[Response]) -> None:
+        self.done += len(durable)
+        for response in durable:
+            self.failed += response.failure is not None
+            self._usage.add(response.usage)
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        if self._on_progress is not None:
+            self._on_progress(
+                Progress(
+                    total=self._total,
+                    done=self.done,
+                    failed=self.failed,
+                    in_flight=self._asker.limit.in_flight,
+                    concurrency=self._asker.limit.limit,
+                    retries=self._asker.retries,
+                    input_tokens=self._usage.input_tokens,
+                    output_tokens=self._usage.output_tokens,
+                    cost_usd=self._usage.cost_usd,
+                    elapsed=self._told - self._began,
+                )
+            )
+
+
+def _pool(scorers: Sequence[Scorer], threads: int) -> ThreadPoolExecutor | None:
+    """Return threads to score in where a scorer waits for somebody else; the others score on the spot."""
+    if not any(getattr(scorer, "is_slow", False) for scorer in scorers):
+        return None
+    return ThreadPoolExecutor(threads, thread_name_prefix="scoring")
+
+
+def _has_broken(worker: asyncio.Future[None]) -> bool:
+    return worker.done() and not worker.cancelled() and worker.exception() is not None
+
+
+async def _let_go(tasks: list[asyncio.Future[None]]) -> None:
+    """Cancel tasks, and wait for them only a moment."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_FAREWELL)
+
+
+async def _closed(target: Target) -> None:
+    """Close the target; by now nothing depends on whether it can."""
+    closing = asyncio.ensure_future(target.close())
+    await asyncio.wait((closing,), timeout=_FAREWELL)
+    if closing.done() and not closing.cancelled():
+        closing.exception()

@@ -1,0 +1,77 @@
+"""Applies the scorers to a response. Whatever a scorer does, each metric has exactly one score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError, UsageError, shown
+from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields, timing_fields
+from rag_evaluation_framework.extensions import Scorer
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.responses import Failure, Response
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
+
+_NO_TIME = Timing(started_at="", attempts=0, elapsed_ms=0.0)
+
+
+def check_scorers(scorers: Sequence[Scorer]) -> None:
+    """Raise :class:`UsageError` unless every scorer has a name of its own."""
+    names = [scorer.name for scorer in scorers]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"expected each metric once, got {', '.join(repeated)} more than once")
+
+
+def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer]) -> SampleResult:
+    """Score one response. Where there is no answer, every score is failed for that reason.
+
+    Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
+    cannot be kept: then it is not the answer that has failed.
+    """
+    return SampleResult(sample.id, response, tuple(_score(scorer, sample, response) for scorer in scorers))
+
+
+def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
+    """Return a result that JSON can hold in place of one that it cannot.
+
+    A response with a NaN or half a surrogate pair in it is a failure; a score that brings such a thing in
+    its details is a failed score.
+    """
+    try:
+        _check(SampleResult(result.sample_id, result.response))
+    except InputError as error:
+        message = f"the response cannot be written down: {error}"
+        response = Response(failure=Failure(kind="unwritable-response", message=message))
+        return scored_result(sample, response, scorers)
+    return SampleResult(result.sample_id, result.response, tuple(map(_writable, result.scores)))
+
+
+def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
+    if response.failure is not None:
+        return _failed(scorer, f"no answer: {response.failure.kind}")
+    try:
+        score = scorer.score(sample, response)
+    except (ModelOutageError, StorageError):
+        raise
+    except Exception as error:  # noqa: BLE001  # a scorer is a plug-in: its mistake is its score's, not the run's
+        return _failed(scorer, f"the scorer broke: {type(error).__name__}: {error}")
+    if not isinstance(score, Score) or score.metric != scorer.name:
+        return _failed(scorer, f"the scorer broke: expected a score of {scorer.name}, got {shown(score)}")
+    return score
+
+
+def _failed(scorer: Scorer, reason: str) -> Score:
+    return Score.failed(scorer.name, reason, method=getattr(scorer, "method", "unknown"))
+
+
+def _writable(score: Score) -> Score:
+    try:
+        _check(SampleResult("", Response(), (score,)))
+    except InputError as error:
+        return Score.failed(score.metric, f"the score cannot be written down: {error}", method=score.method)
+    return score
+
+
+def _check(result: SampleResult) -> None:
+    strict_json.encode([result_fields(result), timing_fields(result, _NO_TIME)])

@@ -1,0 +1,1 @@
+"""From the names of metrics to scores of answers."""

@@ -1,0 +1,147 @@
+"""Everything that a method says of one answer, found when it is first asked for.
+
+Several metrics look at the same verdicts. :class:`VerdictMemory` gives them the same object, so each claim is
+looked at once, and a judge is asked once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+
+_REMEMBERED = 256
+_NOT_ANSWERED = {
+    "refused": "the answer refuses",
+    "dont_know": "the answer says that it does not know",
+    "asks_back": "the answer asks back",
+}
+
+
+T = TypeVar("T")
+
+
+class found_once(Generic[T]):  # noqa: N801  # used as a decorator
+    """A property that is found when first asked for and then kept, as ``functools.cached_property``.
+
+    That one holds a lock for all objects at once before Python 3.12, so judges would be asked one by one. An
+    answer is scored by one thread, so no lock is needed.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+        self.__doc__ = find.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        found = owner.__dict__[self._find.__name__] = self._find(owner)
+        return found
+
+
+class AnswerVerdicts:
+    """The claims of an answer and of its reference, against the contexts and against each other."""
+
+    def __init__(self, sample: Sample, response: Response, support: SupportMethod) -> None:
+        self.sample, self.response = sample, response
+        self.answer, self.reference = response.text or "", sample.reference or ""
+        self._support = support
+
+    @found_once
+    def answer_class(self) -> AnswerClass:
+        """Whether the answer answers at all."""
+        return classify_answer(self.answer, self.sample.question)
+
+    @found_once
+    def claims(self) -> list[Claim]:
+        """The claims of the answer; to refuse, not to know and to ask back claim nothing."""
+        return claims_of(self.answer) if self.answer_class.kind == "answered" else []
+
+    @property
+    def no_claims_because(self) -> str:
+        """Why there are no claims, where there are none."""
+        return _NOT_ANSWERED.get(self.answer_class.kind, "the answer claims nothing")
+
+    @found_once
+    def reference_claims(self) -> list[Claim]:
+        """The claims of the reference."""
+        return claims_of(self.reference)
+
+    @found_once
+    def by_contexts(self) -> list[ClaimVerdict]:
+        """Whether the contexts support the claims of the answer."""
+        return self._supports(self.claims, self.response.contexts)
+
+    @found_once
+    def by_reference(self) -> list[ClaimVerdict]:
+        """Whether the reference supports the claims of the answer."""
+        return self._supports(self.claims, [self.reference])
+
+    @found_once
+    def recalled(self) -> list[ClaimVerdict]:
+        """Whether the answer supports the claims of the reference."""
+        return self._supports(self.reference_claims, [self.answer])
+
+    @found_once
+    def retrieved(self) -> list[ClaimVerdict]:
+        """Whether the contexts support the claims of the reference."""
+        return self._supports(self.reference_claims, self.response.contexts)
+
+    @found_once
+    def attributed(self) -> list[ClaimVerdict]:
+        """Whether the contexts support the claims of the reference contexts."""
+        truth = [claim for context in self.sample.reference_contexts for claim in claims_of(context)]
+        return self._supports(truth, self.response.contexts)
+
+    @found_once
+    def useful_contexts(self) -> list[bool]:
+        """Whether each context supports a claim of the reference, or of the answer where there is none."""
+        sought = self.reference_claims or self.claims
+        return [
+            any(verdict.is_supported for verdict in self._supports(sought, [context]))
+            for context in self.response.contexts
+        ]
+
+    @found_once
+    def misled(self) -> list[bool]:
+        """Whether each claim of the answer is supported by a context that supports the reference too."""
+        relevant = [
+            context
+            for context, is_useful in zip(self.response.contexts, self.useful_contexts, strict=True)
+            if is_useful
+        ]
+        return flags(self._supports(self.claims, relevant)) if relevant else [False] * len(self.claims)
+
+    def _supports(self, claims: Sequence[Claim], evidence: Sequence[str]) -> list[ClaimVerdict]:
+        return self._support.supports(claims, evidence, question=self.sample.question) if claims else []
+
+
+def flags(verdicts: Sequence[ClaimVerdict]) -> list[bool]:
+    """Return for each claim whether it is supported."""
+    return [verdict.is_supported for verdict in verdicts]
+
+
+class VerdictMemory:
+    """The verdicts on the answers of late, by the very sample and response; threads may share it."""
+
+    def __init__(self, support: SupportMethod) -> None:
+        self.support = support
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, int], AnswerVerdicts] = OrderedDict()
+
+    def verdicts_on(self, sample: Sample, response: Response) -> AnswerVerdicts:
+        """Return the verdicts on a response; the same object for the same sample and response."""
+        # What is kept holds on to sample and response, so their ids cannot pass to others meanwhile.
+        key = id(sample), id(response)
+        with self._lock:
+            verdicts = self._kept.get(key)
+            if verdicts is None:
+                verdicts = self._kept[key] = AnswerVerdicts(sample, response, self.support)
+                if len(self._kept) > _REMEMBERED:
+                    self._kept.popitem(last=False)
+            return verdicts

@@ -1,0 +1,168 @@
+"""Scores answers by what golden sets expect: names, relations, steps, turns of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
+    AnsweredTurn,
+    answered_turns,
+    is_conversation,
+)
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
+from rag_evaluation_framework.judging.golden.mentions import names_in
+from rag_evaluation_framework.judging.golden.milestones import first_tellings
+from rag_evaluation_framework.judging.golden.relations import Direction, read_relation
+from rag_evaluation_framework.judging.golden.retrieved_places import golden_places, telling_places
+from rag_evaluation_framework.judging.golden.turn_matching import match_reference
+from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
+from rag_evaluation_framework.records.scores import Score
+
+_DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
+
+
+class _GoldenScorer(DeclaredMetricScorer):
+    def __init__(self, metric: BoundMetric) -> None:
+        super().__init__(metric, method=metric.metric.method)
+
+
+class EntityScorer(_GoldenScorer):
+    """Scores which of the expected names an answer has."""
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score the names; a sample that expects none is skipped."""
+        expected = sample.expectation
+        if not isinstance(expected, Entities) or not expected.names:
+            return self.skipped("the sample expects no entities")
+        named = names_in(response.text or "", expected.names)
+        pairs = list(zip(expected.names, named, strict=True))
+        details = {
+            "named": [name for name, is_named in pairs if is_named],
+            "missing": [name for name, is_named in pairs if not is_named],
+        }
+        return self.scored(self.metric(named), details)
+
+
+class RelationScorer(_GoldenScorer):
+    """Scores what an answer says of a relation."""
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score ends, relation and direction; a relation whose words are not known is skipped."""
+        expected = sample.expectation
+        if not isinstance(expected, Relation):
+            return self.skipped("the sample expects no relation")
+        reading = read_relation(
+            response.text or "",
+            (expected.subject, expected.relation, expected.object),
+            question=sample.question,
+            reference=sample.reference or "",
+        )
+        if reading.relation is None:
+            reason = f"no words are known for the relation {expected.relation!r} in the answer's language"
+            return self.skipped(f"{reason}; {sum(reading.ends)} of its 2 ends are named")
+        details = {
+            "subject": reading.subject,
+            "object": reading.object,
+            "relation": reading.relation,
+            "direction": reading.direction,
+        }
+        return self.scored(
+            self.metric(reading.ends, reading.relation, _DIRECTIONS[reading.direction]), details
+        )
+
+
+class MilestoneScorer(_GoldenScorer):
+    """Scores which steps an answer tells, or their order."""
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score the steps; a sample that expects none is skipped, and an order where none is told."""
+        expected = sample.expectation
+        if not isinstance(expected, Milestones) or not expected.steps:
+            return self.skipped("the sample expects no milestones")
+        places = first_tellings(response.text or "", expected.steps)
+        told = [step for step, place in zip(expected.steps, places, strict=True) if place is not None]
+        if self.metric.metric.name == "milestone_order" and not told:
+            return self.skipped("the answer tells no milestone")
+        missing = [step for step in expected.steps if step not in told]
+        details = {"told": told, "missing": missing, "places": places}
+        return self.scored(self.metric(places), details)
+
+
+class HopScorer(_GoldenScorer):
+    """Scores how many of the places were retrieved that must be put together."""
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score the contexts; without hops or contexts the sample is skipped."""
+        expected = sample.expectation
+        if not isinstance(expected, Milestones) or not expected.hops:
+            return self.skipped("the sample has no context_hops")
+        if sample.reference_contexts:
+            places, by = golden_places(response.contexts, sample.reference_contexts), "golden snippets"
+        else:
+            places, by = telling_places(response.contexts, expected.steps), "contexts that tell a milestone"
+        details = {"places": places, "hops": expected.hops, "counted": by}
+        return self.scored(self.metric(places, expected.hops), details)
+
+
+class TurnScorer(_GoldenScorer):
+    """Scores the answers of a conversation turn by turn; ``only_needy`` those that need the turns before."""
+
+    def __init__(self, metric: BoundMetric, *, only_needy: bool) -> None:
+        super().__init__(metric)
+        self._only_needy = only_needy
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score every turn that expects something; one empty answer fails the conversation."""
+        if not is_conversation(sample):
+            return self.skipped("the sample expects no turns")
+        turns = answered_turns(sample, response)
+        if turns is None:
+            return self.skipped("the target does not tell its answers turn by turn")
+        wanted = [turn for turn in turns if turn.expected.needs or not self._only_needy]
+        if not wanted:
+            return self.skipped("no turn needs the turns before it")
+        if empty := [turn.number for turn in wanted if not turn.answer.strip()]:
+            return self.failed(f"the answer is empty in turn {', '.join(map(str, empty))}")
+        scored = list(_scored_turns(wanted))
+        if not scored:
+            return self.skipped("no turn has a reference with words")
+        return self.scored(self.metric([turn["value"] for turn in scored]), {"turns": scored})
+
+
+def _scored_turns(turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
+    for turn in turns:
+        if turn.expected.expectation is not None:
+            kind = classify_answer(turn.answer, turn.question).kind
+            yield {
+                "turn": turn.number,
+                "value": float(kind in DECLINED),
+                "expects": "refusal",
+                "class": kind,
+            }
+            continue
+        reference = turn.expected.reference or ""
+        match = match_reference(turn.answer, reference, turn.question, before=turn.before)
+        if match is not None:
+            found = {"said": list(match.said), "unsaid": list(match.unsaid)}
+            yield {"turn": turn.number, "value": match.value, **found, "needs": list(turn.expected.needs)}
+
+
+def golden_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMetricScorer:
+    """Return the scorer of a metric of golden sets; all of them are lexical."""
+    match metric.metric.name:
+        case "entity_coverage":
+            return EntityScorer(metric)
+        case "relation_match":
+            return RelationScorer(metric)
+        case "hop_coverage":
+            return HopScorer(metric)
+        case "milestone_recall" | "milestone_order":
+            return MilestoneScorer(metric)
+        case name:
+            return TurnScorer(metric, only_needy=name == "context_turn_correctness")

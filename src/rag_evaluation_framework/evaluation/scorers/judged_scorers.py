@@ -1,0 +1,98 @@
+"""Scores that a judge gives to the answer as a whole: whether it is relevant, and its grades in a rubric."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.judged_answers import (
+    Rating,
+    judge_context_relevance,
+    judge_relevancy,
+)
+from rag_evaluation_framework.judging.judges.prompts import load_prompt
+from rag_evaluation_framework.judging.judges.rubrics import DEFAULT_RUBRIC, Rubric, judge_rubric
+from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
+
+
+def asks(judge: Judge, prompt: str) -> dict[str, Any]:
+    """Return how a scorer is set up whose metric is one question to a judge."""
+    version = load_prompt(prompt).version
+    return {"method": judge.name, "method_version": version, "is_slow": True, "questions": [prompt]}
+
+
+class JudgedRelevancy(DeclaredMetricScorer):
+    """A judge says how far the answer addresses the question."""
+
+    def __init__(self, metric: BoundMetric, judge: Judge) -> None:
+        super().__init__(metric, **asks(judge, "relevancy"))
+        self._judge = judge
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score by the judge's rating."""
+        rating = judge_relevancy(self._judge, sample.question, response.text or "")
+        value = self.metric(rating.value, is_noncommittal=False)
+        return self.scored(value, rating_fields(rating))
+
+
+def rating_fields(rating: Rating) -> dict[str, Any]:
+    """Return a rating as plain values: the label, why, how far a panel agreed, and where in the answer."""
+    found: dict[str, Any] = {"label": rating.label, "reason": rating.reason}
+    if rating.agreement is not None:
+        found["agreement"] = round(rating.agreement, 4)
+    if rating.quote is not None:
+        quote = rating.quote
+        found["quote"] = {"text": quote.text, "start": quote.start, "end": quote.end}
+    return found
+
+
+class JudgedContexts(DeclaredMetricScorer):
+    """A judge says which contexts help to answer the question."""
+
+    def __init__(self, metric: BoundMetric, judge: Judge) -> None:
+        super().__init__(metric, **asks(judge, "context_relevance"))
+        self._judge = judge
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score by which of the contexts the judge finds useful."""
+        useful = judge_context_relevance(
+            self._judge, sample.question, response.contexts, reference=sample.reference
+        )
+        return self.scored(self.metric(useful), {"useful": useful})
+
+
+class RubricScorer(DeclaredMetricScorer):
+    """A judge grades the answer on each criterion; the sum and the pass are computed here."""
+
+    def __init__(self, metric: BoundMetric, judge: Judge, rubric: Rubric | None) -> None:
+        self._rubric = rubric or DEFAULT_RUBRIC
+        method = f"{judge.name}, rubric {_known_as(self._rubric)}"
+        super().__init__(metric, **{**asks(judge, "rubric"), "method": method})
+        self._judge = judge
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score by the judge's grades."""
+        rubric = self._rubric
+        verdict = judge_rubric(
+            self._judge,
+            rubric,
+            question=sample.question,
+            answer=response.text or "",
+            reference=sample.reference,
+            contexts=response.contexts,
+        )
+        weights = {criterion.name: criterion.weight for criterion in rubric.criteria}
+        bounds = {"pass_at": rubric.pass_at, "floor": rubric.floor} if self.name == "rubric_pass" else {}
+        return self.scored(self.metric(verdict.scores, weights, **bounds), {"grades": dict(verdict.scores)})
+
+
+def _known_as(rubric: Rubric) -> str:
+    """Return a rubric's name; one of a user's own is told apart from others of that name by what it says."""
+    if rubric == DEFAULT_RUBRIC:
+        return rubric.name
+    return f"{rubric.name} ({blake2b(repr(rubric).encode(), digest_size=3).hexdigest()})"

@@ -1,0 +1,66 @@
+"""Scores by how alike two texts are: an answer and its reference, or an answer and its question."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.extensions import Embedder
+from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
+from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.retrieval.embedding import embedded
+
+
+class EmbeddedSimilarity(DeclaredMetricScorer):
+    """The cosine of answer and reference."""
+
+    def __init__(self, metric: BoundMetric, embedder: Embedder) -> None:
+        super().__init__(metric, method=f"embedding:{embedder!r}", is_slow=True)
+        self._embedder = embedder
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score the answer; opposite directions count as nothing in common."""
+        return self.scored(max(cosine(self._embedder, response.text or "", sample.reference or ""), 0.0))
+
+
+class EmbeddedRelevancy(DeclaredMetricScorer):
+    """The cosine of answer and question."""
+
+    def __init__(self, metric: BoundMetric, embedder: Embedder) -> None:
+        super().__init__(metric, method=f"embedding:{embedder!r}", is_slow=True)
+        self._embedder = embedder
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score the answer; one that does not answer is not relevant."""
+        answer = response.text or ""
+        kind = classify_answer(answer, sample.question).kind
+        likeness = cosine(self._embedder, sample.question, answer)
+        return self.scored(self.metric(likeness, is_noncommittal=kind != "answered"), {"answer_class": kind})
+
+
+class LexicalRelevancy(DeclaredMetricScorer):
+    """The share of the question's content words that the answer takes up."""
+
+    def __init__(self, metric: BoundMetric) -> None:
+        super().__init__(metric, method=metric.metric.method)
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score the answer; one that does not answer is not relevant."""
+        answer = response.text or ""
+        asked = set(words_of(sample.question).keys)
+        if not asked:
+            return self.skipped("the question has no content words")
+        kind = classify_answer(answer, sample.question).kind
+        likeness = len(asked & set(words_of(answer).keys)) / len(asked)
+        return self.scored(self.metric(likeness, is_noncommittal=kind != "answered"), {"answer_class": kind})
+
+
+def cosine(embedder: Embedder, first: str, second: str) -> float:
+    """Return the cosine of two texts' vectors; 0 where one of them has no direction."""
+    one, other = embedded(embedder, [first, second]).astype(np.float64)
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / lengths if lengths else 0.0

@@ -1,0 +1,106 @@
+"""From the names of metrics to what scores with them.
+
+Each family of metrics has one builder of scorers (:data:`_BUILDERS`), called with the metric and the
+methods that are set up; ``latency`` is the time of the answer in milliseconds. Other people's come in through
+:data:`SCORERS`: a component registered there under a metric's name is called with the metric's text and
+returns a scorer that has the attributes of :class:`MetricScorer`. Installed packages add theirs as
+``rag_evaluation_framework.scorers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Protocol, cast
+
+from rag_evaluation_framework.errors import Problems, UnknownNameError
+from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.extensions import Registry
+from rag_evaluation_framework.metrics.declaration import BoundMetric, Family, all_metrics, parse_metric
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.specifications import parse_specification
+
+
+class MetricScorer(Protocol):
+    """A scorer that says what it is: an ``extensions.Scorer`` with what a summary and a preflight need."""
+
+    name: str
+    method: str
+    version: int
+    higher_is_better: bool
+    needs: tuple[str, ...]
+    """Which of ``expected``, ``context`` and ``reference_contexts`` a sample must have."""
+
+    def score(self, sample: Sample, response: Response) -> Score: ...
+
+
+SCORERS: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
+
+# Who builds the scorers of a family: called with the metric and the methods that are set up.
+_BUILDERS: dict[Family, str] = {
+    "texts": "text_scorers:text_scorer",
+    "answers": "answer_scorers:answer_scorer",
+    "citations": "citation_scorers:citation_scorer",
+    "refusals": "refusal_scorers:refusal_scorer",
+    "safety": "safety_scorers:safety_scorer",
+    "golden": "golden_scorers:golden_scorer",
+}
+
+
+class LatencyScorer:
+    """The time that the successful attempt took, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.name = "latency"
+        self.method = TIMING_METHOD
+        self.version = 1
+        self.higher_is_better = False
+        self.needs: tuple[str, ...] = ()
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        """Return the latency of the response."""
+        if response.latency_ms is None:
+            return Score.skipped(self.name, "the target does not tell how long it took", method=self.method)
+        return Score.scored(self.name, response.latency_ms, method=self.method)
+
+
+def scorers_for(names: Iterable[str], methods: ScoringMethods | None = None) -> list[MetricScorer]:
+    """Return a scorer for each name, each once; all the names that cannot be used are in one error."""
+    found: dict[str, MetricScorer] = {}
+    problems = Problems()
+    for name in names:
+        with problems.collected():
+            scorer = scorer_for(name, methods)
+            found.setdefault(scorer.name, scorer)
+    problems.raise_all()
+    return list(found.values())
+
+
+def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer:
+    """Return the scorer of one metric: ``string_match``, ``faithfulness(method=judge)``, ``latency``."""
+    text = text.strip()
+    name = parse_specification(text).name
+    if name == "latency":
+        return LatencyScorer()
+    if name in SCORERS.names():
+        return SCORERS.get(name)(text)
+    if name not in available_metrics():
+        raise UnknownNameError("metric of answers", name, available_metrics())
+    metric = parse_metric(text)
+    return _builder(metric.metric.family)(metric, methods or ScoringMethods())
+
+
+def available_metrics() -> list[str]:
+    """Return the names that :func:`scorer_for` accepts, without parameters."""
+    return sorted(
+        {"latency", *SCORERS.names(), *(each.name for each in all_metrics() if each.family in _BUILDERS)}
+    )
+
+
+def _builder(family: Family) -> Callable[[BoundMetric, ScoringMethods], MetricScorer]:
+    module, _, function = _BUILDERS[family].partition(":")
+    builder = getattr(import_module(f"rag_evaluation_framework.evaluation.scorers.{module}"), function)
+    return cast("Callable[[BoundMetric, ScoringMethods], MetricScorer]", builder)

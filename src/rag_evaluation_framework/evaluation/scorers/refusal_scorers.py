@@ -1,0 +1,69 @@
+"""Scores whether a system declines when it should, and only then."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
+from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
+from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.judged_answers import judge_answer_class
+from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.records.scores import Score
+
+
+class RefusalScorer(DeclaredMetricScorer):
+    """Scores the class of an answer, which patterns tell, or a judge where there is one.
+
+    A sample may say how its refusal should sound (``pattern``). That text is taken literally, whatever its
+    case, width and white space: an answer that holds it is a refusal, whatever else it looks like.
+    """
+
+    def __init__(self, metric: BoundMetric, *, judge: Judge | None = None) -> None:
+        asked = {"method": metric.metric.method} if judge is None else asks(judge, "answer_class")
+        super().__init__(metric, **asked)
+        self._judge = judge
+        self._of_refusals = metric.metric.name == "refusal_recall"
+
+    def measured(self, sample: Sample, response: Response) -> Score:
+        """Score by the class of the answer."""
+        details = self._class_of(sample, response.text or "")
+        return self.scored(self.metric(details["class"]), details)
+
+    def _class_of(self, sample: Sample, answer: str) -> dict[str, Any]:
+        expected = sample.expectation
+        if isinstance(expected, Refusal) and expected.pattern and _holds(answer, expected.pattern):
+            return {"class": "refused", "pattern": "the sample's own"}
+        if self._judge is not None:
+            return {"class": judge_answer_class(self._judge, sample.question, answer).kind}
+        found = classify_answer(answer, sample.question)
+        if found.pattern is None:
+            return {"class": found.kind}
+        place = {"start": found.start, "end": found.end, "text": answer[found.start : found.end]}
+        return {"class": found.kind, "pattern": found.pattern, **place}
+
+    def _inapplicable(self, sample: Sample, response: Response) -> str | None:
+        expects_refusal = isinstance(sample.expectation, Refusal)
+        if expects_refusal == self._of_refusals:
+            return None
+        return f"the sample expects {'a refusal' if expects_refusal else 'an answer'}"
+
+
+def refusal_scorer(metric: BoundMetric, methods: ScoringMethods) -> RefusalScorer:
+    """Return the scorer of a metric of refusals, by the judge where that is its method."""
+    by_judge = chosen_method(metric, methods) == "judge"
+    return RefusalScorer(metric, judge=methods.judge if by_judge else None)
+
+
+def _holds(answer: str, pattern: str) -> bool:
+    wanted = _compared(pattern.rstrip(" .…。"))
+    return bool(wanted) and wanted in _compared(answer)
+
+
+def _compared(text: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", text).casefold().split())

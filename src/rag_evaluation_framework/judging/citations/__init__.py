@@ -1,0 +1,1 @@
+"""What an answer cites, and whether that bears it out."""

@@ -1,0 +1,137 @@
+"""What a :class:`CitationEvaluator` is given, in any of the forms in which people have it.
+
+Documents: a corpus, ``{id: text}``, ``{id: {content, file_path, metadata}}``, or a list of document records.
+A list of plain texts are numbered contexts, which answers cite as ``[1]``, ``[2]`` … Citations:
+``{file_name, page_number, start_char, end_char, text}``, ``{file, page, start, end}``, records, ``2`` or
+``{"context": 2}`` for a numbered context, or as they are written in answers. The query: a text, a record of
+an evaluation dataset, or a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rag_evaluation_framework.datasets.dialects.evaluation_queries import decode_document
+from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, OpenedCitation
+from rag_evaluation_framework.metrics.citation_pairs import span_citations
+from rag_evaluation_framework.metrics.inline_citations import parse_citations
+from rag_evaluation_framework.records.citations import (
+    Citation,
+    ContextCitation,
+    SpanCitation,
+    TokenSpanCitation,
+)
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.samples import Sample
+
+_OTHER_NAMES = {
+    "file": "file_name",
+    "page": "page_number",
+    "start": "start_char",
+    "end": "end_char",
+    "confidence": "confidence_score",
+}
+_NUMBERS = ("context", "number")
+# A citation is short; a text of megabytes is none.
+_LONGEST_WRITTEN = 10_000
+
+
+class CitedSources:
+    """The documents that may be cited by name, or the contexts that may be cited by number."""
+
+    def __init__(self, documents: Sequence[Document] = (), contexts: Sequence[str] = ()) -> None:
+        self.texts = CitableTexts(documents)
+        self.contexts = contexts
+        self.evidence = [*contexts, *(document.content for document in documents)]
+
+    def opened(self, citation: Citation) -> OpenedCitation:
+        """Return what a citation means."""
+        return self.texts.opened(citation, self.contexts)
+
+
+def read_sources(given: Any) -> CitedSources:
+    """Read documents or contexts."""
+    if given is None:
+        return CitedSources()
+    if isinstance(given, Corpus):
+        return CitedSources(tuple(given.documents))
+    if isinstance(given, Mapping):
+        return CitedSources(tuple(_document(name, value) for name, value in given.items()))
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise invalid("documents", "documents by id, a list of them or a corpus", given)
+    if all(isinstance(each, str) for each in given):
+        return CitedSources(contexts=tuple(given))
+    return CitedSources(tuple(_document(None, value, f"documents[{n}]") for n, value in enumerate(given)))
+
+
+def _document(name: Any, value: Any, path: str = "") -> Document:
+    path = path or f"documents[{shown(name)}]"
+    if isinstance(value, Document):
+        return value
+    if isinstance(value, str) and isinstance(name, str) and name:
+        return Document(DocumentId(name), value)
+    if not isinstance(value, Mapping):
+        raise invalid(path, "a document", value)
+    record = {"document_id": name, **value} if name is not None else dict(value)
+    for field in ("document_id", "content"):
+        if not isinstance(record.get(field), str):
+            raise invalid(f"{path}.{field}", "text", record.get(field))
+    if not isinstance(record.setdefault("metadata", {}), Mapping):
+        raise invalid(f"{path}.metadata", "a mapping", record["metadata"])
+    return decode_document(record)
+
+
+def read_query(given: Any) -> tuple[str, list[SpanCitation]]:
+    """Return the question and the true citations; none where the query does not tell any."""
+    if given is None or isinstance(given, str):
+        return given or "", []
+    if isinstance(given, Sample):
+        return given.question, list(given.relevant_spans)
+    if not isinstance(given, Mapping):
+        raise invalid("query", "a question, a query of a dataset or a sample", given)
+    question, citations = given.get("query_text"), given.get("citations")
+    if citations is not None and (isinstance(citations, str) or not isinstance(citations, Sequence)):
+        raise invalid("query.citations", "a list of citations", citations)
+    return question if isinstance(question, str) else "", span_citations(citations or [], "query.citations")
+
+
+def open_listed(given: Any, sources: CitedSources) -> list[OpenedCitation]:
+    """Open citations of any form; what cannot be read is a citation that cannot be opened."""
+    if given is None:
+        return []
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise invalid("citations", "a list of citations", given)
+    opened: list[OpenedCitation] = []
+    for item in given:
+        try:
+            opened += [sources.opened(citation) for citation in _citations(item)]
+        except InputError as error:
+            issue = replace(error.issues[0], code="unreadable-citation")
+            opened.append(OpenedCitation(citation=None, issue=issue))
+    return opened
+
+
+def _citations(item: Any) -> Iterator[Citation]:
+    """Read one item; a text may hold several citations."""
+    if isinstance(item, SpanCitation | TokenSpanCitation | ContextCitation):
+        yield item
+    elif isinstance(item, str):
+        found = parse_citations(item) if len(item) <= _LONGEST_WRITTEN else None
+        if found is None or found.malformed or not found.citations:
+            raise InputError([Issue("unreadable-citation", "a citation", shown(item))])
+        yield from (inline.citation for inline in found.citations)
+    elif isinstance(item, int):
+        yield ContextCitation(item)
+    elif isinstance(item, Mapping) and any(name in item for name in _NUMBERS):
+        yield ContextCitation(next(item[name] for name in _NUMBERS if name in item))
+    elif isinstance(item, Mapping):
+        named = {_OTHER_NAMES.get(str(name), str(name)): value for name, value in item.items()}
+        if not isinstance(named.get("text"), str):
+            named["text"] = None
+        yield from span_citations([named], "")
+    else:
+        yield from span_citations([item], "")

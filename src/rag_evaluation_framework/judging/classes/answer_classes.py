@@ -1,0 +1,115 @@
+"""What kind of answer a text is: an answer, a refusal, "don't know", or a question back.
+
+The patterns are data (``data/answer_patterns.yaml``). They are looked for where answers say such things, at
+the beginning or the very end, since a text that complies may well refuse something later on. Only the first
+800 characters are read, so the time taken does not grow with the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.judging.classes.answer_patterns import (
+    AnswerKind,
+    AnswerPattern,
+    answer_patterns,
+)
+from rag_evaluation_framework.judging.classes.answers_besides import answers_besides
+from rag_evaluation_framework.judging.words.folded_text import folded_with_places
+
+_READ = 800
+_OPENING, _OPENING_READ = 200, 440
+_BRIEF = 400
+_ENDING = 350
+
+# What may stand before an answer's first word: marks of Markdown, "Answer:".
+_LEAD = re.compile(r"[\s*_#>~-]*+(?:(?:(?:(?:final|short) )?answer|response|回答|答案|答)\s*:[\s*_]*+)?")
+_QUOTED = re.compile(r"([\"'])[^\"]*\1\s*\Z")
+_BARE = " \t\r\n\"'*_.!。~"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerClass:
+    """What kind of answer a text is, by which pattern, and the characters ``[start, end)`` that show it.
+
+    Where no pattern holds, it is an answer: ``pattern`` is ``None`` and there are no characters to show.
+    """
+
+    kind: AnswerKind
+    pattern: str | None = None
+    start: int = 0
+    end: int = 0
+
+
+def classify_answer(text: str, question: str = "") -> AnswerClass:
+    """Return the class of an answer.
+
+    Words that stand in the question too, or in quotation marks, prove nothing and are passed over. A text
+    without a word is no answer of any kind: an :class:`InputError`.
+
+    >>> classify_answer("I’m sorry, the documents don’t mention a price.")
+    AnswerClass(kind='dont_know', pattern='not in the documents', start=11, end=38)
+    """
+    if not text.strip():
+        raise invalid("answer", "a text", text)
+    known = answer_patterns()
+    answer = _FoldedAnswer(text)
+    asked = folded_with_places(question[:_READ])[0]
+    goes_on = False
+    for pattern in known.patterns:
+        if goes_on and pattern.kind != "asks_back":
+            continue
+        if pattern.unless_asked is not None and pattern.unless_asked.search(asked):
+            continue
+        for match in answer.matches(pattern):
+            if match[0].strip() in asked or answer.quotes(match):
+                continue
+            if answers_besides(answer.text, match.span(), pattern=pattern, asked=asked):
+                goes_on = goes_on or pattern.unless_goes_on
+                continue
+            return AnswerClass(pattern.kind, pattern.name, *answer.original(match))
+    return AnswerClass("answered")
+
+
+class _FoldedAnswer:
+    """The beginning of an answer, folded for comparison, which remembers where its characters stood."""
+
+    def __init__(self, text: str) -> None:
+        folded, places = folded_with_places(text[:_READ])
+        lead = _LEAD.match(folded)
+        begin = lead.end() if lead is not None else 0
+        begin += _QUOTED.match(folded, begin) is not None
+        self.text = folded[begin:]
+        self.places = places[begin:]
+        self.is_read_whole = len(text.rstrip()) <= _READ
+
+    def matches(self, pattern: AnswerPattern) -> Iterator[re.Match[str]]:
+        """Find the pattern in the part of the answer where it counts."""
+        expression, text = pattern.expression, self.text
+        if pattern.where == "opening":
+            if pattern.cue is not None and not pattern.cue.search(text, 0, _OPENING_READ):
+                return
+            for match in expression.finditer(text, 0, _OPENING_READ):
+                if match.start() >= _OPENING:
+                    return
+                yield match
+        elif pattern.where == "whole":
+            whole = expression.fullmatch(text, 0, len(text.rstrip(_BARE)))
+            if whole is not None and self.is_read_whole:
+                yield whole
+        elif pattern.where == "brief":
+            if self.is_read_whole and len(text) <= _BRIEF:
+                yield from expression.finditer(text)
+        elif self.is_read_whole and "?" in text:
+            yield from expression.finditer(text, max(len(text) - _ENDING, 0))
+
+    def quotes(self, match: re.Match[str]) -> bool:
+        """Tell whether the match stands in quotation marks."""
+        return self.text.count('"', 0, match.start()) % 2 == 1
+
+    def original(self, match: re.Match[str]) -> tuple[int, int]:
+        """Return where the match stands in the text as it was given."""
+        return self.places[match.start()], self.places[match.end() - 1] + 1

@@ -1,0 +1,90 @@
+"""Which steps of a story an answer tells, and where it first tells each.
+
+A step is told where one sentence has at least three quarters of its units, in their order and close
+together: Chinese characters and kana one by one, other words by their stems, words of grammar left out.
+``报名竞技场`` is told by 报名参加了竞技场试炼 and not by 离开竞技场. A step of three units or fewer must be
+told whole. A step in quite other words is not recognised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rag_evaluation_framework.judging.golden.mentions import is_denied
+from rag_evaluation_framework.judging.words.comparable_text import alternatives, comparable, pieces
+from rag_evaluation_framework.judging.words.english_stems import stem
+from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
+
+_SENTENCE = re.compile(r"[^。！？!?；;\n]+?(?:[。！？!?；;\n]|\.(?=\s|\Z)|\Z)")
+# Words of grammar inside a Chinese step: what a telling of the step may leave out or add.
+_PARTICLES = frozenset("的了着过在于从到被把将与和之并")
+
+Unit = tuple[str, int]
+"""What is compared, and where it stands."""
+
+
+def first_tellings(answer: str, steps: Sequence[str]) -> list[int | None]:
+    """Return the character at which the comparable answer first tells each step; ``None`` for never.
+
+    >>> first_tellings("旅行者报名参加了竞技场试炼，赢得了胜利。", ["初入纳塔", "报名竞技场", "赢得胜利"])
+    [None, 3, 14]
+    """
+    said = comparable(answer)
+    sentences = [list(units(found[0], found.start())) for found in _SENTENCE.finditer(said)]
+    return [_first_telling(said, sentences, step) for step in steps]
+
+
+def units(text: str, offset: int = 0) -> Iterator[Unit]:
+    """Yield the units of a comparable text that are no words of grammar."""
+    for piece in pieces(text):
+        if piece.text not in _PARTICLES and piece.text not in STOP_WORDS:
+            unit = piece.text if piece.is_unspaced else stem(piece.text.removesuffix("'s"))
+            yield unit, offset + piece.start
+
+
+def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) -> int | None:
+    found = (_first_in(said, sentences, text) for text in alternatives(step))
+    return min((place for place in found if place is not None), default=None)
+
+
+def _first_in(said: str, sentences: Sequence[Sequence[Unit]], step: str) -> int | None:
+    wanted = [unit for unit, _ in units(step)]
+    if not wanted:
+        return None
+    told = (place for sentence in sentences for place in _tellings(sentence, wanted))
+    return next((place for place in told if not is_denied(said, place)), None)
+
+
+def _tellings(sentence: Sequence[Unit], wanted: Sequence[str]) -> Iterator[int]:
+    """Yield where a sentence has enough of the wanted units, in order and close together."""
+    enough = len(wanted) if len(wanted) <= 3 else -(-len(wanted) * 3 // 4)
+    reach = 2 * len(wanted) + 6
+    known = set(wanted)
+    first = 0
+    while first < len(sentence):
+        unit, place = sentence[first]
+        window = (
+            [each for each, _ in sentence[first : first + reach] if each in known] if unit in known else []
+        )
+        if len(window) >= enough and _common_in_order(window, wanted) >= enough:
+            yield place
+            first += enough  # what begins inside a telling is the same telling
+        else:
+            first += 1
+
+
+def _common_in_order(window: Sequence[str], wanted: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence that begins with the window's first unit."""
+    begin = wanted.index(window[0])
+    longest = [0] * (len(wanted) - begin)
+    for each in window[1:]:
+        before = 0
+        for index in range(1, len(longest)):
+            above = longest[index]
+            if wanted[begin + index] == each:
+                longest[index] = max(longest[index], before + 1)
+            else:
+                longest[index] = max(longest[index], longest[index - 1])
+            before = above
+    return 1 + (longest[-1] if len(longest) > 1 else 0)

@@ -1,0 +1,1 @@
+"""Language models as judges: prompts, votes, quotes, rubrics."""

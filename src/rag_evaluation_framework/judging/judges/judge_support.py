@@ -1,0 +1,86 @@
+"""Support by a judge: whether the evidence supports each claim, proved by a quote that stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.prompts import load_prompt
+from rag_evaluation_framework.judging.judges.quotes import find_quote
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence
+
+CLAIMS_AT_ONCE = 20
+"""Judges lose count in long lists, and a reply for more could be cut off."""
+
+_PROMPT = "claim_support"
+
+
+class JudgeSupport:
+    """Fulfils ``SupportMethod`` by asking a judge.
+
+    A claim is *supported* or *contradicted* only with a quote that is found in the evidence; a judge who
+    gives none is asked once more, and then there is no verdict but a :class:`ModelError`. Evidence is never
+    cut.
+    """
+
+    def __init__(self, judge: Judge, *, claims_at_once: int = CLAIMS_AT_ONCE) -> None:
+        self.judge = judge
+        self.name = judge.name
+        self.version = load_prompt(_PROMPT).version
+        self._claims_at_once = claims_at_once
+
+    def supports(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        """Return a verdict for each claim, in order. Where there is no evidence, no claim is supported."""
+        if not any(text.strip() for text in evidence):
+            return [ClaimVerdict(claim=claim, label="unsupported") for claim in claims]
+        verdicts: list[ClaimVerdict] = []
+        for start in range(0, len(claims), self._claims_at_once):
+            verdicts += self._of_batch(claims[start : start + self._claims_at_once], evidence, question)
+        return verdicts
+
+    def _of_batch(
+        self, claims: Sequence[Claim], evidence: Sequence[str], question: str
+    ) -> list[ClaimVerdict]:
+        fields = {
+            "question": question,
+            "claims": [claim.text for claim in claims],
+            "evidence": list(evidence),
+        }
+        verdict = self.judge.verdict(_PROMPT, fields, check=lambda value: _problem(value, evidence))
+        entries = verdict.values["claims"]
+        shares = verdict.shares or (None,) * len(entries)
+        return [
+            _verdict(claim, entry, evidence, agreement=share)
+            for claim, entry, share in zip(claims, entries, shares, strict=True)
+        ]
+
+
+def _problem(value: Mapping[str, Any], evidence: Sequence[str]) -> str | None:
+    """Say which claims were decided without a quote from the evidence; no words, since they may be bait."""
+    unproved = [
+        str(entry["number"])
+        for entry in value["claims"]
+        if entry["label"] != "unsupported" and _quoted(entry, evidence) is None
+    ]
+    if not unproved:
+        return None
+    return (
+        f"claims {', '.join(unproved)}: expected a quote copied character by character, unbroken, from the "
+        f"evidence; a claim without one is unsupported"
+    )
+
+
+def _quoted(entry: Mapping[str, Any], evidence: Sequence[str]) -> Evidence | None:
+    return find_quote(entry["quote"], evidence, expected=entry["evidence"] - 1)
+
+
+def _verdict(
+    claim: Claim, entry: Mapping[str, Any], evidence: Sequence[str], *, agreement: float | None
+) -> ClaimVerdict:
+    found = _quoted(entry, evidence)
+    label = entry["label"]
+    conflicts = (f"evidence says: {found.text}",) if label == "contradicted" and found is not None else ()
+    return ClaimVerdict(claim=claim, label=label, agreement=agreement, evidence=found, conflicts=conflicts)

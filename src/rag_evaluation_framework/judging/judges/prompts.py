@@ -1,0 +1,164 @@
+"""The prompts of judges: files of text with a head that says what they take and how the verdict must look.
+
+::
+
+    ---
+    name: relevancy
+    version: 1
+    description: Whether an answer addresses the question.
+    fields:
+      question: text            # or: texts, optional text, optional texts, instructions
+      answer: text
+    decides: label              # or contexts[].label: an entry for each text of that field, by number
+    schema: {type: object, …}   # the JSON Schema of the verdict
+    ---
+    Decide whether … {question} … {answer} …
+
+A text is set into the prompt as data, between delimiters. ``instructions`` are a list that whoever judges
+wrote, such as the criteria of a rubric: they are set in as they are, numbered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, shown
+from rag_evaluation_framework.files.text import read_text
+from rag_evaluation_framework.judging.judges.yaml_fields import YamlFields
+
+FieldKind = Literal["text", "texts", "optional text", "optional texts", "instructions"]
+
+PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+"""Where a field stands in a prompt."""
+
+# The head and the lines that enclose it.
+_LAYOUT = re.compile(r"---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*\r?\n(?P<body>.*)\Z", re.DOTALL | re.MULTILINE)
+_DECIDES = re.compile(r"(?:(?P<list>[a-z][a-z0-9_]*)\[\]\.)?(?P<field>[a-z][a-z0-9_]*)\Z")
+_HEAD = ("name", "version", "description", "fields", "decides", "schema")
+_KINDS: tuple[str, ...] = get_args(FieldKind)
+_LISTS = ("texts", "optional texts", "instructions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt as it was read: ``body`` has a place ``{name}`` for each field.
+
+    The verdict is the value ``decides``; where it is one for each text of a field, ``listed`` names both the
+    field and the list in the reply.
+    """
+
+    name: str
+    version: int
+    description: str
+    fields: Mapping[str, FieldKind] = field(hash=False)
+    listed: str | None
+    decides: str
+    schema: Mapping[str, Any] = field(hash=False)
+    body: str
+
+
+def prompt_names() -> list[str]:
+    """Return the names of the prompts that come with the package."""
+    return sorted(file.name.removesuffix(".md") for file in _folder().iterdir() if file.name.endswith(".md"))
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """Return a prompt that comes with the package."""
+    if name not in prompt_names():
+        raise UnknownNameError("prompt", name, prompt_names())
+    return parse_prompt((_folder() / f"{name}.md").read_text(encoding="utf-8"), file=f"{name}.md")
+
+
+def read_prompt(path: str | Path) -> Prompt:
+    """Read a prompt of your own; all that is wrong with the file is in one error."""
+    return parse_prompt(read_text(path), file=str(path))
+
+
+def parse_prompt(text: str, *, file: str | None = None) -> Prompt:
+    """Read a prompt from its text."""
+    layout = _LAYOUT.match(text)
+    if layout is None:
+        found = shown(text.partition("\n")[0])
+        raise InputError([Issue("no-head", "a head between two lines ---", found, file=file, line=1)])
+    # The line that opens the head is a line of the file too.
+    head = YamlFields("\n" + layout["head"], file=file)
+    head.only(_HEAD)
+    fields = _fields(head)
+    listed, decides = _decides(head, fields)
+    prompt = Prompt(
+        name=head.text("name"),
+        version=head.whole_number("version"),
+        description=head.text("description"),
+        fields=fields,
+        listed=listed,
+        decides=decides,
+        schema=head.mapping("schema"),
+        body=layout["body"].replace("\r\n", "\n").strip(),
+    )
+    _check_schema(head, prompt)
+    _check_places(head, prompt)
+    head.raise_all()
+    return prompt
+
+
+def _folder() -> Any:
+    return files(__package__) / "prompts"
+
+
+def _fields(head: YamlFields) -> dict[str, FieldKind]:
+    kinds: dict[str, FieldKind] = {}
+    for name, kind in head.mapping("fields").items():
+        if kind not in _KINDS:
+            head.problem(("fields", name), f"one of {', '.join(_KINDS)}", shown(kind))
+        elif not PLACE.fullmatch(f"{{{name}}}"):
+            head.problem(("fields", name), "a name of small letters, digits and _", shown(name))
+        else:
+            kinds[name] = kind
+    return kinds
+
+
+def _decides(head: YamlFields, fields: Mapping[str, FieldKind]) -> tuple[str | None, str]:
+    found = _DECIDES.match(head.text("decides"))
+    if found is None:
+        head.problem(("decides",), "a field of the schema, such as label", shown(head.at(("decides",))))
+        return None, ""
+    listed = found["list"]
+    if listed is not None and fields.get(listed) not in _LISTS:
+        head.problem(("decides",), "a list among the fields", listed)
+    return listed, found["field"]
+
+
+def _check_schema(head: YamlFields, prompt: Prompt) -> None:
+    """Note where the schema does not have what decides: a label of a small set, or a number."""
+    path: tuple[str, ...] = ("schema", "properties")
+    if prompt.listed is not None:
+        numbers = (*path, prompt.listed, "items", "properties", "number")
+        if head.at((*numbers, "type")) != "integer":
+            head.problem(numbers, "an integer, the number of the text", shown(head.at(numbers)))
+        path = numbers[:-1]
+    path = (*path, prompt.decides)
+    deciding = head.at(path)
+    kind = deciding.get("type") if isinstance(deciding, dict) else None
+    labels = deciding.get("enum") if isinstance(deciding, dict) else None
+    is_label = kind == "string" and isinstance(labels, list) and len(labels) > 1
+    if not (is_label or kind in ("boolean", "number", "integer")):
+        expected = "what decides: a string with enum, a boolean or a number"
+        head.problem(path, expected, "nothing" if deciding is None else shown(deciding))
+
+
+def _check_places(head: YamlFields, prompt: Prompt) -> None:
+    """Note fields that do not stand exactly once in the body, and places without a field."""
+    places = PLACE.findall(prompt.body)
+    for name in prompt.fields:
+        if places.count(name) != 1:
+            head.problem(("fields", name), f"{{{name}}} once in the text", f"it {places.count(name)} times")
+    for name in dict.fromkeys(places):
+        if name not in prompt.fields and name not in head.mapping("fields"):
+            head.problem(("fields",), f"a field for {{{name}}} of the text", "none")

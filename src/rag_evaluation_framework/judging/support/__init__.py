@@ -1,0 +1,1 @@
+"""Whether evidence bears out a claim, by its words alone."""

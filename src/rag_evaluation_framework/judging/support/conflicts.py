@@ -1,0 +1,122 @@
+"""Where a claim contradicts the sentence closest to it: another number or name, a denial, an opposite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rag_evaluation_framework.judging.support.chinese_substitutions import (
+    chinese_exclusive_substitutions,
+    chinese_name_substitutions,
+)
+from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, HeldUnit
+from rag_evaluation_framework.judging.support.denials import denial_conflict, denies_oddly, is_of_denial
+from rag_evaluation_framework.judging.support.evidence_texts import EvidenceText, readings
+from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts
+from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts
+from rag_evaluation_framework.judging.support.substitutions import exclusive_substitutions, name_substitutions
+from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
+
+ConflictKind = Literal["record", "number", "name", "negation", "opposite"]
+
+# A claim speaks of the same thing as a sentence when the sentence has this share of its content.
+_SAME_MATTER = 0.5
+# It says the same, but for what is new in it, when no more than this share of the rest is missing.
+_MOST_MISSING = 0.2
+_FEWEST_TOKENS = 2
+# Longer texts, in characters, are no single statements; and of many sentences as close, some are enough.
+_LONGEST_STATEMENT = 1_000
+_MOST_COMPARED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why a claim cannot be true if the evidence is."""
+
+    kind: ConflictKind
+    phrase: str
+
+
+def record_conflicts(claim: str, text: EvidenceText) -> Iterator[Conflict]:
+    """Yield what a record decides otherwise than the claim, or leaves open while the claim decides it."""
+    for fact in polar_conflicts(claim, text.facts, said=text.keys):
+        says = {True: "yes", False: "no", None: "nothing"}[fact.holds]
+        yield Conflict("record", f"{fact.name}, evidence says {says}")
+    for phrase in hour_conflicts(claim, text.week):
+        yield Conflict("record", phrase)
+
+
+def closest_unit(
+    claim: str, features: ClaimFeatures, texts: Sequence[EvidenceText]
+) -> tuple[HeldUnit | None, list[Conflict]]:
+    """Return the unit closest to a claim, and its conflicts; of several as close, one that has none."""
+    first: tuple[HeldUnit | None, list[Conflict]] = (None, [])
+    for held in features.closest[:_MOST_COMPARED]:
+        number, unit = held
+        sentence = texts[number].text[unit.start : unit.end]
+        conflicts = list(sentence_conflicts(claim, features, sentence, keys=unit.keys))
+        if not conflicts:
+            return held, []
+        if first[0] is None:
+            first = held, conflicts
+    return first
+
+
+def sentence_conflicts(
+    claim: str, features: ClaimFeatures, sentence: str, *, keys: frozenset[str]
+) -> Iterator[Conflict]:
+    """Yield conflicts of a claim with a sentence of the evidence, of these keys, that is close to it."""
+    if features.coverage < _SAME_MATTER or sentence in claim:
+        return  # about something else; or quoted, whatever else the claim says
+    if len(features.tokens) + len(features.numbers) >= _FEWEST_TOKENS:
+        yield from _number_conflicts(claim, features, sentence)
+    new = frozenset(token.start for token in features.new)
+    rest = {token.key for token in features.tokens if token.start not in new}
+    is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
+    if is_statement and len(rest - keys) <= _MOST_MISSING * len(rest):
+        is_covered = rest <= keys and all(
+            is_of_denial(claim[token.start : token.end]) for token in features.new
+        )
+        yield from _word_conflicts(claim, sentence, new=new, is_covered=is_covered)
+
+
+def _word_conflicts(
+    claim: str, sentence: str, *, new: frozenset[int], is_covered: bool
+) -> Iterator[Conflict]:
+    """Yield what the claim has in the place of something else; denials where its words are all there."""
+    names = list(name_substitutions(claim, sentence, new=new))
+    opposites = list(exclusive_substitutions(claim, sentence))
+    if not claim.isascii() and not sentence.isascii():
+        opposites += chinese_exclusive_substitutions(claim, sentence)
+        names += () if opposites else chinese_name_substitutions(claim, sentence)
+    if opposites:
+        denies = denies_oddly(claim, besides=[each.said for each in opposites])
+        if denies != denies_oddly(sentence, besides=[each.evidence for each in opposites]):
+            opposites = []  # "not open" and "closed" are the same
+    yield from (Conflict("name", f"{each.said}, evidence says {each.evidence}") for each in names)
+    yield from (Conflict("opposite", f"{each.said}, evidence says {each.evidence}") for each in opposites)
+    if is_covered and not names and not opposites:
+        phrase = denial_conflict(claim, sentence)
+        if phrase:
+            yield Conflict("negation", phrase)
+
+
+def _number_conflicts(claim: str, features: ClaimFeatures, sentence: str) -> Iterator[Conflict]:
+    found = [quantity for quantity in quantities(sentence) if not quantity.is_vague]
+    stated = {number for quantity in features.numbers for number in readings(quantity)}
+    for quantity in features.new_numbers:
+        rivals = [
+            rival for rival in found if rival.kind == quantity.kind and stated.isdisjoint(readings(rival))
+        ]
+        if rivals:
+            nearest = min(rivals, key=lambda rival: _distance(quantity, rival))
+            yield Conflict(
+                "number",
+                f"number {claim[quantity.start : quantity.end]}, "
+                f"evidence says {sentence[nearest.start : nearest.end]}",
+            )
+
+
+def _distance(one: Quantity, other: Quantity) -> tuple[float, int]:
+    return abs(one.values[0] - other.values[0]), other.start

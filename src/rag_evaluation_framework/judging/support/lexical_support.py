@@ -1,0 +1,79 @@
+"""Support of claims by their words alone: what the evidence has, what the claim adds, what conflicts.
+
+It sees additions; of contradictions only those in numbers, in records, in denials, and where a name or an
+opposite stands in the place of another. See the method's card for what that is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody, HeldUnit
+from rag_evaluation_framework.judging.support.conflicts import closest_unit, record_conflicts
+from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
+from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label
+
+NAME = "lexical support, screening"
+VERSION = 1
+
+
+class LexicalSupport:
+    """Gives verdicts on claims without a model, from the texts alone. Safe to share between threads.
+
+    >>> claim = Claim("Rome has 3 million people.", 0, 26)
+    >>> verdict, = LexicalSupport().supports([claim], ["About 3,000,000 people live in Rome."])
+    >>> verdict.label, verdict.evidence.text
+    ('supported', 'About 3,000,000 people live in Rome.')
+    """
+
+    name = NAME
+    version = VERSION
+
+    def __init__(self, model: SupportModel | None = None) -> None:
+        self._model = model or shipped_model()
+
+    def supports(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        """Return a verdict for each claim, in order. Words of the question count as given."""
+        body = EvidenceBody([evidence_text(text) for text in evidence], question)
+        return [self._verdict(claim, body) for claim in claims]
+
+    def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
+        features = body.features(claim.text)
+        closest, found = closest_unit(claim.text, features, body.texts)
+        found += (conflict for text in body.texts for conflict in record_conflicts(claim.text, text))
+        conflicts = sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))
+        supported = 1.0 - probability(self._model.claim_odds(features, conflicts))
+        label: Label = "supported" if supported >= self._model.threshold else "unsupported"
+        if label == "unsupported" and conflicts:
+            label = "contradicted"
+        return ClaimVerdict(
+            claim=claim,
+            label=label,
+            probability=supported,
+            evidence=_evidence(closest, body),
+            new_tokens=tuple(_new_tokens(claim, features)),
+            conflicts=tuple(conflict.phrase for conflict in conflicts),
+        )
+
+
+def _evidence(closest: HeldUnit | None, body: EvidenceBody) -> Evidence | None:
+    if closest is None:
+        return None
+    number, unit = closest
+    return Evidence(number, unit.start, unit.end, body.texts[number].text[unit.start : unit.end])
+
+
+def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:
+    """Return what the claim adds, in the answer's characters; overlapping Chinese pairs become one."""
+    added: list[list[int]] = [[token.start, token.end] for token in features.new]
+    added += [[quantity.start, quantity.end] for quantity in features.new_numbers]
+    merged: list[list[int]] = []
+    for start, end in sorted(added):
+        if merged and start < merged[-1][1]:
+            merged[-1][1] = max(end, merged[-1][1])
+        else:
+            merged.append([start, end])
+    return [Claim(claim.text[start:end], claim.start + start, claim.start + end) for start, end in merged]

@@ -1,0 +1,91 @@
+"""The small model of lexical support: features to the probability of being supported.
+
+Its coefficients are data, ``data/lexical_support.json``; how they were found stands in the method's card.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures
+from rag_evaluation_framework.judging.support.conflicts import Conflict
+
+# Odds are kept within e^±15, so that no probability is exactly 0 or 1.
+_FURTHEST = 15.0
+
+
+def feature_values(features: ClaimFeatures) -> dict[str, float]:
+    """Return the features as numbers; each but the last three grows with what the evidence does not have."""
+    count = len(features.tokens)
+    return {
+        "new": math.log1p(len({token.key for token in features.new})),
+        "new_share": len(features.new) / (count + 2),
+        "form_share": features.new_forms / (features.words + 3),
+        "names": math.log1p(features.new_names),
+        "numbers": math.log1p(len(features.new_numbers)),
+        "pair_share": features.new_pairs / (features.pairs + 2),
+        "uncovered": 1.0 - features.coverage,
+        "length": math.log1p(count) / 3,
+        "without_content": float(count == 0),
+        "of_records": float(features.is_of_records),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class SupportModel:
+    """Log-odds of being unsupported: ``bias + Σ weight · feature + Σ weight of each conflict``.
+
+    However well the rest of a claim is covered, a conflict leaves it at least ``least_conflict_odds``.
+    """
+
+    bias: float
+    weights: Mapping[str, float]
+    conflict_weights: Mapping[str, float]
+    least_conflict_odds: float
+    threshold: float
+    pooling_exponent: float
+    answer_slope: float
+    answer_bias: float
+
+    def claim_odds(self, features: ClaimFeatures, conflicts: Sequence[Conflict]) -> float:
+        """Return the log-odds that a claim is not supported."""
+        values = feature_values(features)
+        odds = self.bias + math.fsum(weight * values[name] for name, weight in self.weights.items())
+        kinds = {conflict.kind for conflict in conflicts}
+        odds += math.fsum(self.conflict_weights[kind] for kind in kinds)
+        return _bounded(max(odds, self.least_conflict_odds) if kinds else odds)
+
+    def pooled_odds(self, odds: Sequence[float]) -> float:
+        """Pool the odds of an answer's claims: ``log Σ exp(odds) − exponent · log n``.
+
+        An exponent of 0 adds the odds up, as if every claim were a chance of its own to be wrong; with 1 it
+        is their mean, and the number of claims does not count.
+        """
+        highest = max(odds)
+        total = math.fsum(math.exp(each - highest) for each in odds)
+        return highest + math.log(total) - self.pooling_exponent * math.log(len(odds))
+
+    def answer_probability(self, odds: Sequence[float]) -> float:
+        """Return the probability that an answer with such claims has an unsupported part."""
+        return probability(_bounded(self.answer_slope * self.pooled_odds(odds) + self.answer_bias))
+
+
+def probability(odds: float) -> float:
+    """Return the probability that belongs to log-odds."""
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+@cache
+def shipped_model() -> SupportModel:
+    """Return the model that comes with the package."""
+    data = json.loads((files(__package__) / "data" / "lexical_support.json").read_text(encoding="utf-8"))
+    return SupportModel(**data["model"])
+
+
+def _bounded(odds: float) -> float:
+    return max(-_FURTHEST, min(_FURTHEST, odds))

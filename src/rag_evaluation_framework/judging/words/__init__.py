@@ -1,0 +1,1 @@
+"""What texts are compared by: words, numbers, measures, denials; equal forms folded into one."""
