@@ -31,12 +31,15 @@ setup: $(VENV)/.dev ## create .venv and install everything for development
 	@$(BIN)/python -c 'import rag_evaluation_framework as r; print("ready:", r.__version__)'
 
 EXAMPLE := examples/handbook
+RESULTS := demo-results
 
 demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs and then chunkers
 	$(BIN)/rag-eval rank $(EXAMPLE)/ranking/qrels.trec $(EXAMPLE)/ranking/bm25.run $(EXAMPLE)/ranking/ngrams.run
 	@echo
-	$(BIN)/rag-eval retrieval $(EXAMPLE)/documents --dataset $(EXAMPLE)/questions.eval.json --retriever bm25 --retriever dense \
-	  --chunker 'recursive(chunk_size=200, overlap=50)' --chunker 'recursive(chunk_size=500)' --chunker 'sentence(chunk_size=400)' -k 5
+	$(BIN)/rag-eval retrieval $(EXAMPLE)/documents --dataset $(EXAMPLE)/questions.eval.json -k 5 --out $(RESULTS) \
+	  --chunker 'recursive(chunk_size=200)' --chunker 'recursive(chunk_size=200, overlap=50)' \
+	  --chunker 'recursive(chunk_size=500)' --chunker 'fixed(tokens=100)' --chunker 'semantic(embedder=hashing)' \
+	  --chunker 'sentence(chunk_size=400)' --chunker 'markdown(chunk_size=1000)'
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto
@@ -58,4 +61,4 @@ bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(RESULTS) .mypy_cache .ruff_cache .hypothesis build dist

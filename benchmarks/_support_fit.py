@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from benchmarks import _begin, _wice
 from benchmarks._figures import DATA
-from rag_evaluation_framework.judging.support import support_model
 from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.support import support_model
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
 from rag_evaluation_framework.judging.support.conflicts import Conflict, closest_unit
 from rag_evaluation_framework.judging.support.evidence_texts import evidence_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -34,17 +35,46 @@ def judgements() -> list[tuple[str, str, int]]:
     return [(query, document, int(grade)) for query, _, document, grade in rows]
 
 
-def test_every_cited_span_equals_its_text_and_occurs_once(
+def places(quoted: str, documents: dict[str, str]) -> set[tuple[str, int]]:
+    """Return every document and position where the text stands."""
+    return {
+        (name, match.start())
+        for name, text in documents.items()
+        for match in re.finditer(re.escape(quoted), text)
+    }
+
+
+def test_every_cited_span_equals_its_text_and_no_other_place_of_it_is_unmarked(
     dataset: dict[str, Any], documents: dict[str, str]
 ) -> None:
     for query in dataset["queries"]:
-        assert query["citations"], query["query_id"]
-        for citation in query["citations"]:
-            text = documents[citation["file_name"]]
-            quoted = citation["context_text"]
+        citations = query["citations"]
+        assert citations, query["query_id"]
+        marked = {(citation["file_name"], citation["start_char"]) for citation in citations}
+        assert len(marked) == len(citations), query["query_id"]
+        for citation in citations:
+            text, quoted = documents[citation["file_name"]], citation["context_text"]
             assert text[citation["start_char"] : citation["end_char"]] == quoted, query["query_id"]
-            assert text.count(quoted) == 1, query["query_id"]
+            assert places(quoted, documents) <= marked, query["query_id"]
             assert quoted == quoted.strip(), query["query_id"]
+
+
+def test_the_handbook_is_as_large_and_as_varied_as_the_demo_needs(
+    dataset: dict[str, Any], documents: dict[str, str]
+) -> None:
+    chinese = [name for name in documents if name.endswith("-zh.md")]
+    assert (len(documents) - len(chinese), len(chinese)) == (35, 10)
+    assert sum(len(text) > 8_000 for text in documents.values()) >= 4
+    assert sum("\n```" in text for text in documents.values()) >= 5
+    queries = dataset["queries"]
+    assert len(queries) >= 120
+    assert sum(len(query["relevant_documents"]) > 1 for query in queries) >= 30
+    repeated = [
+        query
+        for query in queries
+        if len({citation["context_text"] for citation in query["citations"]}) < len(query["citations"])
+    ]
+    assert len(repeated) >= 6
 
 
 def test_relevant_documents_are_those_that_hold_a_citation(

@@ -121,8 +121,8 @@ def test_datasets_of_a_folder_without_any_says_so(tmp_path: Path) -> None:
 
 def test_stats_prints_figures_or_json_and_takes_the_dialect_by_name(tmp_path: Path) -> None:
     text = run(stats.command, HANDBOOK / "questions.eval.json").stdout
-    assert "80 samples" in text
+    assert "168 samples" in text
     document = json.loads(run(stats.command, HANDBOOK / "documents", "--json").stdout)
-    assert document["files"] == {".md": 24}
+    assert document["files"] == {".md": 45}
     refused = run(stats.command, HANDBOOK / "questions.eval.json", "--format", "squad")
     assert isinstance(refused.exception, InputError)

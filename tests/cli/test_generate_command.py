@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 from chat_server import failing, in_turn, running_chat
+from langsmith_server import KEY, running_langsmith
 
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.reports import generation as reports
+from rag_evaluation_framework.synthesis.drafts import Drafts
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 PROGRAM = """
@@ -152,7 +155,7 @@ def test_nothing_to_ask_is_an_error_with_its_reasons(tmp_path: Path) -> None:
     (tmp_path / "documents" / "a.md").write_text("# Nothing\n", encoding="utf-8")
     run = generate("documents", "-o", "q.eval.json", folder=tmp_path)
     assert run.returncode == 2
-    assert "no question remained, so nothing is written: nothing-to-ask 1" in run.stderr
+    assert "no question remained, so nothing is written: nothing-to-ask 5" in run.stderr
 
 
 def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> None:
@@ -185,6 +188,51 @@ def test_model_that_refuses_every_request_ends_with_3_and_writes_nothing(documen
         failed = generate(str(documents), *options, "--base-url", server.url, folder=documents.parent)
     assert failed.returncode == 3, failed.stderr
     assert not (documents.parent / "q.eval.json").exists()
+
+
+def test_request_that_failed_is_shown_with_what_the_endpoint_said(documents: Path) -> None:
+    def second_too_long(asked: dict[str, Any]) -> Any:
+        is_second = "dock 1" in str(asked["messages"])
+        return failing(400, "prompt too long") if is_second else good(asked)
+
+    with running_chat(second_too_long) as server:
+        run = generate(
+            *(str(documents), "--model", "m", "--base-url", server.url, "--queries-per-doc", "1"),
+            *("--keep-all", "-o", "q.eval.json"),
+            folder=documents.parent,
+        )
+    assert run.returncode == 0, run.stderr
+    (line,) = (line for line in run.stdout.splitlines() if "model-http-400" in line)
+    assert line.split()[0] == "1"
+    assert "prompt too long" in line
+
+
+def test_upload_says_what_was_sent_and_what_else_is_there(documents: Path) -> None:
+    with running_langsmith() as langsmith:
+        key = {"LANGSMITH_API_KEY": KEY, "LANGSMITH_ENDPOINT": langsmith.url}
+        upload = ("--extractive", "--upload-to-langsmith", "--dataset-name", "docks")
+        first = generate(str(documents), *upload, folder=documents.parent, **key)
+        fewer = generate(str(documents), *upload, "--queries-per-doc", "1", folder=documents.parent, **key)
+        told = generate(str(documents), *upload, "--json", folder=documents.parent, **key)
+    assert first.returncode == fewer.returncode == told.returncode == 0, first.stderr + fewer.stderr
+    number = int(first.stdout.split()[0])
+    assert first.stdout.splitlines()[-1] == f"LangSmith: {number} added, 0 updated, 0 unchanged"
+    assert fewer.stdout.rstrip().endswith(f"{number - 3} there that are not of this dataset")
+    assert json.loads(told.stdout)["upload"]["others"] == 0
+
+
+def test_every_reason_to_turn_a_question_away_is_put_in_words() -> None:
+    source = Path(reports.__file__).parents[1] / "synthesis"
+    given = {
+        reason
+        for module in source.rglob("*.py")
+        for reason in re.findall(
+            r"""(?:Rejection|_rejection|_TurnedAway)\(\s*(?:self\._task, |task, )?"([a-z-]+)\"""",
+            module.read_text(encoding="utf-8"),
+        )
+    }
+    assert {"near-duplicate", "unknown-chunk-id", "nothing-to-ask", "one-document"} <= given
+    assert {reason for reason in given if not reports.in_words(reason, Drafts())} == set()
 
 
 def test_resumed_run_asks_nothing_that_is_in_its_journal(documents: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: P
     done = rag_eval(*SWEEP, "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert (
-        "handbook_v1.0.0, token level: 80 queries, 24 documents, 4 cells; ranked by span_recall"
+        "handbook_v2.0.0, token level: 168 queries, 45 documents, 4 cells; ranked by span_recall"
         in done.stdout
     )
     assert "k = 3" in done.stdout
@@ -52,7 +52,7 @@ def test_json_alone_stands_on_standard_output() -> None:
     done = rag_eval(*SWEEP, "--json", "--per-query")
     document = json.loads(done.stdout)
     assert [cell["configuration"]["k"] for cell in document["cells"]] == [3, 3, 5, 5]
-    assert len(document["cells"][0]["per_query"]["span_recall"]) == 80
+    assert len(document["cells"][0]["per_query"]["span_recall"]) == 168
     assert document["comparisons"][0]["baseline"] == document["cells"][0]["name"]
 
 

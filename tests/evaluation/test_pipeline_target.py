@@ -138,7 +138,7 @@ def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation
     )
     found = list(folder.results(order="dataset"))
     assert values(found, SPANS) == values(evaluated.raw_results.results, SPANS)
-    assert len(found) == 80
+    assert len(found) == 168
     assert 0 < evaluated.metrics["span_recall"] < 1
     for result, expected in zip(found, evaluated.raw_results.results, strict=True):
         assert [hit.span for hit in result.response.hits] == [hit.span for hit in expected.response.hits]
@@ -188,13 +188,13 @@ def test_questions_asked_together_are_one_search_and_never_two_at_once(tmp_path:
         return await asyncio.gather(*(target.answer(request(question)) for question in asked))
 
     responses = asyncio.run(all_at_once())
-    assert watched.batches == [30, 30, 20]
+    assert watched.batches == [30, 30, 30, 30, 30, 18]
     texts = [tuple(chunk.content for chunk in found) for found in pipeline().retrieve(["ferry"], 5)]
-    assert len(responses) == 80
+    assert len(responses) == 168
     assert asyncio.run(target.answer(request("ferry"))).contexts == texts[0]
     _, folder = run(tmp_path, PipelineTarget(again := Watched(pipeline())), (), concurrency=64)
-    assert sum(again.batches) == folder.counts.done == 80
-    assert len(again.batches) < 40
+    assert sum(again.batches) == folder.counts.done == 168
+    assert len(again.batches) < 84
 
 
 @pytest.mark.parametrize("refused", [0, 1, 7])
@@ -221,13 +221,13 @@ def test_a_resumed_run_searches_for_nothing_twice_and_ends_like_a_whole_one(tmp_
     journal = folder.journal_path.read_bytes()
     lines = journal.splitlines(keepends=True)
     # As after a kill: half of the lines, and the torn beginning of the next one.
-    folder.journal_path.write_bytes(b"".join(lines[:40]) + lines[40][:25])
+    folder.journal_path.write_bytes(b"".join(lines[:84]) + lines[84][:25])
     kept = folder.counts.done
     watched = Watched(pipeline())
     outcome, _ = run(tmp_path, PipelineTarget(watched), scorers, folder=folder)
     assert outcome.completed
-    assert 0 < kept < 80
-    assert (watched.asked.total(), max(watched.asked.values())) == (80 - kept, 1)
+    assert 0 < kept < 168
+    assert (watched.asked.total(), max(watched.asked.values())) == (168 - kept, 1)
     _, whole = run(tmp_path / "whole", PipelineTarget(pipeline()), scorers)
     assert final_bytes(folder) == final_bytes(whole)
 

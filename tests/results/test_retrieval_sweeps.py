@@ -64,7 +64,7 @@ def test_cells_stand_by_k_and_then_the_best_first_each_with_an_interval(results:
             assert metric.interval is not None
             assert metric.value is not None
             assert metric.interval.low <= metric.value <= metric.interval.high
-            assert (metric.n_scored, metric.n_skipped, metric.n_failed) == (80, 0, 0)
+            assert (metric.n_scored, metric.n_skipped, metric.n_failed) == (168, 0, 0)
 
 
 def test_a_cell_has_the_figures_of_its_evaluation_alone(corpus: Corpus, results: SweepResults) -> None:
@@ -81,7 +81,7 @@ def test_each_cell_is_tested_against_the_best_of_its_k_with_one_correction(resul
     for each in results.comparisons:
         assert each.baseline == best[int(each.contender[-1])]
         assert each.difference <= 0
-        assert each.n == 80
+        assert each.n == 168
     p_values = [each.p_value for each in results.comparisons if each.p_value is not None]
     assert [each.p_adjusted for each in results.comparisons] == holm(p_values)
 
@@ -194,7 +194,7 @@ def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queri
     [
         ({"level": "words"}, UnknownNameError, "unknown level 'words'"),
         ({"rank_by": "ndcg"}, UnknownNameError, "unknown metric at token level 'ndcg'"),
-        ({"level": "chunk"}, UsageError, "expected relevant chunk ids in at least one of 80 samples"),
+        ({"level": "chunk"}, UsageError, "expected relevant chunk ids in at least one of 168 samples"),
         ({"k": 0}, UsageError, "k: expected a whole number of at least 1, got 0"),
         ({"embedders": ["nothing"]}, UnknownNameError, "unknown embedder"),
     ],
@@ -210,7 +210,7 @@ class WrongSize:
     """An embedder whose vectors are longer for queries than for chunks."""
 
     def embed(self, texts: Sequence[str]) -> Any:
-        return [[1.0] * (2 if len(texts) == 80 else 3) for _ in texts]
+        return [[1.0] * (2 if len(texts) == 168 else 3) for _ in texts]
 
 
 class NotFinite:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutated_excerpts import Mutated, mutated_excerpts
 
-from rag_evaluation_framework.synthesis.approximate_search import Place, approximate_places
-from rag_evaluation_framework.synthesis.excerpts import ExcerptFinder, Located, Unlocated, locate
-from rag_evaluation_framework.synthesis.folded_text import FoldedText, folded
+from rag_evaluation_framework.synthesis.locating.approximate_search import Place, approximate_places
+from rag_evaluation_framework.synthesis.locating.excerpts import ExcerptFinder, Located, Unlocated, locate
+from rag_evaluation_framework.synthesis.locating.folded_text import FoldedText, folded
 
 TEXT = (
     "# Fares\n\nA single ticket costs **£4.50** for adults and “half price” for children under 12.\r\n"

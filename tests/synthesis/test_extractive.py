@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,18 +12,18 @@ from hypothesis import strategies as st
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.synthesis.english_clauses import clause_of
-from rag_evaluation_framework.synthesis.english_persons import asked_by_reader
 from rag_evaluation_framework.synthesis.extractive import (
     NAME,
     SPARE,
     extractive_drafts,
     generate_extractively,
 )
-from rag_evaluation_framework.synthesis.extractive_chinese import chinese_questions
-from rag_evaluation_framework.synthesis.extractive_english import english_questions, known_words
-from rag_evaluation_framework.synthesis.extractive_structures import structure_questions
-from rag_evaluation_framework.synthesis.passages import passages_of
+from rag_evaluation_framework.synthesis.rules.chinese import chinese_questions
+from rag_evaluation_framework.synthesis.rules.english import english_questions, known_words
+from rag_evaluation_framework.synthesis.rules.english_clauses import clause_of
+from rag_evaluation_framework.synthesis.rules.english_persons import asked_by_reader
+from rag_evaluation_framework.synthesis.rules.passages import passages_of
+from rag_evaluation_framework.synthesis.rules.structures import structure_questions
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 
@@ -107,6 +108,7 @@ def test_english_question_takes_the_answer_out_of_its_sentence(
         ("每位乘客可携带二十公斤行李。", "每位乘客可携带多少公斤行李", "二十公斤"),
         ("灯塔建于一八六四年。", "灯塔建于哪一年", "一八六四年"),
         ("最早的船七点半开。", "最早的船几点开", "七点半"),
+        ("泳池八月份因清洁关闭。", "泳池什么时候因清洁关闭", "八月份"),
         ("团体应提前二十分钟报到。", "团体应提前多长时间报到", "二十分钟"),
         ("成人救生衣放在座椅下方。", "成人救生衣放在哪里", "座椅下方"),
         ("请不要在舱内充气，否则可能无法脱身。", "为什么不要在舱内充气", "可能无法脱身"),
@@ -254,9 +256,61 @@ def test_question_that_fits_several_documents_names_its_own() -> None:
     ]
 
 
-def test_document_without_a_sentence_is_counted() -> None:
-    drafts = extractive_drafts(corpus_of("# Only a heading\n", "The boat leaves at 10:30 from the old pier."))
-    assert drafts.counts() == {"nothing-to-ask": 1}
+def test_every_question_asked_for_is_drafted_or_counted() -> None:
+    corpus = corpus_of("# Only a heading\n", "The boat leaves at 10:30 from the old pier.")
+    drafts = extractive_drafts(corpus, queries_per_doc=3, queries_across_docs=2)
+    assert [draft.origin for draft in drafts.kept] == ["1.md"]
+    assert [rejection.origin for rejection in drafts.rejected] == ["0.md"] * 3 + ["1.md"] * 2 + [""] * 2
+    assert drafts.counts() == {"nothing-to-ask": 7}
+
+
+@pytest.mark.parametrize("heading", ["# Ferries\n", "Ferries\n=======\n", "# **Ferries**\n"])
+def test_paragraph_that_begins_like_its_heading_is_asked_about(heading: str) -> None:
+    passages = passages_of(document(f"{heading}\nFerries cross the bay four times a day."))
+    assert [statement.text for statement in passages.statements] == [
+        "Ferries cross the bay four times a day."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "never"),
+    [
+        ("A fine is charged for every day a book is late.", "how often"),
+        ("When Weehawken, the leading ship, closed in she opened fire.", "what happens when Weehawken"),
+        ("Dogs travel free.", "what do"),
+        ("Before 1955, Nebraska did not have a legal instrument.", "when do Nebraska"),
+    ],
+)
+def test_sentence_is_not_asked_about_where_the_question_would_be_broken(sentence: str, never: str) -> None:
+    assert not [question for question in asked(sentence) if question.startswith(never)]
+
+
+def test_plural_at_the_beginning_of_a_sentence_is_no_name() -> None:
+    assert clause_of("Dogs are not allowed aboard").subject == "dogs"  # type: ignore[union-attr]
+    assert clause_of("James was late").subject == "James"  # type: ignore[union-attr]
+
+
+def test_name_with_a_capital_within_keeps_its_first_one() -> None:
+    clause = clause_of("LangSmith keeps four decimals", frozenset({"langsmith"}))
+    assert clause is not None
+    assert clause.question("what", rest="") == "what does LangSmith keep"
+
+
+def test_rows_of_the_same_name_are_not_compared() -> None:
+    table = "| Size | Days |\n| --- | --- |\n| 19 % | 4 |\n| 19 % | 7 |\n| 50 % | 9 |\n"
+    text = f"# Trials\n\n{table}"
+    made = structure_questions(passages_of(document(text)), text)
+    compared = [each.text for each in made if each.form == "comparison"]
+    assert compared
+    assert all(text.count("19 %") == 1 for text in compared)
+
+
+def test_no_two_questions_of_a_long_document_share_a_passage() -> None:
+    sentences = (f"Pump {number} was built in {1800 + number % 200}." for number in range(1500))
+    drafts = extractive_drafts(corpus_of(" ".join(sentences)), queries_per_doc=400)
+    spans = sorted((excerpt.start, excerpt.end) for draft in drafts.kept for excerpt in draft.excerpts)
+    assert len(drafts.kept) > 400
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
 
 
 @pytest.mark.parametrize("wrong", [-1, True, "5"])

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,13 @@ from chat_server import ChatReply, ChatServer, last_message, running_chat
 from killable_generation import CONCURRENCY, DOCUMENTS, SETTINGS
 from scripted_questions import Request, corpus_of, well_behaved
 
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks, window_cut
-from rag_evaluation_framework.synthesis.question_tasks import sample_of
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.synthesis.asking.question_plan import (
+    QuestionSettings,
+    planned_tasks,
+    window_cut,
+)
+from rag_evaluation_framework.synthesis.asking.question_tasks import sample_of
 
 SCRIPT = Path(__file__).with_name("killable_generation.py")
 KILLS = 50 if os.environ.get("RAG_EVAL_LONG_TESTS") else 8
@@ -101,7 +106,8 @@ def test_a_generation_killed_at_random_moments_gives_the_same_dataset_and_asks_n
     written = json.loads(undisturbed)
     assert len(written["queries"]) > 100
     chance = random.Random(20261115)
-    generation = KillableGeneration(tmp_path / "0", server)
+    folders = map(str, count())
+    generation = KillableGeneration(tmp_path / next(folders), server)
     finished: set[str] = set()
     kills = repeated = 0
     while kills < KILLS:
@@ -119,7 +125,7 @@ def test_a_generation_killed_at_random_moments_gives_the_same_dataset_and_asks_n
         finished = now
         if is_complete:
             assert generation.output.read_bytes() == undisturbed
-            generation = KillableGeneration(tmp_path / str(kills), server)
+            generation = KillableGeneration(tmp_path / next(folders), server)
             finished = set()
     assert repeated <= KILLS * CONCURRENCY
     assert generation.finish() == undisturbed

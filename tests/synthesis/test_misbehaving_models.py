@@ -27,7 +27,8 @@ from scripted_questions import Request, corpus_of, well_behaved
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs import outages, retries
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.generation import Generation, generate_with_model
@@ -229,6 +230,33 @@ def test_an_endpoint_that_goes_away_stops_the_run_which_can_then_be_resumed(tmp_
         resumed = generate_with_model(corpus, model, run_folder=run)
     assert len(resumed.drafts.kept) == 30
     assert resumed.dataset is not None
+
+
+def test_an_endpoint_that_begins_to_fail_everyone_stops_the_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "PATIENCE_LATER", 0.1)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    corpus = corpus_of(40)
+    answered = iter(range(5))
+
+    def failing_later(asked: dict[str, Any]) -> ChatReply | str:
+        return failing(503, "overloaded") if next(answered, None) is None else well_behaved(asked)
+
+    with (
+        running_chat(failing_later) as server,
+        OpenAIChatModel("scripted", base_url=server.url, max_attempts=1) as model,
+    ):
+        stopped = generate_with_model(corpus, model, run_folder=tmp_path / "run", concurrency=1)
+    assert stopped.dataset is None
+    assert "overloaded" in str(stopped.outcome.reason)
+    # Ten in a row show that it is down; the tenth is not failed for it any more.
+    assert (stopped.outcome.done, stopped.outcome.failed) == (14, 9)
+    with running_chat(well_behaved) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
+        resumed = generate_with_model(corpus, model, run_folder=tmp_path / "run")
+        assert len(server.requests) == 26
+    assert len(resumed.drafts.kept) == (40 - 9) * 5
+    assert resumed.drafts.counts() == {"model-http-503": 9 * 5}
 
 
 def test_a_finished_run_asks_nothing_again_and_another_is_refused(tmp_path: Path) -> None:

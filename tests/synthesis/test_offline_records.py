@@ -20,10 +20,19 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.synthesis.cited_answers import ask_with_citations, cited_numbers, verified
 from rag_evaluation_framework.synthesis.drafts import Rejection
 from rag_evaluation_framework.synthesis.extractive import extractive_drafts
-from rag_evaluation_framework.synthesis.offline_records import Record, Task, offline_records, offline_tasks
+from rag_evaluation_framework.synthesis.offline.cited_answers import (
+    ask_with_citations,
+    cited_numbers,
+    verified,
+)
+from rag_evaluation_framework.synthesis.offline.offline_records import (
+    Record,
+    Task,
+    offline_records,
+    offline_tasks,
+)
 
 ROOT = Path(__file__).parents[2]
 HANDBOOK = ROOT / "examples" / "handbook" / "documents"
@@ -191,4 +200,4 @@ def test_script_that_makes_no_record_ends_with_3(tmp_path: Path) -> None:
     (tmp_path / "empty" / "a.md").write_text("# Nothing\n\nNo.\n", encoding="utf-8")
     failed = script("empty", folder=tmp_path)
     assert failed.returncode == 3
-    assert "not one of 0 tasks became a record" in failed.stderr
+    assert "not one of 1 tasks became a record: nothing-to-summarise 1" in failed.stderr

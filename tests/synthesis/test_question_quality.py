@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.synthesis.balance import harder_first
+from rag_evaluation_framework.synthesis.checks.balance import harder_first
+from rag_evaluation_framework.synthesis.checks.leakage import Leakage, longest_common_run
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, QuestionKind
-from rag_evaluation_framework.synthesis.leakage import Leakage, longest_common_run
 from rag_evaluation_framework.synthesis.quality import (
     REASONS,
     Balance,

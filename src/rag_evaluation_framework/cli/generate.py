@@ -18,8 +18,10 @@ from rag_evaluation_framework.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+    from rag_evaluation_framework.records.datasets import Dataset
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.reports.generation import GenerationSummary
+    from rag_evaluation_framework.synthesis.drafts import Drafts
     from rag_evaluation_framework.synthesis.generation import Generation
     from rag_evaluation_framework.synthesis.quality import QualityControl
 
@@ -95,11 +97,11 @@ def _without_model(options: GenerateOptions) -> GenerationSummary:
     finally:
         if progress is not None:
             progress.finish()
-    return delivery.delivered(extraction.dataset, corpus, extraction.drafts.counts())
+    return delivery.delivered(extraction.dataset, corpus, extraction.drafts)
 
 
 def _with_model(options: GenerateOptions) -> GenerationSummary | int:
-    from rag_evaluation_framework.synthesis.asking.question_tasks import KINDS
+    from rag_evaluation_framework.synthesis.drafts import KINDS
     from rag_evaluation_framework.synthesis.generation import generate_with_model
 
     corpus = options.read_corpus()
@@ -132,7 +134,7 @@ def _with_model(options: GenerateOptions) -> GenerationSummary | int:
     if generation.dataset is None:
         return _stopped(generation)
     return delivery.delivered(
-        generation.dataset, corpus, generation.drafts.counts(), usage=generation.usage, run=generation.run_id
+        generation.dataset, corpus, generation.drafts, usage=generation.usage, run=generation.run_id
     )
 
 
@@ -158,7 +160,7 @@ class _Delivery:
             default_name=default_dataset_name(options.level, corpus),
         )
 
-    def delivered(self, dataset: Any, corpus: Corpus, rejected: Any, **known: Any) -> GenerationSummary:
+    def delivered(self, dataset: Dataset, corpus: Corpus, drafts: Drafts, **known: Any) -> GenerationSummary:
         """Write the dataset to every place asked for."""
         from rag_evaluation_framework.reports.generation import GenerationSummary
         from rag_evaluation_framework.synthesis.uploading import deliver
@@ -166,7 +168,8 @@ class _Delivery:
 
         if not dataset.samples:
             reasons = (
-                ", ".join(f"{reason} {count:,}" for reason, count in rejected.items()) or "none was made"
+                ", ".join(f"{reason} {count:,}" for reason, count in drafts.counts().items())
+                or "none was made"
             )
             raise UsageError(f"no question remained, so nothing is written: {reasons}")
         written: list[str] = []
@@ -182,7 +185,7 @@ class _Delivery:
         return GenerationSummary(
             dataset=dataset,
             documents=len(corpus),
-            rejected=rejected,
+            drafts=drafts,
             written=tuple(written),
             upload=upload,
             **known,

@@ -9,28 +9,21 @@ from typing import Any
 
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.responses import Usage
-from rag_evaluation_framework.reports.excerpts import counted
+from rag_evaluation_framework.reports.excerpts import counted, one_line
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.synthesis.asking.asked_questions import REASONS as ASKING_REASONS
+from rag_evaluation_framework.synthesis.drafts import Drafts
 from rag_evaluation_framework.synthesis.quality import REASONS as QUALITY_REASONS
 from rag_evaluation_framework.synthesis.uploading import Upload
 
+_DETAIL_CHARACTERS = 160
 _REASONS: Mapping[str, str] = {
     **QUALITY_REASONS,
     **ASKING_REASONS,
-    "nothing-to-ask": "its document gives nothing more to ask",
+    "nothing-to-ask": "the documents give nothing more to ask",
     "duplicate-question": "asked before in the same words",
     "answered-after-all": "meant to be unanswerable, but a sentence answers it",
 }
-
-
-def reason_in_words(reason: str) -> str:
-    """Say what a reason means; one that nobody has put in words says nothing."""
-    return (
-        "the model gave no reply that can be used"
-        if reason.startswith("model-")
-        else _REASONS.get(reason, "")
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +32,7 @@ class GenerationSummary:
 
     dataset: Dataset
     documents: int
-    rejected: Mapping[str, int]
+    drafts: Drafts
     written: tuple[str, ...] = ()
     upload: Upload | None = None
     usage: Usage | None = None
@@ -62,7 +55,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
         "by_kind": _labels(summary.dataset, "query_type"),
         "by_difficulty": _labels(summary.dataset, "difficulty"),
         "unanswerable": _unanswerable(summary.dataset),
-        "rejected": dict(summary.rejected),
+        "rejected": dict(summary.drafts.counts()),
         "usage": None
         if usage is None
         else {
@@ -74,6 +67,14 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
         "written": list(summary.written),
         "upload": None if summary.upload is None else asdict(summary.upload),
     }
+
+
+def in_words(reason: str, drafts: Drafts) -> str:
+    """Say what a reason means; where the model could not be used, what it said first."""
+    if not reason.startswith("model-"):
+        return _REASONS.get(reason, "")
+    detail = next(each.detail for each in drafts.rejected if each.reason == reason)
+    return one_line(detail, _DETAIL_CHARACTERS)
 
 
 def _lines(summary: GenerationSummary) -> Iterator[str]:
@@ -88,8 +89,8 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
             yield "  " + ", ".join(f"{label} {count:,}" for label, count in labels.items())
     if unanswerable := _unanswerable(dataset):
         yield f"  {unanswerable:,} without an answer in the documents"
-    if summary.rejected:
-        rows = [(f"{count:,}", reason, reason_in_words(reason)) for reason, count in summary.rejected.items()]
+    if counts := summary.drafts.counts():
+        rows = [(f"{count:,}", reason, in_words(reason, summary.drafts)) for reason, count in counts.items()]
         yield "\n" + text_table(("turned away", "reason", ""), rows, align="><<")
     if (usage := summary.usage) is not None:
         cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""

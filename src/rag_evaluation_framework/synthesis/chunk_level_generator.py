@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Unpack
 
-from rag_evaluation_framework.evaluation.retrieval_datasets import DATASETS_FOLDER
+from rag_evaluation_framework.evaluation.levels.retrieval_datasets import DATASETS_FOLDER
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import Chunk, generate_chunk_id
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.ground_truths import ChunkLevelGroundTruth
 from rag_evaluation_framework.records.identifiers import ChunkId
 from rag_evaluation_framework.retrieval.chunking import chunk_corpus
+from rag_evaluation_framework.synthesis.asking.model_questions import CONCURRENCY
+from rag_evaluation_framework.synthesis.asking.windows import MAX_CHARACTERS
 from rag_evaluation_framework.synthesis.data_generators import (
     USUAL_QUALITY,
     GenerationOptions,
@@ -19,8 +21,6 @@ from rag_evaluation_framework.synthesis.data_generators import (
     query_of,
 )
 from rag_evaluation_framework.synthesis.generation import ChecksDrafts
-from rag_evaluation_framework.synthesis.model_questions import CONCURRENCY
-from rag_evaluation_framework.synthesis.windows import MAX_CHARACTERS
 
 
 class ChunkLevelDataGenerator(SyntheticDataGenerator):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from rag_evaluation_framework.errors import ModelError, UsageError, shown
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.run_records import Progress
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.language_models.clients import as_chat_model
 from rag_evaluation_framework.records.chunks import ChunkRegistry
@@ -18,18 +18,17 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.ground_truths import Query
 from rag_evaluation_framework.records.identifiers import QueryId, QueryText
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.synthesis.drafts import Difficulty, QuestionKind
+from rag_evaluation_framework.synthesis.asking.model_questions import CONCURRENCY
+from rag_evaluation_framework.synthesis.asking.windows import MAX_CHARACTERS
+from rag_evaluation_framework.synthesis.drafts import Difficulty, Level, QuestionKind
 from rag_evaluation_framework.synthesis.generation import ChecksDrafts, Generation, generate_with_model
-from rag_evaluation_framework.synthesis.model_questions import CONCURRENCY
 from rag_evaluation_framework.synthesis.quality import QualityControl
-from rag_evaluation_framework.synthesis.question_plan import Level
 from rag_evaluation_framework.synthesis.uploading import (
     Delivered,
     default_dataset_name,
     deliver,
     destination,
 )
-from rag_evaluation_framework.synthesis.windows import MAX_CHARACTERS
 
 USUAL_QUALITY: ChecksDrafts = QualityControl()
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
+
+Level = Literal["token", "chunk"]
+"""What a question's truth is made of: characters of documents, or chunks of one chunker."""
 
 QuestionKind = Literal["factual", "analytical", "comparative", "temporal"]
 Difficulty = Literal["easy", "medium", "hard"]
 
+KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
+DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
+
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Characters of a document: ``corpus[doc_id].content[start:end] == text``, checked by whoever makes it."""
+    """Characters of a document: ``corpus[doc_id].content[start:end] == text``."""
 
     doc_id: str
     start: int
@@ -56,6 +62,14 @@ class Drafts:
     def counts(self) -> Mapping[str, int]:
         """Return how many were turned away for each reason, sorted by reason."""
         return dict(sorted(Counter(rejection.reason for rejection in self.rejected).items()))
+
+    def sifted(self, rejections: Iterable[Rejection | None]) -> Drafts:
+        """Return the drafts without those that have a rejection; there is one, or ``None``, for each."""
+        pairs = list(zip(self.kept, rejections, strict=True))
+        return Drafts(
+            tuple(draft for draft, rejection in pairs if rejection is None),
+            (*self.rejected, *(rejection for _, rejection in pairs if rejection is not None)),
+        )
 
     @classmethod
     def joined(cls, parts: Iterable[Drafts]) -> Drafts:

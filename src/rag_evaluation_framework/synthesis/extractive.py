@@ -1,39 +1,48 @@
 """Questions without a model: made by rules from a document's own sentences, tables, definitions, headings.
 
-The rules are in :mod:`extractive_english`, :mod:`extractive_chinese` and :mod:`extractive_structures`. Here
-is decided which of their questions are taken: of many forms and from all over the document, at most one about
-the same passage. The same corpus and seed give the same questions.
+The rules are in :mod:`rules.english`, :mod:`rules.chinese` and :mod:`rules.structures`. Here is decided which
+of their questions are taken: of many forms and from all over the document, at most one about the same
+passage. The same corpus and seed give the same questions.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.metrics.tokens import has_unspaced_script
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.synthesis.balance import Balance
-from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, QuestionKind, Rejection
-from rag_evaluation_framework.synthesis.extractive_chinese import chinese_questions
-from rag_evaluation_framework.synthesis.extractive_english import english_questions, known_words
-from rag_evaluation_framework.synthesis.extractive_structures import (
+from rag_evaluation_framework.synthesis.checks.balance import Balance
+from rag_evaluation_framework.synthesis.drafts import (
+    KINDS,
+    Difficulty,
+    Draft,
+    Drafts,
+    Excerpt,
+    Level,
+    QuestionKind,
+    Rejection,
+)
+from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
+from rag_evaluation_framework.synthesis.quality import QualityControl
+from rag_evaluation_framework.synthesis.rules.chinese import chinese_questions
+from rag_evaluation_framework.synthesis.rules.english import english_questions, known_words
+from rag_evaluation_framework.synthesis.rules.passages import Passages, passages_of
+from rag_evaluation_framework.synthesis.rules.questions import Form, MadeQuestion, twofold_questions
+from rag_evaluation_framework.synthesis.rules.structures import (
     Property,
     pairs_across,
     properties_of,
     structure_questions,
 )
-from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
-from rag_evaluation_framework.synthesis.passages import Passages, passages_of
-from rag_evaluation_framework.synthesis.quality import QualityControl
-from rag_evaluation_framework.synthesis.question_wording import Wording
-from rag_evaluation_framework.synthesis.questions import MadeQuestion, twofold_questions
+from rag_evaluation_framework.synthesis.rules.wording import Wording
 
 NAME = "extractive"
 VERSION = 1
@@ -46,8 +55,7 @@ OnDocument = Callable[[int], None]
 
 _CONSIDERED = 20
 _LAST_RESORT = 2
-_WEIGHTS = {"easy": 1, "medium": 2, "hard": 3}
-KINDS: tuple[QuestionKind, ...] = ("factual", "analytical", "comparative", "temporal")
+_WEIGHTS: dict[Difficulty, int] = {"easy": 1, "medium": 2, "hard": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class Extraction:
 def generate_extractively(
     corpus: Corpus,
     *,
-    level: Literal["token", "chunk"] = "token",
+    level: Level = "token",
     queries_per_doc: int = 5,
     queries_across_docs: int = 0,
     kinds: Collection[QuestionKind] = (),
@@ -110,7 +118,8 @@ def extractive_drafts(
 
     Up to :data:`SPARE` times ``queries_per_doc`` are drafted for a document, so that enough remain when some
     are turned away. ``queries_across_docs`` asks in addition for questions that compare two documents.
-    ``kinds`` are those to be asked, all without any.
+    ``kinds`` are those to be asked, all without any. What a document does not give is counted
+    (``nothing-to-ask``), so that every question asked for is either drafted or accounted for.
     """
     _check(queries_per_doc, queries_across_docs, kinds)
     wanted = frozenset(kinds or KINDS)
@@ -135,12 +144,13 @@ def extractive_drafts(
         if len(chosen) < queries_per_doc:
             chosen = _chosen(candidates, queries_per_doc)
         kept.extend(each.draft for each in chosen)
-        if not chosen:
-            rejected.append(Rejection("nothing-to-ask", "", document.id))
+        rejected += [Rejection("nothing-to-ask", "", document.id)] * (queries_per_doc - len(chosen))
         if on_document is not None:
             on_document(number)
-    if "comparative" in wanted:
-        kept.extend(_across(corpus, properties, wording, limit=SPARE * queries_across_docs, seed=seed))
+    limit = SPARE * queries_across_docs if "comparative" in wanted else 0
+    across = list(_across(corpus, properties, wording, limit=limit, seed=seed))
+    kept.extend(across)
+    rejected += [Rejection("nothing-to-ask", "")] * (queries_across_docs - len(across))
     return Drafts(tuple(kept), tuple(rejected))
 
 
@@ -183,36 +193,53 @@ def _considered(made: Sequence[MadeQuestion], limit: int, *, rng: random.Random)
 
 def _chosen(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
     """Choose by rank, then of difficulties, forms and sections that were seldom chosen, no passage twice."""
-    pool = list(candidates)
+    alike: defaultdict[_Traits, deque[tuple[int, _Candidate]]] = defaultdict(deque)
+    for number, each in enumerate(candidates):
+        alike[_traits(each)].append((number, each))
     counts: Counter[object] = Counter()
+    taken: list[tuple[int, int]] = []
     chosen: list[_Candidate] = []
 
-    def key(each: _Candidate) -> tuple[float, ...]:
-        weight = _WEIGHTS[each.draft.difficulty or "medium"]
-        is_twofold = each.made.form == "twofold"
+    def key(traits: _Traits) -> tuple[float, ...]:
+        rank, is_twofold, difficulty, form, headings = traits
         return (
-            each.made.rank,
+            rank,
             counts["twofold", is_twofold] / (1 if is_twofold else 2),
-            counts[each.draft.difficulty] / weight,
-            counts[each.made.form],
-            counts[each.made.places[0].headings],
+            counts[difficulty] / _WEIGHTS[difficulty],
+            counts[form],
+            counts[headings],
+            alike[traits][0][0],
         )
 
-    while pool and len(chosen) < limit:
-        best = min(pool, key=key)
+    while alike and len(chosen) < limit:
+        traits = min(alike, key=key)
+        _, best = alike[traits].popleft()
+        if not alike[traits]:
+            del alike[traits]
+        spans = [(place.start, place.end) for place in best.made.places]
+        if any(_is_taken(span, taken) for span in spans):
+            continue
         chosen.append(best)
-        is_twofold = best.made.form == "twofold"
-        counts.update(
-            [("twofold", is_twofold), best.draft.difficulty, best.made.form, best.made.places[0].headings]
-        )
-        pool = [each for each in pool if not _overlap(each.made, best.made)]
+        taken = sorted([*taken, *spans])
+        _, is_twofold, *others = traits
+        counts.update([("twofold", is_twofold), *others])
     return chosen
 
 
-def _overlap(first: MadeQuestion, second: MadeQuestion) -> bool:
-    return any(
-        one.start < other.end and other.start < one.end for one in first.places for other in second.places
-    )
+_Traits = tuple[int, bool, Difficulty, Form, tuple[str, ...]]
+"""What decides which question comes next: rank, whether it is twofold, difficulty, form, headings."""
+
+
+def _traits(each: _Candidate) -> _Traits:
+    made = each.made
+    is_twofold, headings = made.form == "twofold", made.places[0].headings
+    return made.rank, is_twofold, each.draft.difficulty or "medium", made.form, headings
+
+
+def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether a place overlaps one of those taken, which are in order and do not overlap."""
+    before = bisect_left(taken, (span[1],))
+    return before > 0 and taken[before - 1][1] > span[0]
 
 
 def _draft(made: MadeQuestion, document: Document, passages: Passages, wording: Wording) -> _Candidate | None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from rag_evaluation_framework.datasets.dialects.evaluation_sets import KIND
 from rag_evaluation_framework.errors import UsageError, invalid
-from rag_evaluation_framework.evaluation.corpus_names import FINGERPRINTS
-from rag_evaluation_framework.evaluation.retrieval_ground_truth import CHUNKER
+from rag_evaluation_framework.evaluation.levels.corpus_names import FINGERPRINTS
+from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import CHUNKER
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,
@@ -27,7 +27,7 @@ from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.retrieval.chunking import UNPLACED, chunk_corpus, component_text
-from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt
+from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Level
 
 GENERATOR = "generator"
 """Where a dataset says in its metadata what made it."""
@@ -43,7 +43,7 @@ def dataset_of(
     drafts: Drafts,
     corpus: Corpus,
     *,
-    level: Literal["token", "chunk"],
+    level: Level,
     chunker: Chunker | PositionAwareChunker | None = None,
     generator: Mapping[str, Any],
 ) -> Dataset:

@@ -10,30 +10,42 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.evaluation.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.language_models.clients import as_chat_model
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.retrieval.chunking import chunk_corpus, component_text
-from rag_evaluation_framework.synthesis.drafts import Difficulty, Draft, Drafts, QuestionKind, Rejection
-from rag_evaluation_framework.synthesis.folded_text import folded
-from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
-from rag_evaluation_framework.synthesis.model_questions import CONCURRENCY, ask_for_questions, opened_run
-from rag_evaluation_framework.synthesis.prompts import load_prompt
-from rag_evaluation_framework.synthesis.question_plan import (
+from rag_evaluation_framework.synthesis.asking.model_questions import (
+    CONCURRENCY,
+    ask_for_questions,
+    opened_run,
+)
+from rag_evaluation_framework.synthesis.asking.prompts import load_prompt
+from rag_evaluation_framework.synthesis.asking.question_plan import (
     Cut,
-    Level,
     QuestionSettings,
     chunk_cut,
     planned_tasks,
     window_cut,
 )
-from rag_evaluation_framework.synthesis.question_tasks import DIFFICULTIES, KINDS, QuestionTask
-from rag_evaluation_framework.synthesis.unanswerable import without_answered
-from rag_evaluation_framework.synthesis.windows import MAX_CHARACTERS
+from rag_evaluation_framework.synthesis.asking.question_tasks import QuestionTask
+from rag_evaluation_framework.synthesis.asking.unanswerable import without_answered
+from rag_evaluation_framework.synthesis.asking.windows import MAX_CHARACTERS
+from rag_evaluation_framework.synthesis.drafts import (
+    DIFFICULTIES,
+    KINDS,
+    Difficulty,
+    Draft,
+    Drafts,
+    Level,
+    QuestionKind,
+    Rejection,
+)
+from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
+from rag_evaluation_framework.synthesis.locating.folded_text import folded
 
 
 class ChecksDrafts(Protocol):
@@ -125,16 +137,15 @@ def generate_with_model(
 def without_duplicates(drafts: Drafts) -> Drafts:
     """Turn away questions that were asked before in the same words (``duplicate-question``)."""
     seen: set[str] = set()
-    kept: list[Draft] = []
-    rejected: list[Rejection] = []
-    for draft in drafts.kept:
+
+    def rejection(draft: Draft) -> Rejection | None:
         words = folded(draft.question).rstrip("?？.! ")
         if words in seen:
-            rejected.append(Rejection("duplicate-question", draft.question, draft.origin))
-        else:
-            kept.append(draft)
+            return Rejection("duplicate-question", draft.question, draft.origin)
         seen.add(words)
-    return Drafts(tuple(kept), (*drafts.rejected, *rejected))
+        return None
+
+    return drafts.sifted(map(rejection, drafts.kept))
 
 
 def _cut(corpus: Corpus, settings: QuestionSettings, chunker: Chunker | PositionAwareChunker | None) -> Cut:

@@ -6,15 +6,15 @@ what repeats an earlier question; and what is beyond the number asked for. Each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.synthesis.balance import Balance, harder_first
-from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
-from rag_evaluation_framework.synthesis.leakage import Leakage
-from rag_evaluation_framework.synthesis.question_likeness import NearDuplicates
-from rag_evaluation_framework.synthesis.round_trip import RoundTrip
+from rag_evaluation_framework.synthesis.checks.balance import Balance, harder_first
+from rag_evaluation_framework.synthesis.checks.leakage import Leakage
+from rag_evaluation_framework.synthesis.checks.question_likeness import NearDuplicates
+from rag_evaluation_framework.synthesis.checks.round_trip import RoundTrip
+from rag_evaluation_framework.synthesis.drafts import Drafts
 
 REASONS: dict[str, str] = {
     "copies-passage": "repeats its passage word by word",
@@ -39,30 +39,19 @@ class QualityControl:
     def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts:
         """Return the drafts without those that are turned away, each of them counted with its reason."""
         if self.leakage is not None:
-            drafts = _sifted(drafts, map(self.leakage.rejection, drafts.kept))
+            drafts = drafts.sifted(map(self.leakage.rejection, drafts.kept))
         if self.round_trip is not None:
             returned = self.round_trip.judged(drafts.kept, corpus)
             if self.balance is not None and self.balance.harder_first:
                 order = harder_first(drafts.kept, [each.rivalry for each in returned])
                 drafts = Drafts(tuple(drafts.kept[number] for number in order), drafts.rejected)
                 returned = [returned[number] for number in order]
-            drafts = _sifted(drafts, (each.rejection for each in returned))
+            drafts = drafts.sifted(each.rejection for each in returned)
         if self.near_duplicates is not None:
-            drafts = _sifted(drafts, self.near_duplicates.rejections(drafts.kept))
+            drafts = drafts.sifted(self.near_duplicates.rejections(drafts.kept))
         if self.balance is not None:
             drafts = self.balance.applied(drafts)
         return drafts
-
-
-def _sifted(drafts: Drafts, rejections: Iterable[Rejection | None]) -> Drafts:
-    kept: list[Draft] = []
-    rejected: list[Rejection] = []
-    for draft, rejection in zip(drafts.kept, rejections, strict=True):
-        if rejection is None:
-            kept.append(draft)
-        else:
-            rejected.append(rejection)
-    return Drafts(tuple(kept), (*drafts.rejected, *rejected))
 
 
 __all__: Sequence[str] = ("REASONS", "Balance", "Leakage", "NearDuplicates", "QualityControl", "RoundTrip")

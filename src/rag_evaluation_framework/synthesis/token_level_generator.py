@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Unpack
 
-from rag_evaluation_framework.evaluation.retrieval_datasets import DATASETS_FOLDER
+from rag_evaluation_framework.evaluation.levels.retrieval_datasets import DATASETS_FOLDER
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.ground_truths import TokenLevelGroundTruth
 from rag_evaluation_framework.records.identifiers import DocumentId, PositionAwareChunkId

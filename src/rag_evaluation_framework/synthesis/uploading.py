@@ -11,18 +11,19 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
-from rag_evaluation_framework.evaluation.corpus_names import FINGERPRINTS
-from rag_evaluation_framework.evaluation.retrieval_datasets import API_KEYS, DATASETS_FOLDER
-from rag_evaluation_framework.evaluation.retrieval_ground_truth import CHUNKER
+from rag_evaluation_framework.evaluation.levels.corpus_names import FINGERPRINTS
+from rag_evaluation_framework.evaluation.levels.retrieval_datasets import API_KEYS, DATASETS_FOLDER
+from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import CHUNKER
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.synthesis.drafts import Level
 from rag_evaluation_framework.synthesis.generated_datasets import GENERATOR
 
 _ADAPTER = "rag_evaluation_framework.adapters.langsmith_uploads:"
@@ -97,7 +98,7 @@ def destination(
     return place
 
 
-def default_dataset_name(level: Literal["chunk", "token"], corpus: Corpus) -> str:
+def default_dataset_name(level: Level, corpus: Corpus) -> str:
     """Return a name that stays the same for the same documents."""
     texts = "\n".join(f"{name} {digest}" for name, digest in corpus.fingerprints.items())
     return f"rag-eval-{level}-level-{hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]}"

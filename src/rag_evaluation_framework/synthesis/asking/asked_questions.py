@@ -2,15 +2,8 @@
 
 Of a question that is kept, every passage is a slice of a document that the model was shown, and every chunk
 is one that it was shown. Nothing is lost: a task for n questions gives at least n drafts and rejections
-together. The reasons are stable:
-
-- ``model-<kind>``: there was no reply that can be used (``model-truncated``, ``model-refused`` …);
-- ``fewer-than-asked``, ``more-than-asked``: the reply has another number of questions;
-- ``malformed-question``: it lacks a question, or its passages are not a list of texts;
-- ``kind-not-asked-for``, ``refers-to-the-text``, ``other-language``;
-- ``no-excerpt``, ``empty-excerpt``, ``excerpt-not-found``, ``ambiguous-excerpt``, ``overlong-excerpt``;
-- ``unknown-chunk-id`` (the id alone is dropped), ``no-chunk``;
-- ``one-document``: a question across documents that a single one answers.
+together. The reasons (:data:`REASONS`) are stable, and so are ``model-<kind>`` (``model-truncated``,
+``model-refused`` …) where there was no reply that can be used.
 """
 
 from __future__ import annotations
@@ -21,7 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.synthesis.asking.question_checks import question_problem
+from rag_evaluation_framework.synthesis.asking.question_tasks import QuestionTask, Shown
 from rag_evaluation_framework.synthesis.drafts import (
+    DIFFICULTIES,
+    KINDS,
     Difficulty,
     Draft,
     Drafts,
@@ -29,9 +26,25 @@ from rag_evaluation_framework.synthesis.drafts import (
     QuestionKind,
     Rejection,
 )
-from rag_evaluation_framework.synthesis.excerpts import ExcerptFinder, Unlocated
-from rag_evaluation_framework.synthesis.question_checks import question_problem
-from rag_evaluation_framework.synthesis.question_tasks import DIFFICULTIES, KINDS, QuestionTask, Shown
+from rag_evaluation_framework.synthesis.locating.excerpts import ExcerptFinder, Unlocated
+
+REASONS: Mapping[str, str] = {
+    "fewer-than-asked": "the model gave fewer questions",
+    "more-than-asked": "the model gave more questions",
+    "malformed-question": "no question in it, or passages that are not texts",
+    "kind-not-asked-for": "of another kind than those asked for",
+    "refers-to-the-text": "speaks of a text that whoever searches has not seen",
+    "other-language": "in another script than its source",
+    "no-excerpt": "no passage with it",
+    "empty-excerpt": "a passage without a word",
+    "excerpt-not-found": "a passage that is not in the document",
+    "ambiguous-excerpt": "a passage that stands in several places",
+    "overlong-excerpt": "a passage that is most of a long text",
+    "unknown-chunk-id": "cites a chunk that was not shown; the id alone is dropped",
+    "no-chunk": "cites no chunk that was shown",
+    "one-document": "across documents, but a single one answers it",
+}
+"""The reasons given here, in words."""
 
 # Somebody who copies more than half of a long text has not said where the answer is.
 _LONG_TEXT = 1500

@@ -12,19 +12,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.run_records import Progress, RunOutcome, RunSettings
-from rag_evaluation_framework.evaluation.runner import run_samples
-from rag_evaluation_framework.evaluation.sample_list import content_hash
+from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.runs.runner import run_samples
+from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.language_models.chat import ChatModel
 from rag_evaluation_framework.records.responses import Response, Usage
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.synthesis.asked_questions import drafts_of
+from rag_evaluation_framework.synthesis.asking.asked_questions import drafts_of
+from rag_evaluation_framework.synthesis.asking.model_target import ModelTarget
+from rag_evaluation_framework.synthesis.asking.question_plan import QuestionSettings
+from rag_evaluation_framework.synthesis.asking.question_tasks import (
+    ACCEPTED,
+    QuestionTask,
+    sample_of,
+    schema_of,
+)
 from rag_evaluation_framework.synthesis.drafts import Drafts
-from rag_evaluation_framework.synthesis.model_target import ModelTarget
-from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
-from rag_evaluation_framework.synthesis.question_tasks import ACCEPTED, QuestionTask, sample_of, schema_of
 from rag_evaluation_framework.version import __version__
 
 CONCURRENCY = 16

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from rag_evaluation_framework.errors import ModelError, TargetError
+from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message
 from rag_evaluation_framework.language_models.spending import total_usage
 from rag_evaluation_framework.language_models.structured import Forgetting, ask
@@ -26,7 +26,8 @@ Schema = Mapping[str, Any]
 # The endpoint answered; what it answered is of no use.
 _USELESS = frozenset({"not-json", "off-schema", "ambiguous", "truncated", "refused"})
 # The endpoint was not there, which says nothing of the sample: the run waits, then stops and can be resumed.
-_NOT_REACHED = frozenset({"connection-failed", "connect-timeout"})
+_GONE = "connection-failed"
+_NOT_REACHED = frozenset({_GONE, "connect-timeout"})
 
 
 class ModelTarget:
@@ -42,6 +43,7 @@ class ModelTarget:
         self._model = model
         self._schema = schema
         self._accepted = accepted
+        self._has_answered = False
 
     async def answer(self, request: Request) -> Response:
         """Ask the model in a thread of its own."""
@@ -51,7 +53,10 @@ class ModelTarget:
         except TimeoutError:
             raise TargetError("timeout", "no answer in time") from None
         except ModelError as error:
-            raise TargetError(error.kind, error.message, retry=error.kind in _NOT_REACHED) from error
+            # An endpoint that answered and then fails everyone is as good as gone, whatever it says.
+            is_gone = self._has_answered and isinstance(error, ModelOutageError)
+            kind = _GONE if is_gone else error.kind
+            raise TargetError(kind, error.message, retry=kind in _NOT_REACHED) from error
 
     async def close(self) -> None:
         """Leave the model open: whoever made it closes it."""
@@ -61,6 +66,7 @@ class ModelTarget:
         model = _HeldTo(self._model, self._schema(sample))
         try:
             reply = ask(model, messages, self._accepted)
+            self._has_answered = True
         except ModelError as error:
             if error.kind not in _USELESS:
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rag_evaluation_framework.synthesis.scripts import writes_another_script
+from rag_evaluation_framework.synthesis.asking.scripts import writes_another_script
 
 _LONGEST = 600
 

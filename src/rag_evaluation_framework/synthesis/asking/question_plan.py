@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, get_args
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.chunking import UNPLACED
-from rag_evaluation_framework.synthesis.drafts import Difficulty, QuestionKind
-from rag_evaluation_framework.synthesis.question_tasks import (
-    DIFFICULTIES,
-    KINDS,
+from rag_evaluation_framework.synthesis.asking.question_tasks import (
     QuestionTask,
     Shown,
     Wanted,
     checked_names,
     question_mix,
 )
-from rag_evaluation_framework.synthesis.related_documents import RelatedDocuments
-from rag_evaluation_framework.synthesis.windows import MAX_CHARACTERS, check_size, shared_out, windows_of
-
-Level = Literal["token", "chunk"]
+from rag_evaluation_framework.synthesis.asking.related_documents import RelatedDocuments
+from rag_evaluation_framework.synthesis.asking.windows import (
+    MAX_CHARACTERS,
+    check_size,
+    shared_out,
+    windows_of,
+)
+from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS, Difficulty, Level, QuestionKind
 
 Showing = tuple[Shown, ...]
 Cut = Callable[[Document, int], list[Showing]]
@@ -53,7 +54,7 @@ class QuestionSettings:
             # What was written as JSON comes back as lists.
             if isinstance(value := getattr(self, field.name), list):
                 object.__setattr__(self, field.name, tuple(value))
-        if self.level not in ("token", "chunk"):
+        if self.level not in get_args(Level):
             raise UsageError(f"level: expected token or chunk, got {shown(self.level)}")
         checked_names("kind of question", self.kinds, KINDS)
         checked_names("difficulty", self.difficulties, DIFFICULTIES)

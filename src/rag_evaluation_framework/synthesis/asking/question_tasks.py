@@ -11,17 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import lcm
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.synthesis.drafts import Difficulty, QuestionKind
-from rag_evaluation_framework.synthesis.prompts import Filling, Material, Prompt, load_prompt, turns_of
+from rag_evaluation_framework.synthesis.asking.prompts import Filling, Material, Prompt, load_prompt, turns_of
+from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS, Difficulty, QuestionKind
 
 PromptName = Literal["token_level", "chunk_level", "across_documents", "across_chunks", "unanswerable"]
-
-KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
-DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
 Wanted = tuple[QuestionKind, Difficulty]
 

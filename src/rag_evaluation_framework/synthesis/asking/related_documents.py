@@ -8,7 +8,7 @@ from math import log
 
 import numpy as np
 
-from rag_evaluation_framework.judging.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import words_of
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.bm25 import BM25Index
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import log
 
-from rag_evaluation_framework.judging.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import words_of
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
@@ -69,13 +69,13 @@ def without_answered(drafts: Drafts, corpus: Corpus) -> Drafts:
     if all(draft.excerpts or draft.chunk_ids for draft in drafts.kept):
         return drafts
     answers = ObviousAnswers(corpus)
-    kept: list[Draft] = []
-    rejected: list[Rejection] = []
-    for draft in drafts.kept:
-        is_unanswerable = not (draft.excerpts or draft.chunk_ids)
-        sentence = answers.answering(draft.question) if is_unanswerable else None
+
+    def rejection(draft: Draft) -> Rejection | None:
+        if draft.excerpts or draft.chunk_ids:
+            return None
+        sentence = answers.answering(draft.question)
         if sentence is None:
-            kept.append(draft)
-        else:
-            rejected.append(Rejection("answered-after-all", draft.question, draft.origin, sentence))
-    return Drafts(tuple(kept), (*drafts.rejected, *rejected))
+            return None
+        return Rejection("answered-after-all", draft.question, draft.origin, sentence)
+
+    return drafts.sifted(map(rejection, drafts.kept))

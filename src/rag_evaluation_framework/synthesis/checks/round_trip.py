@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_evaluation_framework.judging.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import words_of
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Index, Scores
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker

@@ -15,9 +15,9 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Literal
 
-from rag_evaluation_framework.synthesis.approximate_search import MOST_PLACES, approximate_places
-from rag_evaluation_framework.synthesis.folded_text import FoldedText
-from rag_evaluation_framework.synthesis.word_borders import Span, is_whole, whole_words
+from rag_evaluation_framework.synthesis.locating.approximate_search import MOST_PLACES, approximate_places
+from rag_evaluation_framework.synthesis.locating.folded_text import FoldedText
+from rag_evaluation_framework.synthesis.locating.word_borders import Span, is_whole, whole_words
 
 Manner = Literal["exact", "folded", "aligned"]
 Reason = Literal["empty-excerpt", "excerpt-not-found", "ambiguous-excerpt"]

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.judging.answer_classes import classify_answer
-from rag_evaluation_framework.judging.content_tokens import words_of
+from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
+from rag_evaluation_framework.judging.words.content_tokens import words_of
 from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message, with_paragraph
 from rag_evaluation_framework.metrics.inline_citations import parse_citations
 from rag_evaluation_framework.records.citations import ContextCitation

@@ -3,7 +3,7 @@
 Three types of tasks: ``qa`` asks a question, ``summaries`` for a summary of a document, ``citations`` for the
 passage that answers a question. Contexts are retrieved from the corpus, numbered, and put into the prompt.
 The expected response is a model's, or without one the passages themselves, word by word; both cite ``[n]``.
-Where the passages that answer are not retrieved there is nothing to cite, and no record.
+Where the passages that answer are not retrieved there is nothing to cite, and no record: that is counted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rag_evaluation_framework.metrics.tokens import has_unspaced_script
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
-from rag_evaluation_framework.synthesis.cited_answers import (
+from rag_evaluation_framework.synthesis.drafts import Draft, Excerpt, Rejection
+from rag_evaluation_framework.synthesis.offline.cited_answers import (
     CitedAnswer,
     ask_with_citations,
     prompt_of,
     verified,
 )
-from rag_evaluation_framework.synthesis.drafts import Draft, Excerpt, Rejection
-from rag_evaluation_framework.synthesis.passages import passages_of, plain
+from rag_evaluation_framework.synthesis.rules.passages import passages_of, plain
 
 TaskType = Literal["qa", "summaries", "citations"]
 TASK_TYPES: tuple[TaskType, ...] = ("qa", "summaries", "citations")
@@ -34,6 +34,7 @@ TASK_TYPES: tuple[TaskType, ...] = ("qa", "summaries", "citations")
 _NAMESPACE = uuid.UUID("5e0f2a3c-8f2b-5d0e-9a54-6f4f0f3d7c11")
 _SHARE_OF_EXCERPT = 0.8
 _SUMMARY_SENTENCES = 5
+_FEWEST_TO_SUMMARISE = 2
 _SUMMARY_FACTOR = 4
 
 Record = dict[str, Any]
@@ -67,8 +68,7 @@ def offline_tasks(
     found = pipeline.retrieve([draft.question for draft in answered], k)
     for task_type in task_types:
         if task_type == "summaries":
-            for document in corpus:
-                yield from _summary_task(document, pipeline, k)
+            yield from (_summary_task(document, pipeline, k) for document in corpus)
             continue
         for draft, chunks in zip(answered, found, strict=True):
             asked = draft.question if task_type == "qa" else _to_be_cited(draft.question)
@@ -103,6 +103,8 @@ def offline_records(
 
 def _answered(task: Task, model: ChatModel | None) -> CitedAnswer:
     contexts = [chunk.content for chunk in task.chunks]
+    if task.task_type == "summaries" and len(task.excerpts) < _FEWEST_TO_SUMMARISE:
+        return CitedAnswer("", (), "nothing-to-summarise", f"{len(task.excerpts)} sentences retrieved")
     numbers = [_context_of(excerpt, task.chunks) for excerpt in task.excerpts]
     if not all(numbers):
         return CitedAnswer("", (), "answer-not-retrieved", f"{len(contexts)} contexts")
@@ -166,8 +168,8 @@ def _record(
     }
 
 
-def _summary_task(document: Document, pipeline: RetrievalPipeline, k: int) -> Iterator[Task]:
-    """Yield the task to summarise a document from the chunks of it that its headings lead to."""
+def _summary_task(document: Document, pipeline: RetrievalPipeline, k: int) -> Task:
+    """Return the task to summarise a document from the chunks of it that its headings lead to."""
     passages = passages_of(document)
     title = passages.title or document.id
     headings = dict.fromkeys(each.place.headings[-1] for each in passages.statements if each.place.headings)
@@ -184,13 +186,9 @@ def _summary_task(document: Document, pipeline: RetrievalPipeline, k: int) -> It
         if number is not None:
             first_of.setdefault(number, excerpt)
     excerpts = tuple(first_of[number] for number in sorted(first_of))[:_SUMMARY_SENTENCES]
-    if len(excerpts) > 1:
-        asked = (
-            f"概括“{title}”的主要内容。"
-            if has_unspaced_script(title)
-            else f"Summarise “{title}” in a few sentences."
-        )
-        yield Task("summaries", asked, chunks, excerpts, document.id, {})
+    is_unspaced = has_unspaced_script(title)
+    asked = f"概括“{title}”的主要内容。" if is_unspaced else f"Summarise “{title}” in a few sentences."
+    return Task("summaries", asked, chunks, excerpts, document.id, {})
 
 
 def _context_of(excerpt: Excerpt, chunks: Sequence[PositionAwareChunk]) -> int | None:

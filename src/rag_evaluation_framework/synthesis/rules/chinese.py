@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
-from rag_evaluation_framework.synthesis.passages import Statement
-from rag_evaluation_framework.synthesis.questions import Form, MadeQuestion
+from rag_evaluation_framework.synthesis.rules.passages import Statement
+from rag_evaluation_framework.synthesis.rules.questions import Form, MadeQuestion
 
 _DIGITS = "零〇一二两三四五六七八九十百千万亿"
 _NUMBER = rf"(?:[0-9０-９][0-9０-９.,．]*[{_DIGITS}]*|[{_DIGITS}]+(?:点[{_DIGITS}]+)?)半?"
 _ABOUT = r"(?:约|大约|近|超过|不超过|至少|最多|不足|不到|将近|共)?"
-_MONTH = r"(?:[0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})月(?:[上中下]旬|底|初)?"
+_MONTH = r"(?:[0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})月份?(?:[上中下]旬|底|初)?"
 _YEAR = r"(?:[0-9０-９]{4}|[零〇一二三四五六七八九]{4})年"
 _DATE = rf"(?:{_YEAR}(?:{_MONTH})?(?:{_NUMBER}[日号])?|{_MONTH}(?:{_NUMBER}[日号])?)"
 _CLOCK = (

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from rag_evaluation_framework.synthesis import english_patterns as patterns
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
-from rag_evaluation_framework.synthesis.english_clauses import Clause, clause_of, is_plural
-from rag_evaluation_framework.synthesis.english_persons import asked_by_reader
-from rag_evaluation_framework.synthesis.english_words import (
+from rag_evaluation_framework.synthesis.rules import english_patterns as patterns
+from rag_evaluation_framework.synthesis.rules.english_clauses import Clause, clause_of, is_plural
+from rag_evaluation_framework.synthesis.rules.english_persons import asked_by_reader
+from rag_evaluation_framework.synthesis.rules.english_words import (
     ADVERBS,
     BE,
     CONJUNCTIONS,
@@ -28,8 +28,8 @@ from rag_evaluation_framework.synthesis.english_words import (
     VERBS,
     word_set,
 )
-from rag_evaluation_framework.synthesis.passages import Statement
-from rag_evaluation_framework.synthesis.questions import Form, MadeQuestion
+from rag_evaluation_framework.synthesis.rules.passages import Statement
+from rag_evaluation_framework.synthesis.rules.questions import Form, MadeQuestion
 
 _EXTENTS = {word: word for word in ("high", "long", "wide", "deep", "tall", "thick", "heavy", "old", "late")}
 _EXTENTS |= {"away": "far away", "apart": "far apart"}
@@ -41,6 +41,7 @@ _UNFINISHED = (
 )
 _FIRST_PERSONS = frozenset({"we", "you", "i", "there", "one"})
 _ORDERS = frozenset({"the", "a", "an", "your", "at", "on", "to", "in", "all", "any"})
+_NO_OBJECTS = PREPOSITIONS | CONJUNCTIONS | ADVERBS | word_set("that free alone together home abroad")
 _LONGEST_ANTECEDENT = 6
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
 
@@ -142,7 +143,8 @@ class _Sentence:
         else:
             self._subjects.meet(clause.subject)
         if word in ("if", "when", "whenever", "once"):
-            if condition.split()[0].casefold() not in PRONOUNS - _FIRST_PERSONS:
+            first, *others = condition.casefold().split()
+            if others and first not in PRONOUNS - _FIRST_PERSONS:
                 yield from self._made(f"what happens {word} {condition}", main, "condition", "analytical")
         elif word == "because" and clause is not None and (resolved := self._resolved(clause)) is not None:
             text = resolved.question("why", rest=shortened(resolved.rest))
@@ -202,7 +204,11 @@ class _Sentence:
 
     def _time(self, clause: Clause) -> Iterator[MadeQuestion]:
         rest = clause.rest
-        if match := patterns.OFTEN.search(rest):
+        often = patterns.OFTEN.search(rest)
+        # "for every day a book is late": the times are told by a clause, which cannot stay behind.
+        if often is not None and clause_of(rest[often.end() :].strip(), self._known) is not None:
+            return
+        if match := often:
             yield from self._without(clause, match, "how often", "time")
         elif match := patterns.LASTING.search(rest) or self._spell(clause):
             yield from self._without(clause, match, "how long", "time")
@@ -298,7 +304,7 @@ class _Sentence:
             return
         if patterns.TAKES_PREPOSITION.match(f"{clause.verb} {first}"):
             yield from self._made(clause.question("what", rest=first), clause.rest, "object", rank=1)
-        elif first not in PREPOSITIONS | CONJUNCTIONS | ADVERBS | {"that"} and not first.endswith("ly"):
+        elif first not in _NO_OBJECTS and not first.endswith("ly"):
             yield from self._made(clause.question("what", rest=""), clause.rest, "object", rank=1)
 
     def _made(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rag_evaluation_framework.synthesis.english_words import (
+from rag_evaluation_framework.synthesis.rules.english_words import (
     ADVERBS,
     BE,
     CONJUNCTIONS,
@@ -110,8 +110,10 @@ def clause_of(text: str, known: frozenset[str] = frozenset()) -> Clause | None:
     place = _verb_place(words)
     if place is None or words[0] in _NO_SUBJECTS or (place == 1 and _is_bare(tokens[0][0], words, known)):
         return None
-    subject = cased(text[tokens[0][1] : tokens[place - 1][2]], known)
     word = words[place]
+    # A plural before its verb, as in "Dogs are", is no name.
+    is_noun = place == 1 and is_plural(words[0]) and (word in VERBS or word in ("are", "were", "have"))
+    subject = cased(text[tokens[0][1] : tokens[place - 1][2]], known | {words[0]} if is_noun else known)
     after = place + 1
     is_negated = word == "cannot"
     while after < len(words) and words[after] in ("not", "never"):
@@ -139,8 +141,8 @@ def cased(phrase: str, known: frozenset[str] = frozenset()) -> str:
     first, _, others = phrase.partition(" ")
     lowered = first.casefold()
     is_common = lowered in DETERMINERS | POSSESSIVES | PRONOUNS | PREPOSITIONS | CONJUNCTIONS | ADVERBS
-    # A name of several words has capitals in the others too.
-    is_name = others[:1].isupper() and not is_common
+    # A name of several words has capitals in the others too, and a made-up one within: "LangSmith".
+    is_name = (others[:1].isupper() and not is_common) or first[1:] != first[1:].lower()
     if lowered != "i" and not is_name and (is_common or lowered in known):
         first = first[0].lower() + first[1:]
     return f"{first} {others}".strip()
@@ -154,7 +156,7 @@ def is_plural(noun: str) -> bool:
     return (
         " and " in noun
         or last in _PLURAL_NOUNS
-        or (last.endswith("s") and not last.endswith(("ss", "us", "is", "'s")))
+        or (last.endswith("s") and not last.endswith(("ss", "us", "is", "'s", "’s")))
     )
 
 
@@ -173,7 +175,7 @@ def is_auxiliary(words: list[str], place: int) -> bool:
     if word in ("has", "have", "had"):
         return following in PARTICIPLES or (following.endswith("ed") and len(following) > 4)
     negated = words[place + 1 : place + 2] == ["not"]
-    return word in ("does", "do", "did") and negated and following in VERBS
+    return word in ("does", "do", "did") and negated and following in VERBS | {"have"}
 
 
 def verb_form(word: str) -> tuple[str, str]:
@@ -213,7 +215,7 @@ def _is_finite(words: list[str], place: int) -> bool:
         return False
     if word in VERBS and word not in PAST:
         return before in _PLURAL_PRONOUNS or (
-            before.endswith("s") and not before.endswith(("ss", "us", "is"))
+            before.endswith("s") and not before.endswith(("ss", "us", "is", "'s", "’s"))
         )
     if word in THIRD_PERSON:
         # "School visits are up": a plural noun is followed by another verb.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rag_evaluation_framework.synthesis.english_words import (
+from rag_evaluation_framework.synthesis.rules.english_words import (
     MONTH,
     NUMBER_WORD,
     TIME_UNIT,

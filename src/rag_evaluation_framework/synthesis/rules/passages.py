@@ -178,7 +178,7 @@ def _is_underline(line: str) -> bool:
 def _statements(text: str, block: Place, paragraph: int) -> Iterator[Statement]:
     lead = _ITEM.match(text, block.start, block.end) or _QUOTE.match(text, block.start, block.end)
     begin = lead.end() if lead is not None else block.start
-    if any(text.startswith(title, begin) for title in block.headings if title):
+    if plain(text[begin : block.end]) in map(plain, block.headings):
         return  # an underlined heading
     for start, end in sentence_spans(text[begin : block.end]):
         place = Place(begin + start, begin + end, block.headings)

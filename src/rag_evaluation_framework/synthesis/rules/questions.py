@@ -9,8 +9,8 @@ from typing import Literal
 
 from rag_evaluation_framework.metrics.tokens import has_unspaced_script
 from rag_evaluation_framework.synthesis.drafts import QuestionKind
-from rag_evaluation_framework.synthesis.english_clauses import is_plural
-from rag_evaluation_framework.synthesis.passages import Place
+from rag_evaluation_framework.synthesis.rules.english_clauses import is_plural
+from rag_evaluation_framework.synthesis.rules.passages import Place
 
 Form = Literal[
     "definition", "quantity", "time", "place", "cause", "condition", "person", "superlative", "change",

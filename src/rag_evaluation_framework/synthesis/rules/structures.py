@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from rag_evaluation_framework.metrics.tokens import has_unspaced_script
-from rag_evaluation_framework.synthesis.english_words import word_set
-from rag_evaluation_framework.synthesis.passages import Definition, Listing, Passages, Place, Row, Table
-from rag_evaluation_framework.synthesis.questions import MadeQuestion
+from rag_evaluation_framework.synthesis.rules.english_words import word_set
+from rag_evaluation_framework.synthesis.rules.passages import Definition, Listing, Passages, Place, Row, Table
+from rag_evaluation_framework.synthesis.rules.questions import MadeQuestion
 
 _MEASURED = re.compile(
     r"(?P<sign>[£$€¥])?\s?(?P<number>\d[\d,]*(?:\.\d+)?)(?P<unit>\s?[^\W\d]{0,12}|\s?%|\s?°C)"
@@ -105,7 +105,11 @@ def _about_pairs(table: Table) -> Iterator[MadeQuestion]:
         measured = [(row, value) for row in table.rows if (value := _value(row.cells[number])) is not None]
         if len(measured) < 2 or len(measured) * 2 < len(table.rows):
             continue
-        pairs = [pair for pair in combinations(measured, 2) if _differ(pair[0][1], pair[1][1])]
+        pairs = [
+            (one, other)
+            for one, other in combinations(measured, 2)
+            if _differ(one[1], other[1]) and one[0].cells[0] != other[0].cells[0]
+        ]
         for (first, one), (second, other) in pairs[:: max(1, len(pairs) // _PAIRS_OF_ROWS)][:_PAIRS_OF_ROWS]:
             higher = first if one[1] > other[1] else second
             yield MadeQuestion(
@@ -158,7 +162,7 @@ def _about_headings(passages: Passages) -> Iterator[MadeQuestion]:
         place = Place(statement.place.start, paragraph[-1].place.end, headings)
         answer = " ".join(each.text for each in paragraph)
         if _is_question(headings[-1]):
-            text = headings[-1].rstrip("?？ ")
+            text = _lowered(headings[-1].rstrip("?？ "))
             yield MadeQuestion(text=text, places=(place,), answer=answer, form="heading", kind="factual")
         elif len(headings) > 1 and len(headings[-1]) > 2:
             heading = headings[-1]

@@ -12,12 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from rag_evaluation_framework.judging.content_tokens import content_tokens, words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_tokens, words_of
 from rag_evaluation_framework.metrics.tokens import has_unspaced_script
 from rag_evaluation_framework.synthesis.drafts import Difficulty, Excerpt
-from rag_evaluation_framework.synthesis.english_words import OTHER_WORDS
-from rag_evaluation_framework.synthesis.passages import Statement
-from rag_evaluation_framework.synthesis.questions import MadeQuestion
+from rag_evaluation_framework.synthesis.rules.english_words import OTHER_WORDS
+from rag_evaluation_framework.synthesis.rules.passages import Statement
+from rag_evaluation_framework.synthesis.rules.questions import MadeQuestion
 
 _OPENINGS = ("regarding {}, ", "as for {}, ", "with regard to {}, ")
 _CHINESE_OPENING = "关于{}，"

@@ -1,0 +1,1 @@
+"""The checks of quality control, one by one."""

@@ -1,0 +1,1 @@
+"""Where a copied passage stands in its document."""
