@@ -1,8 +1,8 @@
 """Runs what was planned, dataset by dataset, and sums it up: the figures, the gate, every sample.
 
 Each dataset is a run of its own; the runs of one evaluation are tied together
-(``evaluation.runs.run_groups``). The first that does not complete ends the evaluation. Samples are read from the journals when asked for:
-nothing of a run is held in memory but its figures.
+(``evaluation.runs.run_groups``). The first that does not complete ends the evaluation. Samples are read from
+the journals when asked for: nothing of a run is held in memory but its figures.
 """
 
 from __future__ import annotations
