@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -66,24 +67,37 @@ class Output:
     ) -> None:
         """Print the evaluation and write the files that were asked for."""
         options, mask, warnings = self.options, self.secrets.mask, plan.warnings
-        if options.out is not None:
-            for each in evaluations:
-                name = f"{each.folder.head.run_id}.results.json"
-                each.write_results(options.out / name if options.out.is_dir() else options.out)
+        told = self._told(manifest, evaluations, verdict, plan=plan)
         if options.junit is not None:
             _write(options.junit, mask(evaluation_junit(evaluations, verdict)))
         if options.markdown is not None:
             text = evaluation_markdown(evaluations, verdict, target=self.target, warnings=warnings)
             _write(options.markdown, mask(text))
-        if options.as_json:
-            document = evaluation_document(evaluations, verdict, plan=plan, target=self.target)
-            click.echo(strict_json.encode(self.secrets.mask_value(document), indent=2))
+        if isinstance(told, str):
+            click.echo(mask(told))
         else:
-            click.echo(mask(evaluation_text(evaluations, verdict, warnings=warnings)))
+            click.echo(strict_json.encode(self.secrets.mask_value(told), indent=2))
         if os.environ.get("GITHUB_ACTIONS"):
             # On standard error, which GitHub reads as well, so that --json stays JSON.
             for line in github_annotations(evaluations, verdict, manifest=manifest.file, warnings=warnings):
                 click.echo(mask(line), err=True)
+
+    def _told(
+        self,
+        manifest: Manifest,
+        evaluations: Sequence[DatasetEvaluation],
+        verdict: GateVerdict,
+        *,
+        plan: Plan,
+    ) -> str | dict[str, Any]:
+        """Write the results, and return what is printed: a text, or a document for machines."""
+        out = self.options.out
+        if out is not None:
+            for each in evaluations:
+                each.write_results(out / f"{each.folder.head.run_id}.results.json" if out.is_dir() else out)
+        if self.options.as_json:
+            return evaluation_document(evaluations, verdict, plan=plan, target=self.target)
+        return evaluation_text(evaluations, verdict, warnings=plan.warnings)
 
 
 def _write(path: Path, text: str) -> None:

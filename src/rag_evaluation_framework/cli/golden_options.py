@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
+from rag_evaluation_framework.cli.run_options import GATE, LIMITS, OUTPUT, TARGET, C, Option, with_options
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.responses import History
-
-C = TypeVar("C", bound=Callable[..., Any])
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -43,14 +41,9 @@ class GoldenOptions:
         return cls(**own, shared=EvaluateOptions(**given, **unused))
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_OPTIONS: tuple[Option, ...] = (
     click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)),
-    click.option("--url", metavar="URL", help="Where the agent listens: http://localhost:4000"),
-    click.option(
-        "--target",
-        metavar="TARGET",
-        help="What to ask in place of a URL: module:function, answers.jsonl, openai(model=…).",
-    ),
+    *TARGET,
     click.option(
         "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings, as YAML."
     ),
@@ -76,72 +69,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Ask a conversation's turns upon the system's own answers, or upon the expected ones.",
     ),
     click.option("--sample-size", type=click.IntRange(1), metavar="N", help="Only N samples of each split."),
-    click.option("--seed", type=int, help="Same seed, same samples and figures.  [default: 0]"),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(0.1, 3600),
-        default=60.0,
-        show_default=True,
-        help="Seconds for one sample, all turns of a conversation together.",
-    ),
-    click.option("--run-timeout", type=click.FloatRange(0.1), help="Seconds for each split; exit 3 beyond."),
-    click.option(
-        "--concurrency",
-        type=click.IntRange(1, 10_000),
-        default=16,
-        show_default=True,
-        help="At most so many requests at once.",
-    ),
-    click.option(
-        "--max-attempts",
-        type=click.IntRange(1, 20),
-        default=5,
-        show_default=True,
-        help="Attempts for each sample.",
-    ),
-    click.option("--resume", metavar="RUN", help="Go on with a run; nothing finished is asked again."),
-    click.option(
-        "--runs-dir",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path("runs"),
-        show_default=True,
-        help="Where runs are kept.",
-    ),
-    click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; ask nothing."),
-    click.option("--price-input", type=click.FloatRange(0), help="US dollars for a million input tokens."),
-    click.option("--price-output", type=click.FloatRange(0), help="US dollars for a million output tokens."),
-    click.option(
-        "--max-errors",
-        type=click.IntRange(0),
-        default=0,
-        show_default=True,
-        help="Samples with errors that the gate allows.",
-    ),
-    click.option(
-        "--confidence",
-        type=click.Choice(["mean", "lower-bound"]),
-        default="mean",
-        show_default=True,
-        help="Hold thresholds against the mean, or the near end of its interval.",
-    ),
-    click.option(
-        "--baseline", metavar="RUN", help="Fail on a significant drop from this run; switches the gate on."
-    ),
-    click.option(
-        "--max-drop",
-        type=click.FloatRange(0),
-        default=0.0,
-        help="A significant drop of up to this is allowed.",
-    ),
+    *LIMITS,
+    *GATE,
     click.option("--out", type=_FILE, help="Write the results of all splits here too."),
-    click.option("--junit", type=_FILE, help="Write JUnit XML."),
-    click.option("--markdown", type=_FILE, help="Write Markdown for a pull request."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON for machines, and nothing else."),
+    *OUTPUT,
 )
 
 
 def golden_options(command: C) -> C:
     """Give a command all the options above."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
