@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SLOW = {"chroma_report"}  # a quarter of an hour of embedding: run when named
+# Run when named: a quarter of an hour of embedding, and the two parts of ``datasets``.
+WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation"}
 
 
 def processor() -> str:
@@ -24,7 +25,7 @@ def processor() -> str:
 
 def main() -> None:
     known = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
-    chosen = sys.argv[1:] or [name for name in known if name not in SLOW]
+    chosen = sys.argv[1:] or [name for name in known if name not in WHEN_NAMED]
     unknown = [name for name in chosen if name not in known]
     if unknown:
         sys.exit(f"unknown benchmark {', '.join(unknown)}; known: {', '.join(known)}")
