@@ -149,6 +149,9 @@ def _numbers() -> Iterator[str]:
 
 
 def _numbered(context: str, number: str) -> str:
+    first = context[:1]
+    if first != "[" and not first.isspace():
+        return number + context
     text, bare = context.lstrip(), number.rstrip()
     return number + (text.removeprefix(bare).lstrip() if text.startswith(bare) else context)
 
