@@ -296,7 +296,7 @@ def texts_with_repeated_keys(draw: st.DrawFn, depth: int = 3) -> str:
     return "{" + ",".join(pairs) + "}"
 
 
-def agree(data: bytes) -> None:
+def assert_readers_agree(data: bytes) -> None:
     """Assert that both readers and the oracle accept the same text with the same value."""
     try:
         expected = exact_oracle(data)
@@ -311,7 +311,7 @@ def agree(data: bytes) -> None:
 
 @given(texts_with_repeated_keys())
 def test_duplicate_keys_are_found_exactly_however_colons_are_written(text: str) -> None:
-    agree(text.encode())
+    assert_readers_agree(text.encode())
 
 
 @given(VALUES, st.data())
@@ -326,12 +326,12 @@ def test_readers_agree_with_an_exact_oracle_on_damaged_texts(value: Any, data: s
             | st.binary(max_size=2)
         )
         text[place : place + data.draw(st.integers(0, 2))] = piece
-    agree(bytes(text))
+    assert_readers_agree(bytes(text))
 
 
 @given(st.from_regex(rb"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?([eE][-+]?[0-9]{1,3})?", fullmatch=True))
 def test_numbers_are_read_to_the_nearest_double_and_integers_exactly(text: bytes) -> None:
-    agree(text)
+    assert_readers_agree(text)
 
 
 # -- writing ------------------------------------------------------------------------------------------

@@ -43,19 +43,13 @@ def command(context: click.Context, /, **given: Any) -> None:
     or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
-    from rag_evaluation_framework.errors import RagEvalError, UsageError
     from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 
     scoring = ScoringOptions.taken_from(given)
     options = EvaluateOptions(**given)
     secrets = Secrets()
-    try:
+    with secrets.masked_errors():
         code = _evaluate(options, scoring, secrets)
-    except RagEvalError as error:
-        masked = secrets.mask(str(error))
-        if masked != str(error):
-            raise UsageError(masked) from None
-        raise
     context.exit(code)
 
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 import click
 
+from rag_evaluation_framework.cli.run_options import (
+    AS_JSON,
+    CONCURRENCY,
+    RUNS_DIR,
+    TIMEOUT,
+    C,
+    Option,
+    with_options,
+)
 from rag_evaluation_framework.errors import UsageError, shown
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 
-C = TypeVar("C", bound=Callable[..., Any])
 DatasetType = Literal["qa", "summaries"]
 
 DEFAULT_CONFIG = Path("configs", "default.yaml")
@@ -120,7 +127,7 @@ class ModelOptions:
         return found
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_OPTIONS: tuple[Option, ...] = (
     click.option(
         "--model",
         "models",
@@ -168,33 +175,15 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N samples."),
     click.option("--seed", type=int, help="Same seed, same figures.  [default: 0]"),
-    click.option(
-        "--concurrency",
-        type=click.IntRange(1, 10_000),
-        default=16,
-        show_default=True,
-        help="At most so many requests at once.",
-    ),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(0.1, 3600),
-        default=60.0,
-        show_default=True,
-        help="Seconds for one request.",
-    ),
+    CONCURRENCY,
+    TIMEOUT,
     click.option(
         "--resume",
         multiple=True,
         metavar="RUN",
         help="Go on with a run and those beside it; nothing finished is asked again. May be repeated.",
     ),
-    click.option(
-        "--runs-dir",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path("runs"),
-        show_default=True,
-        help="Where runs are kept.",
-    ),
+    RUNS_DIR,
     click.option(
         "--price",
         multiple=True,
@@ -206,12 +195,10 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.Path(path_type=Path),
         help=f"Write each model's results document; {MODEL_IN_NAME} stands for its name.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON for machines, and nothing else."),
+    AS_JSON,
 )
 
 
 def model_options(command: C) -> C:
     """Give a command all the options above."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)

@@ -13,6 +13,31 @@ Option: TypeAlias = Callable[[Any], Any]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
+TIMEOUT: Option = click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=60.0,
+    show_default=True,
+    help="Seconds for one request; for all turns of a conversation together.",
+)
+CONCURRENCY: Option = click.option(
+    "--concurrency",
+    type=click.IntRange(1, 10_000),
+    default=16,
+    show_default=True,
+    help="At most so many requests at once.",
+)
+RUNS_DIR: Option = click.option(
+    "--runs-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+AS_JSON: Option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for machines, and nothing else."
+)
+
 TARGET: tuple[Option, ...] = (
     click.option("--url", metavar="URL", help="Where the agent listens: http://localhost:4000"),
     click.option(
@@ -23,23 +48,11 @@ TARGET: tuple[Option, ...] = (
 )
 LIMITS: tuple[Option, ...] = (
     click.option("--seed", type=int, help="Same seed, same samples and figures.  [default: 0]"),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(0.1, 3600),
-        default=60.0,
-        show_default=True,
-        help="Seconds for one request; for all turns of a conversation together.",
-    ),
+    TIMEOUT,
     click.option(
         "--run-timeout", type=click.FloatRange(0.1), help="Seconds for each dataset or split; exit 3 beyond."
     ),
-    click.option(
-        "--concurrency",
-        type=click.IntRange(1, 10_000),
-        default=16,
-        show_default=True,
-        help="At most so many requests at once.",
-    ),
+    CONCURRENCY,
     click.option(
         "--max-attempts",
         type=click.IntRange(1, 20),
@@ -48,13 +61,7 @@ LIMITS: tuple[Option, ...] = (
         help="Attempts for each sample.",
     ),
     click.option("--resume", metavar="RUN", help="Go on with a run; nothing finished is asked again."),
-    click.option(
-        "--runs-dir",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path("runs"),
-        show_default=True,
-        help="Where runs are kept.",
-    ),
+    RUNS_DIR,
     click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; ask nothing."),
 )
 GATE: tuple[Option, ...] = (
@@ -87,7 +94,7 @@ GATE: tuple[Option, ...] = (
 OUTPUT: tuple[Option, ...] = (
     click.option("--junit", type=_FILE, help="Write JUnit XML."),
     click.option("--markdown", type=_FILE, help="Write Markdown for a pull request."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON for machines, and nothing else."),
+    AS_JSON,
 )
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from html import escape
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+from rag_evaluation_framework.errors import RagEvalError, UsageError
 
 MASK = "***"
 SHORTEST = 6
@@ -53,6 +56,17 @@ class Secrets:
             if form in text:
                 text = text.replace(form, MASK)
         return text
+
+    @contextmanager
+    def masked_errors(self) -> Iterator[None]:
+        """Hide the secrets in the message of an error of ours that comes out of the block."""
+        try:
+            yield
+        except RagEvalError as error:
+            masked = self.mask(str(error))
+            if masked != str(error):
+                raise UsageError(masked) from None
+            raise
 
     def mask_value(self, value: Any) -> Any:
         """Return a JSON value with the secrets in its texts and keys replaced."""
