@@ -29,13 +29,13 @@ from rag_evaluation_framework.judging.support.support_model import SupportModel,
 Floats = npt.NDArray[np.float64]
 
 # How far a claim is from being supported: a partially supported one has an unsupported part.
-TARGETS = {"supported": 0.0, "partially_supported": 0.6, "not_supported": 1.0}
+TARGETS = {"supported": 0.0, "partially_supported": 0.5, "not_supported": 1.0}
 # What each kind of data weighs in all, however many rows it has: answers are more like WiCE than like chats.
 SHARES = {
     "wice": 2.0,
     "wice, evidence removed": 1.0,
     "mtrag": 1.0,
-    "mtrag, evidence removed": 1.0,
+    "mtrag, evidence removed": 0.3,
     "begin": 0.9,
 }
 ANSWER_SHARES = {"wice": 1.0, "mtrag": 1.0, "mtrag answers, evidence removed": 1.0, "begin": 1.0}

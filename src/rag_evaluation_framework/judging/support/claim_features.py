@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,6 +26,9 @@ from rag_evaluation_framework.judging.words.quantities import Quantity, quantiti
 HeldUnit = tuple[int, Unit]
 """The number of an evidence text, and one of its units."""
 
+Shared = tuple[HeldUnit, frozenset[str]]
+"""A unit, and the keys of a claim that it has."""
+
 _NONE: frozenset[str] = frozenset()
 
 
@@ -44,8 +47,8 @@ class ClaimFeatures:
     numbers: tuple[Quantity, ...]
     new_numbers: tuple[Quantity, ...]
     pairs: int
-    new_pairs: int
-    """How many neighbouring tokens are nowhere neighbours in the evidence."""
+    parted_pairs: int
+    """How many neighbouring tokens no unit of the evidence has together."""
     closest: tuple[HeldUnit, ...]
     """The units of evidence with most of what the question does not have; several where they have as much."""
     coverage: float
@@ -65,7 +68,6 @@ class EvidenceBody:
         self._has_records = any(text.is_record for text in texts)
         self._denied = _NONE.union(*(text.denied for text in texts))
         self._forms = frozenset(forms_of(asked.tokens)).union(*(text.forms for text in texts))
-        self._pairs = frozenset[tuple[str, str]]().union(*(text.pairs for text in texts))
         self._keys = self._asked.union(*(text.keys for text in texts))
 
     def features(self, claim: str) -> ClaimFeatures:
@@ -81,7 +83,8 @@ class EvidenceBody:
         pairs = list(pairwise(keys))
         distinct = frozenset(keys)
         sought = distinct - self._asked - denied
-        closest = self.closest_units(sought or distinct)
+        shared = list(self._sharing(distinct))
+        closest = self._closest(shared, sought or distinct)
         missing = sought - closest[0][1].keys if closest else sought
         return ClaimFeatures(
             tokens=tuple(tokens),
@@ -92,28 +95,36 @@ class EvidenceBody:
             numbers=numbers,
             new_numbers=tuple(quantity for quantity in numbers if not self._has_number(quantity)),
             pairs=len(pairs),
-            new_pairs=sum(pair not in self._pairs for pair in pairs),
+            parted_pairs=sum(
+                not any(one in common and other in common for _, common in shared) for one, other in pairs
+            ),
             closest=closest,
             coverage=1.0 - len(missing) / len(distinct) if distinct else 1.0,
             is_of_records=self._has_records,
         )
 
-    def closest_units(self, keys: frozenset[str]) -> tuple[HeldUnit, ...]:
-        """Return the units that have most of these keys, each with the number of its text.
+    def _sharing(self, keys: frozenset[str]) -> Iterator[Shared]:
+        for number, text in enumerate(self.texts):
+            if keys.isdisjoint(text.keys):
+                continue
+            for unit in text.units:
+                common = keys & unit.keys
+                if common:
+                    yield (number, unit), common
+
+    def _closest(self, shared: Iterable[Shared], sought: frozenset[str]) -> tuple[HeldUnit, ...]:
+        """Return the units that have most of what is sought.
 
         The shorter come first and then the text decides, so that the order of the contexts does not.
         """
         most = 1
         tied: list[HeldUnit] = []
-        for number, text in enumerate(self.texts):
-            if keys.isdisjoint(text.keys):
-                continue
-            for unit in text.units:
-                shared = len(keys & unit.keys)
-                if shared > most:
-                    most, tied = shared, [(number, unit)]
-                elif shared == most:
-                    tied.append((number, unit))
+        for held, common in shared:
+            count = len(common & sought)
+            if count > most:
+                most, tied = count, [held]
+            elif count == most:
+                tied.append(held)
         return tuple(tied) if len(tied) < 2 else tuple(sorted(tied, key=self._written))
 
     def _written(self, held: HeldUnit) -> tuple[int, str, int]:

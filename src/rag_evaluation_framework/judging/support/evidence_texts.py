@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from rag_evaluation_framework.judging.support.opening_hours import Week, week_of
@@ -51,7 +50,6 @@ class EvidenceText:
     keys: frozenset[str]
     forms: frozenset[str]
     prefixes: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
     numbers: frozenset[Number]
     is_record: bool
     denied: frozenset[str]
@@ -71,11 +69,9 @@ def evidence_text(text: str) -> EvidenceText:
         pieces = ((start, end, "", text[start:end]) for start, end in sentence_spans(text))
     units: list[Unit] = []
     tokens: set[str] = set()
-    pairs: set[tuple[str, str]] = set()
     numbers: set[Number] = set()
     for start, end, around, said in pieces:
         words = words_of(said)
-        pairs.update(pairwise(words.keys))
         if around:
             names = words_of(around)
             tokens.update(names.tokens)
@@ -93,7 +89,6 @@ def evidence_text(text: str) -> EvidenceText:
         keys,
         forms,
         frozenset(key[:PREFIX] for key in keys if len(key) > PREFIX),
-        frozenset(pairs),
         frozenset(numbers) if facts else number_set(text, forms),
         bool(facts),
         frozenset(words_of(" ".join(key for fact in facts if fact.meaning == "no" for key in fact.key)).keys),

@@ -23,12 +23,11 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
     """Return the features as numbers; each but the last three grows with what the evidence does not have."""
     count = len(features.tokens)
     return {
-        "new": math.log1p(len({token.key for token in features.new})),
         "new_share": len(features.new) / (count + 2),
         "form_share": features.new_forms / (features.words + 3),
         "names": math.log1p(features.new_names),
         "numbers": math.log1p(len(features.new_numbers)),
-        "pair_share": features.new_pairs / (features.pairs + 2),
+        "pair_share": features.parted_pairs / (features.pairs + 2),
         "uncovered": 1.0 - features.coverage,
         "length": math.log1p(count) / 3,
         "without_content": float(count == 0),
