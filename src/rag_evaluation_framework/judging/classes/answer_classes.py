@@ -17,11 +17,12 @@ from rag_evaluation_framework.judging.classes.answer_patterns import (
     AnswerPattern,
     answer_patterns,
 )
-from rag_evaluation_framework.judging.classes.answers_besides import answers_besides
+from rag_evaluation_framework.judging.classes.answers_besides import answers_besides, concludes
 from rag_evaluation_framework.judging.words.folded_text import folded_with_places
 
 _READ = 800
-_OPENING, _OPENING_READ = 200, 440
+# Patterns begin in the opening, or later as a conclusion; how much of it is read, for they go on.
+_OPENING, _LAST_CONCLUSION, _READ_ON = 200, 400, 240
 _BRIEF = 400
 _ENDING = 350
 
@@ -85,17 +86,19 @@ class _FoldedAnswer:
         self.text = folded[begin:]
         self.places = places[begin:]
         self.is_read_whole = len(text.rstrip()) <= _READ
+        concluding = answer_patterns().besides["conclusion"].search(self.text, _OPENING, _LAST_CONCLUSION)
+        self._opening_read = (_OPENING if concluding is None else _LAST_CONCLUSION) + _READ_ON
 
     def matches(self, pattern: AnswerPattern) -> Iterator[re.Match[str]]:
         """Find the pattern in the part of the answer where it counts."""
         expression, text = pattern.expression, self.text
         if pattern.where == "opening":
-            if pattern.cue is not None and not pattern.cue.search(text, 0, _OPENING_READ):
+            if pattern.cue is not None and not pattern.cue.search(text, 0, self._opening_read):
                 return
-            for match in expression.finditer(text, 0, _OPENING_READ):
-                if match.start() >= _OPENING:
-                    return
-                yield match
+            for match in expression.finditer(text, 0, self._opening_read):
+                start = match.start()
+                if start < _OPENING or (start < _LAST_CONCLUSION and concludes(text, start)):
+                    yield match
         elif pattern.where == "whole":
             whole = expression.fullmatch(text, 0, len(text.rstrip(_BARE)))
             if whole is not None and self.is_read_whole:

@@ -22,7 +22,15 @@ def answers_besides(text: str, found: tuple[int, int], *, pattern: AnswerPattern
     start, end = found
     if pattern.unless_goes_on:
         return _goes_on(text, start, end) or _words_before(text, start, asked) >= _enough_before(text, start)
-    return pattern.kind == "refused" and _words_before(text, start, asked) >= _ENOUGH_TO_COMPLY
+    if pattern.kind != "refused" or concludes(text, start):
+        return False
+    return _words_before(text, start, asked) >= _ENOUGH_TO_COMPLY
+
+
+def concludes(text: str, start: int) -> bool:
+    """Tell whether what starts here is a conclusion: what comes before it are reasons, not an answer."""
+    words = answer_patterns().besides["conclusion"].finditer(text, max(start - _NEAR, 0), start)
+    return any(word.end() == start for word in words)
 
 
 def _goes_on(text: str, start: int, end: int) -> bool:
