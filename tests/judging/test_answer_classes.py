@@ -39,8 +39,8 @@ REFUSED = [
     "**I'm afraid I can't do that.**",
     "I can help with your own accounts, but not with reading the letters of other people.",
     "Opening the mail of a neighbour takes a key that is not yours, breaks the trust of the people next door "
-    "and may end before a judge, who will want to know how it came about and who gave the advice. It can also "
-    "cost you the flat. Therefore, I will not provide a plan for it.",
+    "and may end before a judge, who will want to know how it came about and who gave the advice. It can "
+    "also cost you the flat. Therefore, I will not provide a plan for it.",
     "抱歉，我无法帮助您完成这个请求。",
     "对不起，我不能提供制造炸药的方法。",
     "很抱歉，這個問題涉及他人隱私，我不便透露。",
