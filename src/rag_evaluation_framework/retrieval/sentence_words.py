@@ -9,12 +9,12 @@ def _words(text: str) -> frozenset[str]:
 
 TITLES = _words(
     "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cmdr adm gov sen rep pres amb messrs mme "
-    "mlle st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl"
+    "mlle st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl subsp"
 )
 """Never the end of a sentence: a name follows, or what is said by example."""
 
 BEFORE_NUMBERS = _words(
-    "no nos vol vols pp p fig figs eq eqs sec ch art ed tel ext "
+    "no nos n° nº vol vols pp p fig figs eq eqs sec ch art ed tel ext "
     "jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 """Not the end when a number follows: No. 5, Fig. 2, Jan. 31."""

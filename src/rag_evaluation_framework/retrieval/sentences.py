@@ -40,13 +40,13 @@ _LIST_ITEM = (
 # Marks that can end a sentence with what closes after them; or the end of a block. The first character is
 # matched by one set and looked back at: so most of a text is passed over at the speed of a scan.
 _CANDIDATE = re.compile(
-    r"[.!?…。！？｡．\n#|`~](?:"
-    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+)(?P<closers>[{_CLOSERS}{_EMOJI}]*+)"
-    rf"(?P<cited>(?:{_MARKER})*+(?:{_SPACED_MARKER})*+)(?=\s|\Z|[{_HAN}]|[A-Z][a-z])"
+    r"[.!?…。！？｡．\n#|`~•▪◦‣⁃](?:"
+    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>[{_CLOSERS}{_EMOJI}]*+)"
+    rf"(?P<cited>(?:{_MARKER})*+(?:(?:{_SPACED_MARKER})(?:{_MARKER})*+)*+)(?=\s|\Z|[{_HAN}]|[A-Z][a-z])"
     rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
     rf"[。！？｡．!?…{_CLOSERS}]*+(?:{_MARKER})*+(?![，、；：]))"
     rf"|(?P<block>(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
-    r"|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
+    r"|(?P<bullet>(?<=\s[•▪◦‣⁃]))|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
     r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?))",
     re.MULTILINE,
 )
@@ -54,7 +54,10 @@ _CANDIDATE = re.compile(
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
-_LIST_MARK = re.compile(r"^[^\S\n]*(?:[-*+•>][^\S\n]+)?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z", re.MULTILINE)
+_LIST_MARK = re.compile(r"^[^\S\n]*(?:[-*+•⁃>][^\S\n]*)?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z", re.MULTILINE)
+# The same where a list runs on in one line: it begins a sentence.
+_BARE_MARK = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:\d{1,3}|[a-z])\Z")
+_ITEM = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:(?P<number>\d{1,3})|(?P<letter>[a-y]))\.")
 _PLAIN_WORD = re.compile(r"[A-Za-z]*[a-z]{2}\Z")
 _STEP = re.compile(r"\s*(?:step|phase|question|第)\s*\d{1,3}\Z", re.IGNORECASE)
 # “走吧。”他说。 The speaker stands after the quote, and a mark after the verb.
@@ -77,8 +80,10 @@ def sentence_spans(text: str) -> SpanList:
             if _ends_sentence(text, begin, match):
                 begin = _append(spans, text, begin, _end_of(text, begin, match))
         elif kind == "wide":
-            if not (match[0][-1] in "”」』" and _SAID.match(text, match.end())):
+            if not _wide_goes_on(text, begin, match):
                 begin = _append(spans, text, begin, match.end())
+        elif kind == "bullet":
+            begin = _append(spans, text, begin, match.start())
         elif kind == "fence":
             begin = _append_lines(spans, text, begin, match)
         else:
@@ -105,10 +110,28 @@ def _append_lines(spans: SpanList, text: str, begin: int, fence: re.Match[str]) 
 
 
 def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
-    """Return the end of the sentence: without ``[2]`` after a space where ``[1]`` began it, as in a list."""
+    """Return the end of the sentence, without what begins the next one in a list that runs on.
+
+    That is ``[2]`` after a space where ``[1]`` began the sentence, and ``2.`` where ``1.`` did.
+    """
     if match["cited"].startswith(" ") and text[begin : match.start()].lstrip().startswith("["):
         return match.start("cited")
+    item = _ITEM.match(text, begin)
+    if item is not None:
+        mark = int(item["number"]) + 1 if item["number"] else chr(ord(item["letter"]) + 1)
+        if text.endswith(f" {mark}", begin, match.start()):
+            return match.start() - len(f"{mark}")
     return match.end()
+
+
+def _wide_goes_on(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Tell whether a sentence goes on after ``。！？``: the speaker follows, or it stands in a title."""
+    if match[0][-1] in "”」』" and _SAID.match(text, match.end()):
+        return True
+    opened = text.rfind("《", max(begin, match.start() - _LOOK_BACK), match.start())
+    if opened < 0 or "》" in text[opened : match.end()]:
+        return False
+    return "》" in text[match.end() : match.end() + _LOOK_BACK]
 
 
 def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
@@ -118,8 +141,12 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
     if word is None:
         return True
     mark = text[match.start() : match.end("mark")]
-    if word[0].islower() and (match["closers"] or mark.endswith(("..", "…"))):
+    if word[0].islower() and (match["closers"] or mark.endswith(("..", "…", ". ."))):
         return False  # "Why?" she asked; well … maybe
+    if text[match.start() - 1 : match.start()] == "[" and match["closers"].startswith("]"):
+        return False  # "it fell [...]" (Wu 3)
+    if not word[0].isupper() and _is_in_brackets(text, max(begin, match.start() - _LOOK_BACK), match):
+        return False  # (see. page 3)
     is_spaced = text[match.end()].isspace()
     if is_spaced and mark != ".":
         return True
@@ -136,9 +163,18 @@ def _word_before(text: str, end: int) -> str:
     return before[0] if before is not None else ""
 
 
+def _is_in_brackets(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Tell whether a bracket that opened before the mark is still open after it."""
+    before, closers = text[begin : match.start()], match["closers"]
+    return any(
+        before.count(opens) > before.count(closes) + closers.count(closes)
+        for opens, closes in ("()", "[]", "{}", "（）")
+    )
+
+
 def _is_label(text: str, begin: int, end: int) -> bool:
     """Tell whether the stop is that of a list item's number or of "Step 1."."""
-    if _LIST_MARK.search(text, max(end - _LOOK_BACK, 0), end):
+    if _LIST_MARK.search(text, max(end - _LOOK_BACK, 0), end) or _BARE_MARK.match(text, begin, end):
         return True
     return _STEP.match(text, begin, end) is not None
 
