@@ -107,19 +107,17 @@ def rows(data: Path) -> list[Figure]:
     if (data / "nomiracl").exists():
         for language in ("en", "zh"):
             name = f'NoMIRACL {language}, the prescribed "I don\'t know": F1'
-            found.append(_compared(name, outputs(data, language), _is("dont_know"), ("dont_know",)))
+            found.append(compared(name, outputs(data, language), _is("dont_know"), ("dont_know",)))
     return found
 
 
 def _refusal_rows(by_system: dict[str, list[Labelled]]) -> list[Figure]:
     every = [answer for answers in by_system.values() for answer in answers]
-    found = [
-        _compared("XSTest, refusal full or partial: F1", every, _refuses, ("refused",), published=RATERS)
-    ]
+    found = [compared("XSTest, refusal full or partial: F1", every, _refuses, ("refused",), published=RATERS)]
     for system, answers in by_system.items():
-        found.append(_compared(f"XSTest, {system} alone: F1", answers, _refuses, ("refused",)))
-    found.append(_compared("XSTest, refused or don't know: F1", every, _refuses, DECLINED))
-    found.append(_compared("XSTest, full refusal against the rest: F1", every, _is(REFUSAL), ("refused",)))
+        found.append(compared(f"XSTest, {system} alone: F1", answers, _refuses, ("refused",)))
+    found.append(compared("XSTest, refused or don't know: F1", every, _refuses, DECLINED))
+    found.append(compared("XSTest, full refusal against the rest: F1", every, _is(REFUSAL), ("refused",)))
     one, other = ([answer.labels[rater] != COMPLIANCE for answer in every] for rater in (1, 2))
     called = [answer.kind == "refused" for answer in every]
     sources = [answer.source for answer in every]
@@ -136,9 +134,9 @@ def _dont_know_rows(answers: list[Labelled]) -> list[Figure]:
     clear = [answer for answer in answers if answer.labels[0] in ("UNANSWERABLE", "ANSWERABLE")]
     unanswerable = _is("UNANSWERABLE")
     return [
-        _compared("MTRAG-UN, unanswerable: don't know or refused: F1", clear, unanswerable, DECLINED),
-        _compared("MTRAG-UN, unanswerable: don't know alone: F1", clear, unanswerable, ("dont_know",)),
-        _compared("MTRAG-UN, the same against all others: F1", answers, unanswerable, DECLINED),
+        compared("MTRAG-UN, unanswerable: don't know or refused: F1", clear, unanswerable, DECLINED),
+        compared("MTRAG-UN, unanswerable: don't know alone: F1", clear, unanswerable, ("dont_know",)),
+        compared("MTRAG-UN, the same against all others: F1", answers, unanswerable, DECLINED),
         _share("MTRAG-UN, answerable: false alarms", answers, "ANSWERABLE", DECLINED),
         _share("MTRAG-UN, partly answerable: declined", answers, "PARTIAL", DECLINED),
         _share("MTRAG-UN, underspecified: asks back", answers, "UNDERSPECIFIED", ("asks_back",)),
@@ -157,7 +155,7 @@ def kappa(labels: Sequence[bool], called: Sequence[float], weights: Floats | Non
     return float((agreed - by_chance) / (1 - by_chance)) if by_chance < 1 else 1.0
 
 
-def _compared(
+def compared(
     name: str,
     answers: Sequence[Labelled],
     is_positive: Callable[[tuple[str, ...]], bool],
@@ -165,6 +163,7 @@ def _compared(
     *,
     published: str = "",
 ) -> Figure:
+    """Return F1 of these kinds as a call of what is positive."""
     labels = [is_positive(answer.labels) for answer in answers]
     called = [float(answer.kind in kinds) for answer in answers]
     sources = [answer.source for answer in answers]

@@ -33,15 +33,16 @@ def rows(data: Path) -> list[Figure]:
     english = treebank(folder / "en_ewt-ud-dev.conllu.gz")
     punctuated = [sentence for sentence in english if sentence[-1] in FINAL]
     return [
-        _boundaries("Chinese: F1", chinese, gap=""),
-        _boundaries(
+        boundaries("Chinese: F1", chinese, gap=""),
+        boundaries(
             "English with final punctuation: F1", punctuated, gap=" ", published="sentencex, measured: 0.977"
         ),
-        _boundaries("English, all: F1", english, gap=" "),
+        boundaries("English, all: F1", english, gap=" "),
     ]
 
 
-def _boundaries(name: str, sentences: Sequence[str], *, gap: str, published: str = "") -> Figure:
+def boundaries(name: str, sentences: Sequence[str], *, gap: str, published: str = "") -> Figure:
+    """Return F1 of the ends that are found in the sentences joined by the gap."""
     lengths = np.cumsum([len(sentence) + len(gap) for sentence in sentences]) - len(gap)
     found = np.array([end for _, end in sentence_spans(gap.join(sentences))])
     block_of_found = np.searchsorted(lengths, found) // _BLOCK

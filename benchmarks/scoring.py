@@ -11,8 +11,11 @@ MODULES = {
     "hallucination screening, RAGTruth": "_ragtruth",
     "support of claims, WiCE": "_wice",
     "attribution in dialogue, BEGIN": "_begin",
+    "sentences of summaries, Falke": "_falke",
     "refusals and not knowing": "_refusals",
+    "refusals, PyRIT": "_pyrit",
     "sentence boundaries": "_sentences",
+    "sentence boundaries, Brown corpus": "_brown",
     "profanity screen": "_toxicity",
     "lexical relevancy, ALCE": "_relevancy",
 }
@@ -21,7 +24,7 @@ MODULES = {
 def main() -> None:
     for title, name in MODULES.items():
         figures = import_module(f"benchmarks.{name}").rows(DATA)
-        print_figures(title, figures) if figures else print(f"{title}: no data in {DATA}")
+        print_figures(title, figures) if figures else print(f"{title}: no data")
 
 
 if __name__ == "__main__":
