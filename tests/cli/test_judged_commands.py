@@ -301,3 +301,14 @@ def test_citations_are_opened_in_the_documents_of_the_dataset(project: Path) -> 
     assert document["metrics"]["citation_recall"] == 1
     done = rag_eval("score", document["runs"][0]["runId"], "-m", "citation_validity", "--json")
     assert json.loads(done.stdout)["metrics"]["citation_validity"]["value"] == 1
+
+
+def test_a_run_is_scored_once_though_its_figures_and_its_file_both_need_the_scores(project: Path) -> None:
+    manifest(project)
+    run = evaluated()["runs"][0]["runId"]
+    with running_chat(lambda _: ChatReply(status=400)) as server:
+        options = (*judge_options(server), "--out", "bias.results.json")
+        done = rag_eval("score", run, "-m", "bias", *options)
+    assert done.exception is None, done.output
+    assert len(server.requests) == 2  # one for each answer: a failed question is not put again for the file
+    assert (project / "bias.results.json").read_text().count("no verdict: http-400") == 2

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, TargetError
+from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.manifests.references import file_inside, resolved
 from rag_evaluation_framework.evaluation.manifests.secrets import MASK, Secrets
 from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
@@ -142,6 +142,19 @@ class _Leaky:
 
     async def close(self) -> None:
         pass
+
+
+@pytest.mark.parametrize("kind", [ModelError, ModelOutageError])
+def test_an_error_of_a_model_stays_one_when_a_secret_in_it_is_hidden(kind: type[ModelError]) -> None:
+    secrets = Secrets()
+    secrets.add("s3cret-key")
+    with pytest.raises(kind) as caught, secrets.masked_errors():
+        raise kind("http-401", "no key like s3cret-key")
+    assert (type(caught.value), caught.value.kind, caught.value.message) == (
+        kind,
+        "http-401",
+        "no key like ***",
+    )
 
 
 def masked_answer(outcome: Response | Exception) -> Response:

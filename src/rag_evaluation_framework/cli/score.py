@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-    from rag_evaluation_framework.results.run_rows import RunRow
     from rag_evaluation_framework.results.run_summaries import RunSummary
 
 INCOMPLETE = 3
@@ -79,12 +77,14 @@ def command(
     The run itself stays as it is. What is expected of each sample is read from the dataset, which may have
     grown since, but must hold the samples of the run as they were. Exits with 3 if the run is incomplete.
     """
+    from tempfile import TemporaryFile
+
     from rag_evaluation_framework.datasets.dialects.recognition import recognise
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
     from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
     from rag_evaluation_framework.evaluation.scorers.scoring_methods import with_documents
     from rag_evaluation_framework.results.documents import write_results_document
-    from rag_evaluation_framework.results.rescoring import rescored_head, rescored_rows
+    from rag_evaluation_framework.results.rescoring import RescoredRows, rescored_head
     from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
     methods = methods_of(scoring)
@@ -95,17 +95,16 @@ def command(
     methods = with_documents(methods, metrics, dialect=dialect, path=path)
     scorers = scorers_for(metrics, methods)
 
-    def rows() -> Iterator[RunRow]:
-        return rescored_rows(folder, lambda: dialect.stream(path), scorers, threads=methods.threads)
-
-    summary = summarise_run(
-        rows(),
-        total=folder.counts.total,
-        intervals=IntervalSettings(seed=seed),
-        directions={scorer.name: scorer.higher_is_better for scorer in scorers},
-    )
-    if out is not None:
-        write_results_document(out, rescored_head(folder, scorers), rows, summary)
+    with TemporaryFile() as kept:
+        rows = RescoredRows(folder, lambda: dialect.stream(path), scorers, kept=kept, threads=methods.threads)
+        summary = summarise_run(
+            rows(),
+            total=folder.counts.total,
+            intervals=IntervalSettings(seed=seed),
+            directions={scorer.name: scorer.higher_is_better for scorer in scorers},
+        )
+        if out is not None:
+            write_results_document(out, rescored_head(folder, scorers), rows, summary)
     _show(folder, summary, as_json=as_json)
     tell_spending(methods)
     return INCOMPLETE if summary.unfinished else 0

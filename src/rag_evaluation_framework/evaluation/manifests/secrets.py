@@ -16,7 +16,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from rag_evaluation_framework.errors import RagEvalError, UsageError
+from rag_evaluation_framework.errors import ModelError, RagEvalError, UsageError
 
 MASK = "***"
 SHORTEST = 6
@@ -64,9 +64,11 @@ class Secrets:
             yield
         except RagEvalError as error:
             masked = self.mask(str(error))
-            if masked != str(error):
-                raise UsageError(masked) from None
-            raise
+            if masked == str(error):
+                raise
+            if isinstance(error, ModelError):
+                raise type(error)(error.kind, self.mask(error.message)) from None
+            raise UsageError(masked) from None
 
     def mask_value(self, value: Any) -> Any:
         """Return a JSON value with the secrets in its texts and keys replaced."""
