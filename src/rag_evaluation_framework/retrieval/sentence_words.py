@@ -8,18 +8,25 @@ def _words(text: str) -> frozenset[str]:
 
 
 TITLES = _words(
-    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cmdr adm gov sen rep pres amb messrs mme "
+    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cpl pvt cmdr adm gov sen rep cllr supt insp "
+    "pres amb messrs mme "
     "mlle st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl subsp"
 )
 """Never the end of a sentence: a name follows, or what is said by example."""
 
 BEFORE_NUMBERS = _words(
-    "no nos n° nº vol vols pp p fig figs eq eqs sec ch art ed tel ext "
-    "jan feb mar apr jun jul aug sep sept oct nov dec"
+    "no nos n° nº vol vols pp p fig figs eq eqs sec ch art arts ed tel ext sched para paras cl cls reg regs app "
+    "rm apt ste bldg jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun"
 )
 """Not the end when a number follows: No. 5, Fig. 2, Jan. 31."""
 
-ABBREVIATIONS = _words("inc ltd co corp llc jr sr bros etc al dept ave blvd rd esq ph.d")
+DATES = _words("jan feb apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri")
+"""Not the end either when the next word is in lower case: from Apr. to Oct."""
+
+ABBREVIATIONS = _words(
+    "inc ltd co corp llc jr sr bros etc al dept ave blvd rd esq ph.d mgmt bldg mfg govt assn intl natl univ misc "
+    "mo mos yr yrs hr hrs wk wks ft oz lb lbs"
+)
 """The end of a sentence only when the next word is one with which sentences start."""
 
 STARTERS = _words(
@@ -28,6 +35,9 @@ STARTERS = _words(
     "that the their then there these they this those though thus to today under until we what when where "
     "which while who why with you your"
 )
+
+SURNAMES = _words("a an each i in may my no on so to")
+"""Starters that may be a surname after an initial: T. May."""
 
 NAMED_YEARS = "In|Since|By|From|Until|During|After|Before|As|Around|Circa|Till|Through"
 """What stands before a year in brackets that is no citation: (In 2020)."""

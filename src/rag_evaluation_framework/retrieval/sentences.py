@@ -15,8 +15,10 @@ from rag_evaluation_framework.retrieval.recursive_spans import SpanList
 from rag_evaluation_framework.retrieval.sentence_words import (
     ABBREVIATIONS,
     BEFORE_NUMBERS,
+    DATES,
     NAMED_YEARS,
     STARTERS,
+    SURNAMES,
     TITLES,
 )
 
@@ -24,17 +26,18 @@ _HAN = "\u3400-\u9fff"
 _CLOSERS = "\"'”’»)\\]）】」』》"
 _EMOJI = "\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff"
 _NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
-# What cites, right after the stop: [1], [1, 2], [report.pdf:3:10-20], 【1】, (1), ¹.
+_SOURCE = r"(?i:source|doc|document|ref|context|passage|来源|來源|文档|文檔|资料|資料|参考|參考|出处|出處)"
+_BRACKETED = rf"\[(?:{_NUMBERS}|[^\[\]\n:]{{1,80}}:[\d?][^\[\]\n]{{0,40}}|{_SOURCE}[\s:：#]{{0,2}}\d{{1,3}})\]"
+# What cites, right after the stop: [1], [1, 2], [report.pdf:3:10-20], [Source 2], 【1】, (1), ¹.
 _MARKER = (
-    rf"\[(?:{_NUMBERS}|[^\[\]\n:]{{1,80}}:[\d?][^\[\]\n]{{0,40}})\]"
-    rf"|【{_NUMBERS}[^【】\n]{{0,20}}】|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]"
+    rf"{_BRACKETED}|【{_NUMBERS}[^【】\n]{{0,20}}】|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]"
 )
 _NAME = r"[A-Z][\w’'-]{1,30}"
-# What cites even after a space: [1], (Wu 2020), (Wu and Li, 2020).
+# What cites even after a space: [1], [report.pdf:3], (Wu 2020), (Wu and Li, 2020).
 _AUTHORS = rf"(?!(?:{NAMED_YEARS})\s){_NAME}(?:,?\s(?:and|&|et\sal\.?|{_NAME})){{0,4}}"
-_SPACED_MARKER = rf"[ ]\[{_NUMBERS}\]|[ ]\({_AUTHORS},?\s(?:19|20)\d\d[a-z]?\)"
+_SPACED_MARKER = rf"[ ]{_BRACKETED}|[ ]\({_AUTHORS},?\s(?:19|20)\d\d[a-z]?\)"
 _LIST_ITEM = (
-    r"[-*+•–·]\s|\(?\d{1,3}[.)]\s|\(?[a-z]\)\s|[（(]\d{1,3}[)）]"
+    r"[-*+•–·]\s|\(?\d{1,3}[.)]\s|\d{1,3}\.(?=[\u3400-\u9fff])|\(?[a-z]\)\s|[（(]\d{1,3}[)）]"
     r"|\d{1,3}[、．]|[一二三四五六七八九十]{1,3}[、．]|[①-⑳]"
 )
 # Marks that can end a sentence with what closes after them; or the end of a block. The first character is
@@ -44,8 +47,9 @@ _CANDIDATE = re.compile(
     rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>[{_CLOSERS}{_EMOJI}]*+)"
     rf"(?P<cited>(?:{_MARKER})*+(?:(?:{_SPACED_MARKER})(?:{_MARKER})*+)*+)(?=\s|\Z|[{_HAN}]|[A-Z][a-z])"
     rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
-    rf"[。！？｡．!?…{_CLOSERS}]*+(?:{_MARKER})*+(?![，、；：]))"
-    rf"|(?P<block>(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
+    rf"[。！？｡．!?…{_CLOSERS}{_EMOJI}]*+(?P<wide_cited>(?:{_MARKER})*+)(?![，、；：]))"
+    rf"|(?P<titled>(?<=\n)[一二三四五六七八九十]{{1,3}}、[^\n，。；：]{{1,24}}\n)"
+    rf"|(?P<block>(?<=[:：]\n)|(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
     r"|(?P<bullet>(?<=\s[•▪◦‣⁃]))|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
     r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?))",
     re.MULTILINE,
@@ -54,15 +58,23 @@ _CANDIDATE = re.compile(
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
-_LIST_MARK = re.compile(r"^[^\S\n]*(?:[-*+•⁃>][^\S\n]*)?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z", re.MULTILINE)
+_LIST_MARK = re.compile(
+    r"^[^\S\n]*(?:[-*+•⁃>][^\S\n]*)?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z|:\s\d{1,3}\Z", re.MULTILINE
+)
 # The same where a list runs on in one line: it begins a sentence.
 _BARE_MARK = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:\d{1,3}|[a-z])\Z")
 _ITEM = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:(?P<number>\d{1,3})|(?P<letter>[a-y]))\.")
 _PLAIN_WORD = re.compile(r"[A-Za-z]*[a-z]{2}\Z")
-_STEP = re.compile(r"\s*(?:step|phase|question|第)\s*\d{1,3}\Z", re.IGNORECASE)
+_STEP = re.compile(
+    r"\s*(?:step|phase|question|section|article|chapter|clause|part|item|rule|appendix|schedule|第)\s*\d{1,3}\Z",
+    re.IGNORECASE,
+)
 # “走吧。”他说。 The speaker stands after the quote, and a mark after the verb.
-_SAID = re.compile(r"[^\s，。！？：“「]{1,6}?(?:说|說|问|問|道|答|喊|叫)[，。：！？:,]")
-_LOOK_BACK, _LONGEST_LIST_MARK = 40, 4
+_SAID = re.compile(r"[^\s，。！？：“「]{1,14}?(?:说|說|问|問|道|答|喊|叫)[，。：！？:,]")
+# say “走吧。” and leave: a Chinese quote in an English sentence.
+_IN_ENGLISH = re.compile(r"\s[a-z]")
+_WIDE_ITEM = re.compile(r"([（(])(\d{1,3})([)）])")
+_LOOK_BACK, _LONGEST_LIST_MARK, _LONGEST_ASIDE = 40, 4, 60
 
 
 def sentence_spans(text: str) -> SpanList:
@@ -76,12 +88,15 @@ def sentence_spans(text: str) -> SpanList:
     begin = 0
     for match in _CANDIDATE.finditer(text):
         kind = match.lastgroup
-        if kind == "cited":
+        if kind == "titled":
+            begin = _append(spans, text, begin, match.start() + 1)
+            begin = _append(spans, text, begin, match.end())
+        elif kind == "cited":
             if _ends_sentence(text, begin, match):
                 begin = _append(spans, text, begin, _end_of(text, begin, match))
         elif kind == "wide":
             if not _wide_goes_on(text, begin, match):
-                begin = _append(spans, text, begin, match.end())
+                begin = _append(spans, text, begin, _end_of_wide(text, begin, match))
         elif kind == "bullet":
             begin = _append(spans, text, begin, match.start())
         elif kind == "fence":
@@ -125,13 +140,19 @@ def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
 
 
 def _wide_goes_on(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Tell whether a sentence goes on after ``。！？``: the speaker follows, or it stands in a title."""
-    if match[0][-1] in "”」』" and _SAID.match(text, match.end()):
+    """Tell whether a sentence goes on after ``。！？``: the speaker follows, or a bracket or title is open."""
+    end = match.end()
+    if match[0][-1] in "”」』" and (_SAID.match(text, end) or _IN_ENGLISH.match(text, end)):
         return True
-    opened = text.rfind("《", max(begin, match.start() - _LOOK_BACK), match.start())
-    if opened < 0 or "》" in text[opened : match.end()]:
-        return False
-    return "》" in text[match.end() : match.end() + _LOOK_BACK]
+    before, after = text[max(begin, end - _LONGEST_ASIDE) : end], text[end : end + _LONGEST_ASIDE]
+    return any(before.count(opens) > before.count(closes) and closes in after for opens, closes in ("《》", "（）"))
+
+
+def _end_of_wide(text: str, begin: int, match: re.Match[str]) -> int:
+    """Return the end of a Chinese sentence, without ``（2）`` where ``（1）`` stands before it, as in a list."""
+    item = _WIDE_ITEM.fullmatch(match["wide_cited"])
+    is_listed = item is not None and f"{item[1]}{int(item[2]) - 1}{item[3]}" in text[begin : match.start()]
+    return match.start("wide_cited") if is_listed else match.end()
 
 
 def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
@@ -174,9 +195,9 @@ def _is_in_brackets(text: str, begin: int, match: re.Match[str]) -> bool:
 
 def _is_label(text: str, begin: int, end: int) -> bool:
     """Tell whether the stop is that of a list item's number or of "Step 1."."""
-    if _LIST_MARK.search(text, max(end - _LOOK_BACK, 0), end) or _BARE_MARK.match(text, begin, end):
+    if _LIST_MARK.search(text, max(end - _LOOK_BACK, 0), end):
         return True
-    return _STEP.match(text, begin, end) is not None
+    return _BARE_MARK.match(text, begin, end) is not None or _STEP.match(text, begin, end) is not None
 
 
 def _ends_without_space(text: str, match: re.Match[str], last: str, following: str) -> bool:
@@ -194,9 +215,13 @@ def _is_plain(word: str) -> bool:
 
 def _stop_ends_sentence(last: str, following: str) -> bool:
     """Tell whether one full stop after the word ``last`` ends a sentence that ``following`` comes after."""
-    lowered = last.lower()
+    lowered = last.lower().rpartition("-")[2]
     if lowered in TITLES or (lowered in BEFORE_NUMBERS and following[0].isdigit()):
+        return False
+    if lowered in DATES and following[0].islower():
         return False
     if lowered in ABBREVIATIONS or (len(last) > 1 and _INITIALS.match(last)):
         return following[0].isupper() and following.lower() in STARTERS
-    return not (len(last) == 1 and last.isupper() and last != "I")
+    if len(last) == 1 and last.isupper() and last != "I":  # an initial, but in "vitamin C. It"
+        return following[0].isupper() and following.lower() in STARTERS - SURNAMES
+    return True
