@@ -8,15 +8,16 @@ def _words(text: str) -> frozenset[str]:
 
 
 TITLES = _words(
-    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cpl pvt cmdr adm gov sen rep cllr supt insp "
-    "pres amb messrs mme "
-    "mlle st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl subsp"
+    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cpl pvt cmdr adm gov sen rep cllr supt "
+    "insp pres amb messrs mme mlle wm st mt ft vs cf viz e.g i.e eg ie approx ca est min max incl excl subsp "
+    "esp ref proc"
 )
 """Never the end of a sentence: a name follows, or what is said by example."""
 
 BEFORE_NUMBERS = _words(
-    "no nos n° nº vol vols pp p fig figs eq eqs sec ch art arts ed tel ext sched para paras cl cls reg regs app "
-    "rm apt ste bldg jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun"
+    "no nos n° nº vol vols pp p fig figs eq eqs sec ch art arts ed tel ext sched para paras cl cls reg regs "
+    "app rm apt ste bldg jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri "
+    "sat sun"
 )
 """Not the end when a number follows: No. 5, Fig. 2, Jan. 31."""
 
@@ -24,8 +25,8 @@ DATES = _words("jan feb apr jun jul aug sep sept oct nov dec mon tue tues wed th
 """Not the end either when the next word is in lower case: from Apr. to Oct."""
 
 ABBREVIATIONS = _words(
-    "inc ltd co corp llc jr sr bros etc al dept ave blvd rd esq ph.d mgmt bldg mfg govt assn intl natl univ misc "
-    "mo mos yr yrs hr hrs wk wks ft oz lb lbs"
+    "inc ltd co corp llc jr sr bros etc al dept ave blvd rd esq ph.d mgmt bldg mfg govt assn intl natl univ "
+    "misc soc mo mos yr yrs hr hrs mins wk wks ft oz lb lbs"
 )
 """The end of a sentence only when the next word is one with which sentences start."""
 

@@ -27,18 +27,18 @@ _CLOSERS = "\"'”’»)\\]）】」』》"
 _EMOJI = "\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff"
 _NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
 _SOURCE = r"(?i:source|doc|document|ref|context|passage|来源|來源|文档|文檔|资料|資料|参考|參考|出处|出處)"
-_BRACKETED = rf"\[(?:{_NUMBERS}|[^\[\]\n:]{{1,80}}:[\d?][^\[\]\n]{{0,40}}|{_SOURCE}[\s:：#]{{0,2}}\d{{1,3}})\]"
-# What cites, right after the stop: [1], [1, 2], [report.pdf:3:10-20], [Source 2], 【1】, (1), ¹.
-_MARKER = (
-    rf"{_BRACKETED}|【{_NUMBERS}[^【】\n]{{0,20}}】|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]"
+_BRACKETED = (
+    rf"\[(?:{_NUMBERS}|[^\[\]\n:]{{1,80}}:[\d?][^\[\]\n]{{0,40}}|{_SOURCE}[\s:：#]{{0,2}}\d{{1,3}})\]"
 )
+# What cites, right after the stop: [1], [1, 2], [report.pdf:3:10-20], [Source 2], 【1】, (1), ¹.
+_MARKER = rf"{_BRACKETED}|【{_NUMBERS}[^【】\n]{{0,20}}】|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]"
 _NAME = r"[A-Z][\w’'-]{1,30}"
 # What cites even after a space: [1], [report.pdf:3], (Wu 2020), (Wu and Li, 2020).
 _AUTHORS = rf"(?!(?:{NAMED_YEARS})\s){_NAME}(?:,?\s(?:and|&|et\sal\.?|{_NAME})){{0,4}}"
 _SPACED_MARKER = rf"[ ]{_BRACKETED}|[ ]\({_AUTHORS},?\s(?:19|20)\d\d[a-z]?\)"
 _LIST_ITEM = (
     r"[-*+•–·]\s|\(?\d{1,3}[.)]\s|\d{1,3}\.(?=[\u3400-\u9fff])|\(?[a-z]\)\s|[（(]\d{1,3}[)）]"
-    r"|\d{1,3}[、．]|[一二三四五六七八九十]{1,3}[、．]|[①-⑳]"
+    r"|\d{1,3}[、．]|[一二三四五六七八九十]{1,3}[、．]|[（(][一二三四五六七八九十]{1,3}[)）]|[①-⑳]|步[骤驟]\s?\d"
 )
 # Marks that can end a sentence with what closes after them; or the end of a block. The first character is
 # matched by one set and looked back at: so most of a text is passed over at the speed of a scan.
@@ -48,8 +48,8 @@ _CANDIDATE = re.compile(
     rf"(?P<cited>(?:{_MARKER})*+(?:(?:{_SPACED_MARKER})(?:{_MARKER})*+)*+)(?=\s|\Z|[{_HAN}]|[A-Z][a-z])"
     rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
     rf"[。！？｡．!?…{_CLOSERS}{_EMOJI}]*+(?P<wide_cited>(?:{_MARKER})*+)(?![，、；：]))"
-    rf"|(?P<titled>(?<=\n)[一二三四五六七八九十]{{1,3}}、[^\n，。；：]{{1,24}}\n)"
-    rf"|(?P<block>(?<=[:：]\n)|(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
+    rf"|(?P<line>(?<=[{_HAN}\U0001f000-\U0001faff]\n))"
+    rf"|(?P<block>(?<=[:：]\n)|(?<=\*\*\n)|(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
     r"|(?P<bullet>(?<=\s[•▪◦‣⁃]))|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
     r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?))",
     re.MULTILINE,
@@ -75,6 +75,8 @@ _SAID = re.compile(r"[^\s，。！？：“「]{1,14}?(?:说|說|问|問|道|答
 _IN_ENGLISH = re.compile(r"\s[a-z]")
 _WIDE_ITEM = re.compile(r"([（(])(\d{1,3})([)）])")
 _LOOK_BACK, _LONGEST_LIST_MARK, _LONGEST_ASIDE = 40, 4, 60
+# A Chinese line no longer than this was not broken because it was full: a heading, an item, a message.
+_SHORT_LINE = 18
 
 
 def sentence_spans(text: str) -> SpanList:
@@ -88,10 +90,7 @@ def sentence_spans(text: str) -> SpanList:
     begin = 0
     for match in _CANDIDATE.finditer(text):
         kind = match.lastgroup
-        if kind == "titled":
-            begin = _append(spans, text, begin, match.start() + 1)
-            begin = _append(spans, text, begin, match.end())
-        elif kind == "cited":
+        if kind == "cited":
             if _ends_sentence(text, begin, match):
                 begin = _append(spans, text, begin, _end_of(text, begin, match))
         elif kind == "wide":
@@ -99,6 +98,9 @@ def sentence_spans(text: str) -> SpanList:
                 begin = _append(spans, text, begin, _end_of_wide(text, begin, match))
         elif kind == "bullet":
             begin = _append(spans, text, begin, match.start())
+        elif kind == "line":
+            if match.end() - 1 - text.rfind("\n", 0, match.start()) <= _SHORT_LINE + 1:
+                begin = _append(spans, text, begin, match.end())
         elif kind == "fence":
             begin = _append_lines(spans, text, begin, match)
         else:
@@ -140,16 +142,20 @@ def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
 
 
 def _wide_goes_on(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Tell whether a sentence goes on after ``。！？``: the speaker follows, or a bracket or title is open."""
+    """Tell whether a sentence goes on after ``。！？``: a speaker follows, or a bracket is open."""
     end = match.end()
+    if match[0][-1] == "》":
+        return True
     if match[0][-1] in "”」』" and (_SAID.match(text, end) or _IN_ENGLISH.match(text, end)):
         return True
     before, after = text[max(begin, end - _LONGEST_ASIDE) : end], text[end : end + _LONGEST_ASIDE]
-    return any(before.count(opens) > before.count(closes) and closes in after for opens, closes in ("《》", "（）"))
+    return any(
+        before.count(opens) > before.count(closes) and closes in after for opens, closes in ("《》", "（）")
+    )
 
 
 def _end_of_wide(text: str, begin: int, match: re.Match[str]) -> int:
-    """Return the end of a Chinese sentence, without ``（2）`` where ``（1）`` stands before it, as in a list."""
+    """Return the end of a Chinese sentence, without ``（2）`` where ``（1）`` stands before it."""
     item = _WIDE_ITEM.fullmatch(match["wide_cited"])
     is_listed = item is not None and f"{item[1]}{int(item[2]) - 1}{item[3]}" in text[begin : match.start()]
     return match.start("wide_cited") if is_listed else match.end()
