@@ -16,8 +16,8 @@ TITLES = _words(
 
 BEFORE_NUMBERS = _words(
     "no nos n° nº vol vols pp p fig figs eq eqs sec ch art arts ed tel ext sched para paras cl cls reg regs "
-    "app rm apt ste bldg jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri "
-    "sat sun"
+    "app rm apt ste bldg jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs "
+    "fri sat sun"
 )
 """Not the end when a number follows: No. 5, Fig. 2, Jan. 31."""
 
