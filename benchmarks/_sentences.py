@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,7 @@ from benchmarks._figures import Figure
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 from rag_evaluation_framework.statistics.resampling import generator
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.signedinteger[Any]]
 
 FINAL = ".!?…\"”')"
 _BLOCK = 20
@@ -54,7 +54,7 @@ def boundaries(name: str, sentences: Sequence[str], *, gap: str, published: str 
     found = np.array([end for _, end in sentence_spans(gap.join(sentences))])
     block_of_found = np.searchsorted(lengths, found) // _BLOCK
     count = -(-len(sentences) // _BLOCK)
-    hits: Floats = np.bincount(block_of_found, np.isin(found, lengths).astype(np.float64), count)
+    hits = np.bincount(block_of_found[np.isin(found, lengths)], minlength=count)
     ends = np.bincount(np.arange(len(lengths)) // _BLOCK, minlength=count)
     sizes = ends + np.bincount(block_of_found, minlength=count)
     return _f1(name, len(sentences), hits, sizes, published)
@@ -63,12 +63,12 @@ def boundaries(name: str, sentences: Sequence[str], *, gap: str, published: str 
 def boundaries_of(name: str, texts: Sequence[tuple[str, set[int]]]) -> Figure:
     """Return F1 of the ends that are found in texts whose ends are known; the interval draws texts."""
     found = [{end for _, end in sentence_spans(text)} for text, _ in texts]
-    hits = np.array([len(ends & known) for ends, (_, known) in zip(found, texts, strict=True)], dtype=float)
+    hits = np.array([len(ends & known) for ends, (_, known) in zip(found, texts, strict=True)])
     sizes = np.array([len(ends) + len(known) for ends, (_, known) in zip(found, texts, strict=True)])
     return _f1(name, sum(len(known) for _, known in texts), hits, sizes)
 
 
-def _f1(name: str, n: int, hits: Floats, sizes: Counts, published: str = "") -> Figure:
+def _f1(name: str, n: int, hits: Counts, sizes: Counts, published: str = "") -> Figure:
     drawn = generator(0).integers(0, len(hits), (_RESAMPLES, len(hits)))
     resampled = 2 * hits[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
     low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
