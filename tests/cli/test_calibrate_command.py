@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.cli.calibrate import command
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
@@ -146,6 +146,49 @@ def test_a_plain_table_of_labels_will_do(folder: Path) -> None:
     done = calibrated(folder, "--labels", table, "-m", "token_f1")
     assert "token_f1: checked on 30 labels, too few to rely on; one annotator each" in done.stdout
     assert "validated" not in done.stdout
+
+
+def test_two_tables_without_names_are_those_of_two_people(folder: Path, tmp_path: Path) -> None:
+    rows = "".join(f"s{n},{int(is_right(n))}\n" for n in range(30))
+    tables = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for table in tables:
+        table.write_text(f"query_id,label\n{rows}", encoding="utf-8")
+    done = calibrated(folder, "--labels", tables[0], "--labels", tables[1], "-m", "token_f1")
+    names = f"(unnamed ({tables[0]}), unnamed ({tables[1]}))"
+    assert f"30 answers of 120 labelled by 2 annotators {names}" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_row_that_stands_twice_is_warned_about(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text("query_id,label\ns0,0\ns0,0\ns1,1\n", encoding="utf-8")
+    done = calibrated(folder, "--labels", table, "-m", "token_f1")
+    assert f"rag-eval: warning: {table}:3: expected each row once" in done.stderr
+    assert "checked on 2 labels" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "error", "message"),
+    [
+        ("s0,1\ns0,0\n", (), UsageError, "token_f1: not calibrated: .* but for 1 tied and left out"),
+        (
+            "s0,0\ns1,1\n",
+            ("--positive-at", "7"),
+            UsageError,
+            "--positive-at 7 makes every label 'label' a no",
+        ),
+        ("s0,0\ns1,nan\n", (), InputError, "labels.csv:3: label: expected a number, yes or no of 's1'"),
+    ],
+)
+def test_labels_that_tell_nothing_are_an_error_that_says_why(
+    folder: Path, tmp_path: Path, rows: str, options: tuple[str, ...], error: type[Exception], message: str
+) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text(f"query_id,label\n{rows}", encoding="utf-8")
+    refused = calibrated(folder, "--labels", table, *options)
+    assert refused.stdout == ""
+    with pytest.raises(error, match=message):
+        raise refused.exception or AssertionError("not refused")
 
 
 def test_a_threshold_may_be_given(folder: Path) -> None:

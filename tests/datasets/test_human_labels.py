@@ -16,7 +16,7 @@ from rag_evaluation_framework.datasets.annotators.human_labels import (
     merged_labels,
     read_labels,
 )
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.records.annotations import AnswerQualityAnnotation, CitationAnnotation
 
 SCORES = {"completeness": 0.5, "accuracy": 1.0, "relevance": 0.75, "clarity": 0.25, "conciseness": 0.0}
@@ -88,10 +88,28 @@ def test_other_words_need_to_be_told_which_are_good() -> None:
     }
 
 
-@pytest.mark.parametrize("value", [float("nan"), [1], {"a": 1}])
+@pytest.mark.parametrize("value", [float("nan"), "nan", "-inf", [1], {"a": 1}, 10**400])
 def test_what_is_no_label_is_refused(value: Any) -> None:
-    with pytest.raises(UsageError, match="expected a number, yes or no"):
+    with pytest.raises(InputError, match=r"ok: expected a number, yes or no of 'q1', got .* by 'anna'"):
         merged_labels([label("q1", "anna", ok=value)], LabelField("ok"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "places"),
+    [
+        ("labels.csv", "id,label\nq1,1\nq2,nan\nq3,0\nq4,maybe\n", ["3: label", "5: label"]),
+        ("labels.jsonl", '{"id": "q1", "label": 1}\n{"id": "q2", "label": [1]}\n', ["2: label"]),
+        ("labels.json", '[{"id": "q1", "label": 1},\n{"id": "q2", "label": "x"}]', ["2: [1].label"]),
+    ],
+)
+def test_every_label_that_is_none_is_named_with_its_file_and_line(
+    name: str, text: str, places: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        merged_labels(read_labels(path), LabelField("label"))
+    assert [str(issue.location) for issue in caught.value.issues] == [f"{path}:{place}" for place in places]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +160,10 @@ def test_a_table_of_ids_and_labels_is_read(name: str, text: str, tmp_path: Path)
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     labels = read_labels(path)
-    assert [(each.query_id, each.annotator) for each in labels] == [("q1", "anna"), ("q2", "unnamed 1")]
+    assert [(each.query_id, each.annotator) for each in labels] == [
+        ("q1", "anna"),
+        ("q2", f"unnamed ({path})"),
+    ]
     assert merged_labels(labels, LabelField("label")).values == {"q1": 1.0, "q2": 0.5}
 
 
@@ -158,4 +179,54 @@ def test_every_bad_row_of_a_table_is_named_with_its_line(tmp_path: Path) -> None
 def test_labels_of_a_query_by_nobody_in_particular_are_those_of_different_people(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("id,label\nq1,1\nq1,0\nq2,1\n", encoding="utf-8")
-    assert [label.annotator for label in read_labels(path)] == ["unnamed 1", "unnamed 2", "unnamed 1"]
+    assert [label.annotator for label in read_labels(path)] == [
+        f"unnamed ({path})",
+        f"unnamed 2 ({path})",
+        f"unnamed ({path})",
+    ]
+
+
+def test_labels_by_nobody_in_particular_in_two_files_are_those_of_different_people(tmp_path: Path) -> None:
+    votes = {"a.csv": (1, 0), "b.csv": (1, 1), "c.csv": (0, 1)}
+    labels = []
+    for name, (first, second) in votes.items():
+        (tmp_path / name).write_text(f"id,label\nq1,{first}\nq2,{second}\n", encoding="utf-8")
+        labels += read_labels(tmp_path / name)
+    # q1 has two of three votes, and so has q2.
+    merged = merged_labels(labels, LabelField("label"))
+    assert merged.values == {"q1": 1.0, "q2": 1.0}
+    assert merged.merging == "majority of annotators"
+
+
+def test_one_annotator_twice_is_named_with_both_places(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path in paths:
+        path.write_text("id,annotator_id,label\nq1,anna,1\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        merged_labels([*read_labels(paths[0]), *read_labels(paths[1])], LabelField("label"))
+    assert str(caught.value) == (
+        f"{paths[1]}:2: label: expected one label of 'q1' by each annotator, got two by 'anna', "
+        f"the first in {paths[0]}:2"
+    )
+
+
+def test_rows_that_stand_twice_are_told_of_once_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("id,label\nq1,1\nq1,1\nq1,0\nq2,1\nq2,1\nq3,1\n", encoding="utf-8")
+    warnings: list[Issue] = []
+    labels = read_labels(path, on_warning=warnings.append)
+    (warning,) = warnings
+    assert str(warning) == (
+        f"{path}:3: expected each row once, or annotator_id to tell people apart, got that of {path}:2 again "
+        "and 1 more such row: taken for labels of different people"
+    )
+    # As three votes of q1 they have a majority; without the second there would be a tie.
+    assert merged_labels(labels, LabelField("label")).values == {"q1": 1.0, "q2": 1.0, "q3": 1.0}
+
+
+def test_rows_that_differ_or_name_their_annotators_are_not_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("id,annotator_id,label\nq1,,1\nq1,,0\nq2,anna,1\nq2,ben,1\n", encoding="utf-8")
+    warnings: list[Issue] = []
+    read_labels(path, on_warning=warnings.append)
+    assert warnings == []

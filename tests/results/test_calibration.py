@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,6 +146,49 @@ def test_a_sample_without_an_answer_is_not_labelled() -> None:
     assert match_labels(run, labels_of({"q1": 1.0}))[1].n_unknown == 1
 
 
+@pytest.mark.parametrize(
+    ("dataset", "query", "written"),
+    [
+        ("golden", "facts/fact_001", "fact_001"),  # the results of all splits
+        ("golden", "facts/fact_001", "facts/fact_001"),
+        ("facts", "fact_001", "facts/fact_001"),  # the run of one split
+        ("facts", "fact_001", "fact_001"),
+    ],
+)
+def test_ids_of_golden_sets_match_with_and_without_their_split(
+    dataset: str, query: str, written: str
+) -> None:
+    run = replace(run_of({"faithfulness": {query: 1.0}}), dataset_id=dataset)
+    matched, match = match_labels(run, labels_of({written: 1.0}))
+    assert [label.query_id for label in matched] == [query]
+    assert (match.n_matched, match.n_unknown) == (1, 0)
+
+
+def test_only_splits_of_golden_sets_are_left_out_of_ids() -> None:
+    run = run_of({"faithfulness": {"books/q1": 1.0}})
+    assert match_labels(run, labels_of({"q1": 1.0}))[1].n_unknown == 1
+
+
+@pytest.mark.parametrize("unanswered", [False, True])
+def test_an_id_that_two_splits_have_is_an_error_that_names_both(unanswered: bool) -> None:
+    run = run_of({"faithfulness": {"facts/q1": 1.0, "relations/q1": 0.0}})
+    if unanswered:  # the label may still be of the one that has no answer
+        answers = {"facts/q1": run.answers["facts/q1"]}
+        run = replace(run, answers=answers, unanswered=frozenset({"relations/q1"}))
+    with pytest.raises(UsageError, match=r"label of q1: .* got that of facts/q1 and relations/q1; write the"):
+        match_labels(run, labels_of({"q1": 1.0}))
+
+
+def test_labels_of_other_splits_are_told_where_all_splits_are() -> None:
+    run = run_of({"faithfulness": {"fact_001": 1.0}})
+    run = replace(run, dataset_id="facts", whole=Path("runs/r1/golden.results.json"))
+    labels = labels_of({"fact_001": 1.0, "rel_001": 1.0})
+    assert match_labels(run, labels)[1].whole_results == str(run.whole)
+    assert match_labels(run, labels[:1])[1].whole_results is None
+    with pytest.raises(UsageError, match=r"all splits are in runs.r1.golden\.results\.json"):
+        calibrate(run, labels[1:], settings=FAST)
+
+
 def test_a_results_document_is_a_run_too() -> None:
     document = {
         "evaluation_id": "e1",
@@ -170,7 +215,6 @@ def test_a_biased_flag_is_corrected_to_the_true_rate() -> None:
     assert found.rogan_gladen is not None
     assert found.rogan_gladen.interval.low < 0.19 < found.rogan_gladen.interval.high
     assert found.mean is None
-    assert found.verdict == "validated on 100 labels"
 
 
 def test_the_confusion_of_a_yes_or_no_metric_is_counted_as_it_is() -> None:
@@ -232,6 +276,137 @@ def test_a_metric_that_does_not_follow_the_labels_is_not_called_validated() -> N
     truth = {query: float(rng.random() < 0.5) for query in values}
     (found,) = calibrate(run_of({"faithfulness": values}), labels_of(truth), settings=FAST).metrics
     assert found.verdict == "checked on 80 labels, and not shown to follow them"
+
+
+def flag_with(
+    sensitivity: float, specificity: float, *, of_each: int, n_no: int | None = None
+) -> AnsweredRun:
+    """Return a run with a flag that finds these shares of ``of_each`` yes and ``n_no`` no."""
+    n_no = of_each if n_no is None else n_no
+    found = {f"yes{i}": float(i < sensitivity * of_each) for i in range(of_each)}
+    spared = {f"no{i}": float(i >= specificity * n_no) for i in range(n_no)}
+    return run_of({"faithfulness": {**found, **spared}})
+
+
+def verdict_of(run: AnsweredRun) -> str:
+    truth = {query: float(query.startswith("yes")) for query in run.answers}
+    (found,) = calibrate(run, labels_of(truth), settings=FAST).metrics
+    return found.verdict
+
+
+def test_a_metric_is_validated_if_it_surely_tells_two_pairs_of_three_apart() -> None:
+    # AUROC of a flag is (sensitivity + specificity) / 2. With 100 of each its standard error is
+    # sqrt(2 x 0.8 x 0.2 / 100) / 2 = 0.028 at 0.8, surely 0.745; at 0.7 it is 0.032, surely 0.635 < 2 / 3.
+    assert verdict_of(flag_with(0.8, 0.8, of_each=100)) == "validated on 200 labels"
+    assert verdict_of(flag_with(0.7, 0.7, of_each=100)).startswith(
+        "checked on 200 labels, which it follows weakly: it tells a yes from a no 70% of the time [6"
+    )
+    assert verdict_of(flag_with(1.0, 1.0, of_each=25)) == "validated on 50 labels"
+
+
+def test_many_labels_do_not_validate_a_metric_that_hardly_follows_them() -> None:
+    # The standard error is sqrt(2 x 0.56 x 0.44 / 1000) / 2 = 0.011: above chance, and yet next to nothing.
+    assert verdict_of(flag_with(0.56, 0.56, of_each=1_000)) == (
+        "checked on 2000 labels, which it follows weakly: "
+        "it tells a yes from a no 56% of the time [54%, 58%], a coin 50%"
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_yes", "n_no", "verdict"),
+    [
+        (60, 9, "checked on 69 labels, but too few of them are no (9) to rely on"),
+        (0, 60, "checked on 60 labels, but too few of them are yes (0) to rely on"),
+        (60, 10, "validated on 70 labels"),
+    ],
+)
+def test_a_metric_is_not_validated_by_labels_of_one_kind(n_yes: int, n_no: int, verdict: str) -> None:
+    assert verdict_of(flag_with(1.0, 1.0, of_each=n_yes, n_no=n_no)) == verdict
+
+
+def test_a_metric_that_runs_against_the_label_is_told_how_to_turn_it() -> None:
+    rng = np.random.default_rng(3)
+    truth = {f"q{i}": float(i % 3 > 0) for i in range(90)}
+    faithful = {query: 0.4 * value + 0.6 * float(rng.random()) for query, value in truth.items()}
+    values = {
+        "faithfulness": faithful,
+        "hallucination": {query: 1 - value for query, value in faithful.items()},
+    }
+    run, labels = run_of(values), labels_of(truth, "label")
+    report = calibrate(run, labels, settings=FAST)
+    along, against = report.metrics
+    assert along.against is None
+    assert along.threshold is not None
+    assert against.verdict == "checked on 90 labels, and runs against them"
+    assert (against.threshold, against.rogan_gladen) == (None, None)
+    assert against.to_dict()["against"] == against.against
+    text = calibration_text(report)
+    assert "if the two are meant to run opposite ways, give --pair hallucination=-label" in text
+    assert "hallucination: no threshold suggested: it runs against the label" in text
+    (turned,) = calibrate(run, labels, pairs=[Pair.parse("hallucination=-label")], settings=FAST).metrics
+    assert turned.auroc == along.auroc
+    assert turned.verdict == "validated on 90 labels"
+    (back,) = calibrate(run, labels, pairs=[Pair.parse("faithfulness=-label")], settings=FAST).metrics
+    assert back.against is not None
+    assert back.against.endswith("are meant to run the same way, give --pair faithfulness=label")
+
+
+def test_a_flag_that_is_always_the_opposite_runs_against_the_label_and_few_labels_do_not_tell() -> None:
+    truth = {f"q{i}": float(i % 2) for i in range(12)}
+    run = run_of({"hallucination": {query: 1 - value for query, value in truth.items()}})
+    (found,) = calibrate(run, labels_of(truth, "label"), settings=FAST).metrics
+    assert found.against is not None
+    assert found.verdict == "checked on 12 labels, too few to rely on"
+    few = {query: truth[query] for query in list(truth)[:9]}
+    (untold,) = calibrate(run, labels_of(few, "label"), settings=FAST).metrics
+    assert untold.against is None
+
+
+def test_a_figure_that_no_resample_changes_has_no_interval() -> None:
+    # Every answer is called yes, so kappa and AUROC of any resample are those of chance.
+    truth = {f"q{i}": float(i % 2) for i in range(30)}
+    run = run_of({"string_match": dict.fromkeys(truth, 1.0)})
+    labels = [*labels_of(truth, "label"), *labels_of(truth, "label", who="ben")]
+    report = calibrate(run, labels, settings=FAST)
+    (found,) = report.metrics
+    assert found.threshold is not None
+    assert (found.threshold.kappa.value, found.threshold.kappa.interval) == (0.0, None)
+    assert (found.auroc.value, found.auroc.interval) == (0.5, None)
+    assert found.people_on_yes is not None
+    assert (found.people_on_yes.value, found.people_on_yes.interval) == (1.0, None)
+    assert "[0.00, 0.00]" not in calibration_text(report)
+
+
+@pytest.mark.parametrize(("cut", "called"), [(7.0, "no"), (0.0, "yes")])
+def test_a_cut_that_parts_no_labels_is_refused_for_these_labels_alone(cut: float, called: str) -> None:
+    values = {f"q{i}": i / 20 for i in range(20)}
+    run = run_of({"faithfulness": values, "answer_relevancy": values})
+    binary = {query: float(value > 0.5) for query, value in values.items()}
+    wide = {query: 20 * value - 5 for query, value in values.items()}  # from -5 to 14
+    settings = CalibrationSettings(positive_at=cut, resampling=FAST.resampling)
+    reason = f"--positive-at {cut:g} makes every label 'accuracy' a {called}: they go from 0 to 1"
+    with pytest.raises(UsageError, match=f"faithfulness: not calibrated: {reason}"):
+        calibrate(run, labels_of(binary), metrics=["faithfulness"], settings=settings)
+    labels = [*labels_of(binary), *labels_of(wide, "relevance", who="ben")]
+    report = calibrate(run, labels, settings=settings)
+    assert [found.metric for found in report.metrics] == ["answer_relevancy"]
+    assert report.unlabelled == {"faithfulness": reason}
+
+
+def test_a_run_without_a_metric_that_goes_with_a_label_is_an_error() -> None:
+    run = run_of({"ndcg@5": {"q1": 1.0}})
+    with pytest.raises(UsageError, match="no human label goes with ndcg@5: --pair METRIC=FIELD names one"):
+        calibrate(run, labels_of({"q1": 1.0}), settings=FAST)
+
+
+def test_ties_are_not_said_to_be_without_a_label() -> None:
+    run = run_of({"faithfulness": {"q1": 1.0}, "token_f1": {"q2": 0.5}})
+    ben = labels_of({"q1": 0.0, "q2": 1.0}, who="ben")
+    report = calibrate(run, [*labels_of({"q1": 1.0}), *ben], label="accuracy", settings=FAST)
+    assert report.unlabelled == {
+        "faithfulness": "no sample has both a score and a label 'accuracy', but for 1 tied and left out"
+    }
+    assert [found.metric for found in report.metrics] == ["token_f1"]
 
 
 def test_too_few_of_a_class_suggest_no_threshold_and_say_so() -> None:

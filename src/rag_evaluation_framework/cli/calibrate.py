@@ -150,7 +150,7 @@ def _read_labels(annotations: tuple[Path, ...], label_files: tuple[Path, ...]) -
         read = read_annotation_files(annotations, on_warning=warnings.append)
         labels += labels_of_annotations(read.annotations)
     for path in label_files:
-        labels += read_labels(path)
+        labels += read_labels(path, on_warning=warnings.append)
     for warning in warnings[:_SHOWN_WARNINGS]:
         click.echo(f"rag-eval: warning: {warning}", err=True)
     if len(warnings) > _SHOWN_WARNINGS:

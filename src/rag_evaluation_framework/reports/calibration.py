@@ -29,11 +29,10 @@ def calibration_text(report: Calibration, *, confidence: float = 0.95) -> str:
 
 def _parts(report: Calibration, confidence: float) -> Iterator[str]:
     yield f"{one_line(report.run)}: {_matching(report.match)}"
-    if report.metrics:
-        yield "agreement with people\n\n" + _agreement(report)
-        if any(metric.threshold for metric in report.metrics):
-            yield "called yes or no\n\n" + _thresholds(report)
-        yield "what people would say of the whole run\n\n" + _corrected(report, confidence)
+    yield "agreement with people\n\n" + _agreement(report)
+    if any(metric.threshold for metric in report.metrics):
+        yield "called yes or no\n\n" + _thresholds(report)
+    yield "what people would say of the whole run\n\n" + _corrected(report, confidence)
     yield "\n".join(_notes(report))
 
 
@@ -48,6 +47,7 @@ def _matching(match: LabelMatch) -> str:
         text += f"; {match.n_other_answer:,} labelled for another answer than the run's"
     if match.n_unknown:
         text += f"; {match.n_unknown:,} labelled that the run does not have"
+        text += f" (all splits are in {match.whole_results})" if match.whole_results else ""
     return text
 
 
@@ -128,6 +128,8 @@ def _corrected_row(metric: MetricCalibration, what: str, estimate: CorrectedEsti
 def _notes(report: Calibration) -> Iterator[str]:
     for metric in report.metrics:
         yield f"{metric.metric}: {metric.verdict}; {_details(metric)}"
+        if metric.against is not None:
+            yield f"{metric.metric}: {metric.against}"
         if metric.no_suggestion is not None:
             yield f"{metric.metric}: no threshold suggested: {metric.no_suggestion}"
         if metric.not_random is not None:
@@ -136,12 +138,11 @@ def _notes(report: Calibration) -> Iterator[str]:
         yield f"{name}: not calibrated: {reason}"
     if report.unpaired:
         yield f"no human label goes with {', '.join(report.unpaired)}: --pair METRIC=FIELD names one"
-    if report.metrics:
-        yield (
-            "corrected: prediction-powered (PPI++), for labels drawn at random from the run; Wilson's "
-            "interval for shares, Student's t for means. Other intervals: Wilson's for shares, else "
-            "bootstrap over answers"
-        )
+    yield (
+        "corrected: prediction-powered (PPI++), for labels drawn at random from the run; Wilson's "
+        "interval for shares, Student's t for means. Other intervals: Wilson's for shares, else "
+        "bootstrap over answers"
+    )
 
 
 def _details(metric: MetricCalibration) -> str:
@@ -151,7 +152,7 @@ def _details(metric: MetricCalibration) -> str:
     if metric.n_unscored_labels:
         parts.append(f"{metric.n_unscored_labels:,} labelled answers have no score")
     if metric.n_undecided:
-        parts.append(f"{metric.n_undecided:,} without a majority left out")
+        parts.append(f"{metric.n_undecided:,} tied, left out")
     if metric.reliability is not None:
         error = metric.reliability.expected_calibration_error
         parts.append(f"read as a probability it is off by {error:.2f} on average")

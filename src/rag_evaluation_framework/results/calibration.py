@@ -7,7 +7,7 @@ that answer must be the run's; what does not match, on either side, is counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rag_evaluation_framework.datasets.annotators.human_labels import (
@@ -17,12 +17,14 @@ from rag_evaluation_framework.datasets.annotators.human_labels import (
     merged_labels,
 )
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.golden.golden_runs import SPLITS
 from rag_evaluation_framework.results.answered_runs import AnsweredRun
 from rag_evaluation_framework.results.calibration_pairs import Pair, chosen_pairs
 from rag_evaluation_framework.results.metric_calibration import (
     CalibrationSettings,
     MetricCalibration,
     calibrate_metric,
+    cannot_calibrate,
 )
 
 
@@ -41,6 +43,8 @@ class LabelMatch:
     n_unknown: int
     n_unlabelled: int
     annotators: tuple[str, ...]
+    whole_results: str | None = None
+    """The file to calibrate instead where queries are not in the run because it is one split of several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,8 @@ def calibrate(
 
     ``metrics`` restricts to some; ``label`` is a field for all, ``pairs`` name a field for one each, and
     come first; otherwise a metric goes with the field that measures the same. ``thresholds`` cut metrics
-    where they are to be cut; without, a threshold is suggested where the labels allow.
+    where they are to be cut; without, a threshold is suggested where the labels allow. If no metric can be
+    held against any label, that is an error that says why.
     """
     settings = settings or CalibrationSettings()
     chosen, unpaired = chosen_pairs(run.metrics, fields_of(labels), only=metrics, label=label, pairs=pairs)
@@ -96,8 +101,9 @@ def calibrate(
     for pair in chosen:
         merged = merged_labels(matched, pair.field)
         metric = run.metrics[pair.metric]
-        if not any(query in metric.values for query in merged.values):
-            unlabelled[pair.metric] = f"no sample has both a score and a label {pair.field.name!r}"
+        reason = cannot_calibrate(metric, merged, pair.field, settings=settings)
+        if reason is not None:
+            unlabelled[pair.metric] = reason
             continue
         done.append(
             calibrate_metric(
@@ -109,6 +115,8 @@ def calibrate(
                 threshold=(thresholds or {}).get(pair.metric),
             )
         )
+    if not done:
+        raise UsageError(_nothing_calibrated(unlabelled, unpaired))
     return Calibration(
         run=run.name,
         dataset_id=run.dataset_id,
@@ -120,7 +128,13 @@ def calibrate(
 
 
 def match_labels(run: AnsweredRun, labels: Sequence[HumanLabel]) -> tuple[list[HumanLabel], LabelMatch]:
-    """Return the labels that belong to the run's answers, and the counts of all that does not match."""
+    """Return the labels that belong to the run's answers, and the counts of all that does not match.
+
+    The results of golden sets have ids with their split, ``facts/fact_001``, and the run of a split has them
+    without; a label may be written either way where that is the id of one sample.
+    """
+    meant = _golden_ids(run)
+    labels = [_with_id_of_run(label, run, meant) for label in labels]
     matched = [
         label
         for label in labels
@@ -128,16 +142,47 @@ def match_labels(run: AnsweredRun, labels: Sequence[HumanLabel]) -> tuple[list[H
     ]
     annotated = {label.query_id for label in labels}
     used = {label.query_id for label in matched}
+    unknown = annotated - run.answers.keys()
     match = LabelMatch(
         n_samples=len(run.answers),
         n_annotated=len(annotated),
         n_matched=len(used),
         n_other_answer=len((annotated & run.answers.keys()) - used),
-        n_unknown=len(annotated - run.answers.keys()),
+        n_unknown=len(unknown),
         n_unlabelled=len(run.answers.keys() - used),
         annotators=tuple(sorted({label.annotator for label in matched})),
+        whole_results=str(run.whole) if unknown and run.whole else None,
     )
     return matched, match
+
+
+def _golden_ids(run: AnsweredRun) -> dict[str, list[str]]:
+    """Return, for each other way to write the ids of golden sets, the samples that it may mean."""
+    meant: dict[str, list[str]] = {}
+    for query_id in (*run.answers, *run.unanswered):
+        split, _, own = query_id.partition("/")
+        if own and split in SPLITS:
+            meant.setdefault(own, []).append(query_id)
+        elif run.dataset_id in SPLITS:
+            meant.setdefault(f"{run.dataset_id}/{query_id}", []).append(query_id)
+    return meant
+
+
+def _with_id_of_run(label: HumanLabel, run: AnsweredRun, meant: Mapping[str, Sequence[str]]) -> HumanLabel:
+    found = [] if label.query_id in run.answers else meant.get(label.query_id, [])
+    if len(found) > 1:
+        raise UsageError(
+            f"label of {label.query_id}: expected the id of one sample, got that of {' and '.join(found)}; "
+            "write the split before it"
+        )
+    return replace(label, query_id=found[0]) if found else label
+
+
+def _nothing_calibrated(unlabelled: Mapping[str, str], unpaired: Sequence[str]) -> str:
+    reasons = [f"{name}: not calibrated: {reason}" for name, reason in unlabelled.items()]
+    if unpaired:
+        reasons.append(f"no human label goes with {', '.join(unpaired)}: --pair METRIC=FIELD names one")
+    return "\n".join(reasons) or "expected metrics to calibrate, got a run without scores"
 
 
 def _nothing_matched(match: LabelMatch) -> str:
@@ -145,4 +190,4 @@ def _nothing_matched(match: LabelMatch) -> str:
         f"expected labels of the run's {match.n_samples:,} answers, got none: of {match.n_annotated:,} "
         f"annotated queries {match.n_unknown:,} are not in the run, {match.n_other_answer:,} are about "
         "another answer than the run's"
-    )
+    ) + (f"; all splits are in {match.whole_results}" if match.whole_results else "")

@@ -7,7 +7,7 @@ is turned round before the two are compared.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from rag_evaluation_framework.results.threshold_figures import (
 )
 from rag_evaluation_framework.statistics.agreement_tables import Estimate, Resampling
 from rag_evaluation_framework.statistics.arrays import Floats
-from rag_evaluation_framework.statistics.decision_thresholds import ThresholdRule
+from rag_evaluation_framework.statistics.decision_thresholds import FEWEST_OF_A_CLASS, ThresholdRule
 from rag_evaluation_framework.statistics.distributions import normal_two_sided
 from rag_evaluation_framework.statistics.prediction_powered import (
     CorrectedEstimate,
@@ -43,6 +43,12 @@ from rag_evaluation_framework.statistics.sums import exact_mean
 FEWEST_TO_VALIDATE = 50
 """With fewer labels, a metric is called checked, never validated."""
 
+LEAST_TO_VALIDATE = 2 / 3
+"""A metric is validated if it surely tells a yes from a no at least so often: right twice for once wrong."""
+
+_CHANCE = 0.5
+# With fewer labels, a correlation below 0 is a reading of chance, whatever its interval says.
+_FEWEST_TO_TELL_DIRECTION = 10
 # A difference between labelled and other samples that chance gives once in a hundred runs.
 _NOT_RANDOM = 0.01
 
@@ -67,7 +73,8 @@ class MetricCalibration:
     ``people`` and ``people_on_yes`` tell how far annotators agree with each other: the most that can be
     asked of a metric. ``share`` is the share of answers that people would call yes and ``mean`` their mean
     label, both over the whole run; where labels are 0 or 1 the two are the same, and ``mean`` is ``None``.
-    ``is_share`` tells whether the metric's values are from 0 to 1.
+    ``is_share`` tells whether the metric's values are from 0 to 1; ``against`` says so if the metric falls
+    where the label rises. Resamples that are all alike give no interval.
     """
 
     metric: str
@@ -94,16 +101,33 @@ class MetricCalibration:
     mean: CorrectedEstimate | None
     rogan_gladen: CorrectedRate | None
     not_random: str | None
+    against: str | None
 
     @property
     def verdict(self) -> str:
         """What may be said of the metric, in a line."""
+        checked = f"checked on {self.n_labels} label{'s' * (self.n_labels != 1)}"
         if self.n_labels < FEWEST_TO_VALIDATE:
-            return f"checked on {self.n_labels} label{'s' * (self.n_labels != 1)}, too few to rely on"
-        interval = self.spearman.interval
-        if interval is None or interval.low <= 0.0:
-            return f"checked on {self.n_labels} labels, and not shown to follow them"
+            return f"{checked}, too few to rely on"
+        if self.against is not None:
+            return f"{checked}, and runs against them"
+        n_rarer, rarer = min((self.n_yes, "yes"), (self.n_labels - self.n_yes, "no"))
+        if n_rarer < FEWEST_OF_A_CLASS or self.auroc.value is None:
+            return f"{checked}, but too few of them are {rarer} ({n_rarer}) to rely on"
+        # With so many of each kind, only pairs that are all right, all wrong or all tied have no interval.
+        interval = self.auroc.interval
+        surely = self.auroc.value if interval is None else interval.low
+        if surely <= _CHANCE:
+            return f"{checked}, and not shown to follow them"
+        if surely < LEAST_TO_VALIDATE:
+            return f"{checked}, which it follows weakly: {self._telling_apart}"
         return f"validated on {self.n_labels} labels"
+
+    @property
+    def _telling_apart(self) -> str:
+        interval = self.auroc.interval
+        ends = "" if interval is None else f" [{interval.low:.0%}, {interval.high:.0%}]"
+        return f"it tells a yes from a no {self.auroc.value:.0%} of the time{ends}, a coin {_CHANCE:.0%}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values for a JSON file."""
@@ -121,11 +145,13 @@ def calibrate_metric(
 ) -> MetricCalibration:
     """Hold a metric's values against labels of the same run.
 
-    ``threshold`` cuts the metric's own values; without it one is suggested where the labels allow.
+    ``threshold`` cuts the metric's own values; without it one is suggested where the labels allow. Labels
+    that cannot be used (:func:`cannot_calibrate`) are an error.
     """
+    reason = cannot_calibrate(metric, labels, wanted, settings=settings)
+    if reason is not None:
+        raise UsageError(f"metric {name}: {reason}")
     both = [query for query in labels.values if query in metric.values]
-    if not both:
-        raise UsageError(f"metric {name}: expected a score of a labelled sample, got none")
     truth = np.array([labels.values[query] for query in both])
     values = np.array([metric.values[query] for query in both])
     others = np.array([value for query, value in metric.values.items() if query not in labels.values])
@@ -135,8 +161,16 @@ def calibrate_metric(
     turned = wanted.is_reversed != (wanted.is_quality and not metric.higher_is_better)
     resampling = settings.resampling
     along = -values if turned else values
+    ranked = spearman(along, truth, resampling=resampling)
+    against = _against(name, ranked, wanted, n_labels=len(both), turned=turned)
     found = threshold_figures(
-        values, yes, is_turned_round=turned, given=threshold, rule=settings.rule, resampling=resampling
+        values,
+        yes,
+        is_turned_round=turned,
+        given=threshold,
+        may_suggest=against is None,
+        rule=settings.rule,
+        resampling=resampling,
     )
     return MetricCalibration(
         metric=name,
@@ -153,19 +187,37 @@ def calibrate_metric(
         is_share=_are_shares(everything),
         people=_people(labels, wanted, resampling),
         people_on_yes=_people_on_yes(labels, wanted, cut, resampling),
-        spearman=spearman(along, truth, resampling=resampling),
-        pearson=pearson(along, truth, resampling=resampling),
-        auroc=auroc(along, yes, resampling=resampling),
+        spearman=ranked.without_point_interval(),
+        pearson=pearson(along, truth, resampling=resampling).without_point_interval(),
+        auroc=auroc(along, yes, resampling=resampling).without_point_interval(),
         threshold=found,
-        no_suggestion=(
-            too_few_to_suggest(yes) if found is None or found.threshold.source == "half" else None
-        ),
+        no_suggestion=_no_suggestion(found, yes, against),
         reliability=_reliability(values, yes, turned=turned, confidence=resampling.confidence),
         **_corrected(truth, yes, values, others, turned=turned, confidence=resampling.confidence),
         rogan_gladen=(
             None if found is None else rate_behind_calls(found, everything, confidence=resampling.confidence)
         ),
         not_random=_not_random(values, others),
+        against=against,
+    )
+
+
+def cannot_calibrate(
+    metric: ScoredMetric, labels: MergedLabels, wanted: LabelField, *, settings: CalibrationSettings
+) -> str | None:
+    """Say why a metric cannot be held against these labels; ``None`` where it can."""
+    truth = [label for query, label in labels.values.items() if query in metric.values]
+    if not truth:
+        n_tied = sum(unit.query_id in metric.values for unit in labels.units)
+        exception = f", but for {n_tied:,} tied and left out" if n_tied else ""
+        return f"no sample has both a score and a label {wanted.name!r}{exception}"
+    cut = settings.positive_at
+    if cut is None or min(truth) < cut <= max(truth):
+        return None
+    called = "yes" if cut <= min(truth) else "no"
+    return (
+        f"--positive-at {cut:g} makes every label {wanted.name!r} a {called}: "
+        f"they go from {min(truth):g} to {max(truth):g}"
     )
 
 
@@ -178,6 +230,23 @@ def _positive_at(truth: Floats, settings: CalibrationSettings, wanted: LabelFiel
             "say with --positive-at which label counts as yes"
         )
     return 0.5
+
+
+def _against(name: str, ranked: Estimate, wanted: LabelField, *, n_labels: int, turned: bool) -> str | None:
+    """Say so if the metric surely falls where the label rises, and how to turn the label round."""
+    if n_labels < _FEWEST_TO_TELL_DIRECTION or ranked.interval is None or ranked.interval.high >= 0.0:
+        return None
+    ways = "the same way" if turned else "opposite ways"
+    return (
+        f"it runs against the label (Spearman {ranked.value:.2f}): if the two are meant to run {ways}, "
+        f"give --pair {name}={wanted.reversed}"
+    )
+
+
+def _no_suggestion(found: ThresholdFigures | None, yes: Floats, against: str | None) -> str | None:
+    if found is not None and found.threshold.source != "half":
+        return None
+    return too_few_to_suggest(yes) if against is None else "it runs against the label"
 
 
 def _corrected(
@@ -232,7 +301,7 @@ def _not_random(values: Floats, others: Floats) -> str | None:
 
 def _people(labels: MergedLabels, wanted: LabelField, resampling: Resampling) -> AgreementFigure | None:
     shared = [unit for unit in labels.units if len(unit.ratings) >= 2]
-    return score_figure(wanted.name, shared, resampling) if shared else None
+    return _without_point_interval(score_figure(wanted.name, shared, resampling)) if shared else None
 
 
 def _people_on_yes(
@@ -244,4 +313,10 @@ def _people_on_yes(
         for unit in labels.units
         if len(unit.ratings) >= 2
     ]
-    return aspect_figure(f"{wanted.name} >= {cut:g}", shared, resampling) if shared else None
+    if not shared:
+        return None
+    return _without_point_interval(aspect_figure(f"{wanted.name} >= {cut:g}", shared, resampling))
+
+
+def _without_point_interval(figure: AgreementFigure) -> AgreementFigure:
+    return replace(figure, interval=Estimate(figure.value, figure.interval).without_point_interval().interval)

@@ -66,13 +66,14 @@ def threshold_figures(
     *,
     is_turned_round: bool,
     given: float | None,
+    may_suggest: bool = True,
     rule: ThresholdRule,
     resampling: Resampling,
 ) -> ThresholdFigures | None:
     """Return the figures at the threshold given, at the only one there is, or at the suggested one.
 
     Where labels are too few to suggest one (:func:`too_few_to_suggest`), a metric from 0 to 1 is cut in half
-    and any other not at all.
+    and any other not at all; and where none may be suggested, none is.
     """
     operator: Operator = "<=" if is_turned_round else ">="
     counts = None
@@ -80,6 +81,8 @@ def threshold_figures(
         threshold = Threshold(value=given, operator=operator, source="given")
     elif np.isin(values, (0.0, 1.0)).all():
         threshold = Threshold(value=0.5, operator=operator, source="yes or no")
+    elif not may_suggest:
+        return None
     elif too_few_to_suggest(yes) is None:
         sign = -1.0 if is_turned_round else 1.0
         suggestion = suggested_threshold(sign * values, yes, rule=rule, seed=resampling.seed)
@@ -95,7 +98,7 @@ def threshold_figures(
         threshold=threshold,
         counts=counts,
         figures=classification_figures(counts, confidence=resampling.confidence),
-        kappa=kappa(counts, resampling=resampling),
+        kappa=kappa(counts, resampling=resampling).without_point_interval(),
     )
 
 

@@ -49,6 +49,13 @@ class Estimate:
     value: float | None
     interval: Interval | None
 
+    def without_point_interval(self) -> Estimate:
+        """Return it without an interval of no width: resamples that are all alike do not tell how far off
+        the figure may be."""
+        if self.interval is None or self.interval.low < self.interval.high:
+            return self
+        return Estimate(self.value, None)
+
 
 def pair_table(pairs: Iterable[tuple[Hashable, Hashable]], labels: Sequence[Hashable]) -> Floats:
     """Count how often two raters gave each pair of labels: the totals that kappa needs."""

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import fsum, isfinite
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import fsum
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 from rag_evaluation_framework.datasets.annotators.annotated_queries import OVERALL, RatedUnit, annotator_of
 from rag_evaluation_framework.datasets.dialects.record_files import PlacedRecord, read_records
-from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, shown
+from rag_evaluation_framework.errors import InputError, Issue, Location, Problems, UsageError, shown
 from rag_evaluation_framework.records.annotations import QUALITY_SCORES, Annotation, AnswerQualityAnnotation
 
 LABEL = "label"
@@ -31,12 +32,21 @@ _SHOWN_WORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """What one person says of one answer; ``answer_text`` is ``None`` where it is not told which answer."""
+    """What one person says of one answer; ``answer_text`` is ``None`` where it is not told which answer.
+
+    ``is_named`` tells whether the annotator gave that name, and ``place`` where a table has the label.
+    """
 
     query_id: str
     annotator: str
     answer_text: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    is_named: bool = True
+    place: Location = field(default_factory=Location)
+
+    def placed(self, issue: Issue) -> Issue:
+        """Return an issue of one of its fields with the place of the label."""
+        return issue.located(self.place.file, self.place.line, self.place.field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,11 @@ class LabelField:
     def is_quality(self) -> bool:
         """Whether more of it is better, whatever it is held against."""
         return self.name in (*QUALITY_SCORES, OVERALL) or bool(self.words)
+
+    @property
+    def reversed(self) -> LabelField:
+        """The same field, turned round."""
+        return replace(self, is_reversed=not self.is_reversed)
 
     def __str__(self) -> str:
         return f"{'-' * self.is_reversed}{self.name}{':' * bool(self.words)}{','.join(self.words)}"
@@ -100,11 +115,12 @@ def labels_of_annotations(annotations: Iterable[Annotation]) -> list[HumanLabel]
     return labels
 
 
-def read_labels(path: str | Path) -> list[HumanLabel]:
+def read_labels(path: str | Path, *, on_warning: Callable[[Issue], None] | None = None) -> list[HumanLabel]:
     """Read a table of labels: CSV, JSON lines or a JSON array with ``query_id`` (or ``sample_id``, ``id``).
 
-    ``annotator_id`` and ``answer_text`` are optional; every other column is a field. Labels of the same query
-    by nobody in particular are taken for those of different people.
+    ``annotator_id`` and ``answer_text`` are optional; every other column is a field. Whoever has no name is
+    called by the file. Labels of the same query by nobody in particular are taken for those of different
+    people; where such rows are the same word for word, ``on_warning`` is told of it once.
     """
     problems = Problems()
     labels: list[HumanLabel] = []
@@ -116,10 +132,13 @@ def read_labels(path: str | Path) -> list[HumanLabel]:
     unnamed: Counter[str] = Counter()
     for record in read_records(path, on_error=keep):
         try:
-            labels.append(_label(record.value, unnamed))
+            labels.append(_label(record, str(path), unnamed))
         except InputError as error:
             keep(_placed(error, record, str(path)))
     problems.raise_all()
+    repeated = _repeated_rows(labels)
+    if repeated is not None and on_warning is not None:
+        on_warning(repeated)
     return labels
 
 
@@ -128,18 +147,11 @@ def merged_labels(labels: Sequence[HumanLabel], wanted: LabelField) -> MergedLab
 
     An annotator who labels a query twice is an error; one whose label lacks the field says nothing.
     """
+    saying = [label for label in labels if label.fields.get(wanted.name) is not None]
+    _refuse_repeated(saying, wanted)
     given: dict[str, dict[str, float]] = {}
-    repeated = []
-    for label in labels:
-        if label.fields.get(wanted.name) is None:
-            continue
-        ratings = given.setdefault(label.query_id, {})
-        if label.annotator in ratings:
-            expected = f"one label of {label.query_id!r} by each annotator"
-            repeated.append(Issue("annotated-twice", expected, f"two by {label.annotator!r}", wanted.name))
-        ratings[label.annotator] = _number(label.fields[wanted.name], wanted, labels)
-    if repeated:
-        raise InputError(repeated)
+    for label, value in zip(saying, _numbers(saying, wanted), strict=True):
+        given.setdefault(label.query_id, {})[label.annotator] = value
     is_binary = all(value in (0.0, 1.0) for ratings in given.values() for value in ratings.values())
     means = {query: fsum(ratings.values()) / len(ratings) for query, ratings in given.items()}
     decided = {query: mean for query, mean in means.items() if not (is_binary and mean == 0.5)}
@@ -176,8 +188,9 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-def _label(row: Any, unnamed: Counter[str]) -> HumanLabel:
+def _label(record: PlacedRecord, file: str, unnamed: Counter[str]) -> HumanLabel:
     """Return a row as a label; ``unnamed`` counts those of each query that name no annotator."""
+    row = record.value
     if not isinstance(row, dict):
         raise InputError([Issue("wrong-type", "an object", shown(row))])
     identifier = next((row[name] for name in _IDS if row.get(name) is not None), None)
@@ -186,36 +199,105 @@ def _label(row: Any, unnamed: Counter[str]) -> HumanLabel:
     annotator, answer = row.get("annotator_id"), row.get("answer_text")
     if annotator is None:
         unnamed[str(identifier)] += 1
-        annotator = f"unnamed {unnamed[str(identifier)]}"
+        annotator = _nameless(file, unnamed[str(identifier)])
+    is_named = row.get("annotator_id") is not None
     fields = {name: value for name, value in row.items() if name not in _NOT_FIELDS}
     return HumanLabel(
         str(identifier),
         str(annotator),
         None if answer is None else str(answer),
         fields,
+        is_named,
+        Location(file, record.line, record.within),
     )
+
+
+def _nameless(file: str, number: int) -> str:
+    """Return what to call somebody without a name: the first, second … who labels a query in this file."""
+    return f"unnamed ({file})" if number == 1 else f"unnamed {number} ({file})"
+
+
+def _repeated_rows(labels: Sequence[HumanLabel]) -> Issue | None:
+    """Say so if labels of one query by nobody in particular are the same word for word.
+
+    They may be the votes of several people, or a row that was pasted twice.
+    """
+    first: dict[tuple[str, str | None, str], Location] = {}
+    repeated = []
+    for label in labels:
+        if label.is_named:
+            continue
+        row = (label.query_id, label.answer_text, repr(sorted(label.fields.items())))
+        if row in first:
+            repeated.append((label, first[row]))
+        else:
+            first[row] = label.place
+    if not repeated:
+        return None
+    label, before = repeated[0]
+    n_more = len(repeated) - 1
+    more = f" and {n_more:,} more such row{'s' * (n_more != 1)}" if n_more else ""
+    found = f"that of {before} again{more}: taken for labels of different people"
+    expected = "each row once, or annotator_id to tell people apart"
+    return label.placed(Issue("repeated-row", expected, found, severity="warning"))
 
 
 def _placed(error: InputError, record: PlacedRecord, file: str) -> InputError:
     return InputError(record.place(issue) for issue in error.issues).located(file)
 
 
-def _number(value: Any, wanted: LabelField, labels: Sequence[HumanLabel]) -> float:
+def _refuse_repeated(labels: Iterable[HumanLabel], wanted: LabelField) -> None:
+    """Raise an error that names every second label of a query by the same annotator."""
+    first: dict[tuple[str, str], HumanLabel] = {}
+    issues = []
+    for label in labels:
+        before = first.setdefault((label.query_id, label.annotator), label)
+        if before is not label:
+            expected = f"one label of {label.query_id!r} by each annotator"
+            found = f"two by {label.annotator!r}"
+            if str(before.place):
+                found += f", the first in {before.place}"
+            issues.append(label.placed(Issue("annotated-twice", expected, found, wanted.name)))
+    if issues:
+        raise InputError(issues)
+
+
+def _numbers(labels: Sequence[HumanLabel], wanted: LabelField) -> list[float]:
+    """Return what every label says as a number, and refuse those that say none.
+
+    Where no label says a number, yes or no, the field is one of words, and the good ones have to be named.
+    """
+    said = [_said(label.fields[wanted.name], wanted) for label in labels]
+    if said and all(isinstance(value, str) for value in said):
+        raise _only_words(wanted, labels)
+    numbers, issues = [], []
+    for label, value in zip(labels, said, strict=True):
+        if isinstance(value, int | float) and abs(value) <= float_info.max:
+            numbers.append(float(value))
+        else:
+            expected = f"a number, yes or no of {label.query_id!r}"
+            found = f"{shown(label.fields[wanted.name])} by {label.annotator!r}"
+            issues.append(label.placed(Issue("wrong-label", expected, found, wanted.name)))
+    if issues:
+        raise InputError(issues)
+    return numbers
+
+
+def _said(value: Any, wanted: LabelField) -> Any:
+    """Return a value with words read as 1 or 0 and figures as numbers; what is neither stays as it is."""
     if wanted.words:
         return float(str(value) in wanted.words)
-    if isinstance(value, str):
-        text = value.strip().lower()
-        try:
-            value = _WORDS[text] if text in _WORDS else float(text)
-        except ValueError:
-            raise _only_words(wanted, labels) from None
-    if not isinstance(value, int | float) or not isfinite(value):
-        raise UsageError(f"label {wanted.name!r}: expected a number, yes or no, got {shown(value)}")
-    return float(value)
+    if not isinstance(value, str):
+        return value
+    text = value.strip().lower()
+    try:
+        return _WORDS[text] if text in _WORDS else float(text)
+    except ValueError:
+        return value
 
 
 def _only_words(wanted: LabelField, labels: Sequence[HumanLabel]) -> UsageError:
-    words = dict.fromkeys(str(label.fields[wanted.name]) for label in labels if wanted.name in label.fields)
+    words = dict.fromkeys(str(label.fields[wanted.name]) for label in labels)
     listed = ", ".join(map(shown, list(words)[:_SHOWN_WORDS])) + (", …" if len(words) > _SHOWN_WORDS else "")
     return UsageError(
         f"label {wanted.name!r} is given in words ({listed}): say which of them count as good, "
