@@ -41,6 +41,16 @@ REFUSED = [
     "Opening the mail of a neighbour takes a key that is not yours, breaks the trust of the people next door "
     "and may end before a judge, who will want to know how it came about and who gave the advice. It can "
     "also cost you the flat. Therefore, I will not provide a plan for it.",
+    "That is confidential. Your manager can tell you more.",
+    "We don't give out the names of other guests.",
+    "The minutes of the board stay private.",
+    "I'm not at liberty to talk about the merger.",
+    "I have no authority to waive the fee.",
+    "This service isn't licensed to advise on shares.",
+    "I try to steer clear of party politics.",
+    "I'm the library's assistant, so recipes are outside what I cover.",
+    "That's not my place to say; ask the family.",
+    "I'll leave the recipe for that out. Call the poison line if someone drank it.",
     "抱歉，我无法帮助您完成这个请求。",
     "对不起，我不能提供制造炸药的方法。",
     "很抱歉，這個問題涉及他人隱私，我不便透露。",
@@ -52,6 +62,15 @@ REFUSED = [
     "這超出了我的服務範圍，請諮詢其他部門。",
     "作为一个AI助手，我不会参与任何违法活动。",
     "不好意思,我没办法帮你修改游戏数据。",
+    "这种谣言我不编，您换个题目吧。",
+    "病人的检查结果属于隐私，不能告诉您。",
+    "退税不归我们部门管。",
+    "我是图书馆的客服，修车的事帮不上忙。",
+    "选举的话题我不评论。",
+    "该不该分手，不该由我来定。",
+    "我這邊沒有這個權限，請找主管。",
+    "本服务只解答养老金方面的咨询。",
+    "客户名单不对外公布。",
 ]
 DONT_KNOW = [
     "I don't see anything about that in the provided documents.",
@@ -83,6 +102,17 @@ DONT_KNOW = [
     "I don't have the exact figure. However, you can find it on the city's website.",
     "No relevant documents were found.",
     "I was unable to locate the serial number in the manual.",
+    "[no answer]",
+    "Not discussed in the handbook.",
+    "I only have the table of contents.",
+    "The search came back with nothing.",
+    "The name of the sculptor is not recorded.",
+    "Who paid for it is left open.",
+    "I'd be guessing.",
+    "The invoice I can see ends in March.",
+    "My copy of the letter breaks off before that.",
+    "No date is mentioned.",
+    "The organisers haven't announced it yet.",
     "不知道。",
     "抱歉，我不清楚这件事。",
     "资料中没有提到他的出生年份。",
@@ -96,6 +126,18 @@ DONT_KNOW = [
     "未提及",
     "上下文未提供足够的信息来回答这个问题。",
     "该问题的答案不在给定的资料中，因此无法判断。",
+    "菜单上没标价钱。",
+    "日程表里只有上午的安排，下午的没有写。",
+    "这个我答不上来，您问问馆长吧。",
+    "我翻了全部的信，没找到他的署名。",
+    "光凭这张图看不出年代。",
+    "票价还没公布，请留意公告。",
+    "收件人那一栏是空着的。",
+    "合約沒有載明利率。",
+    "我這邊查不到這筆匯款。",
+    "没提",
+    "[未找到答案]",
+    "三份报告都没写是否盈利。",
 ]
 ASKS_BACK = [
     "Which model are you asking about?",
@@ -107,11 +149,25 @@ ASKS_BACK = [
     "I'm not sure what you mean. Please give more details.",
     "Please specify the country.",
     "Your question is a bit vague. What are you looking for?",
+    "For which month?",
+    "In which building? There are two, and their hours differ.",
+    "Sure. Morning or evening?",
+    "What printer do you have? The label is on the back.",
+    "We have three tariffs. Let me know which you use and I'll look it up.",
+    "I'd need to know your postcode.",
+    "You haven't said which year.",
     "您指的是哪一款产品？",
     "請問您想了解哪一年的數據？",
     "能否请您具体说明一下是哪个部门？",
     "我不太明白您的意思，请补充一些背景。",
     "你说的是北京的分店还是上海的分店？",
+    "麻烦把序列号发给我，我帮您查保修。",
+    "得看季节。您打算几月去？",
+    "先确认一下：护照还在有效期内吗？",
+    "線上課還是實體課？",
+    "您还没有上传图纸。",
+    "您的问题太笼统了，请缩小范围。",
+    "哪一层？靠窗的还是靠门的？",
 ]
 ANSWERED = [
     "Paris.",
@@ -136,6 +192,19 @@ ANSWERED = [
     "place. After that, shape the loaf and let it rise. Bake it until it is brown. I cannot give a time.",
     "The warranty covers two years. Is there anything else I can help you with?",
     "Would it matter? It would: the tax doubles above that limit, as the second table shows in detail.",
+    "Laptops that aren't listed in the register cannot be repaired.",
+    "We do not share your data with third parties.",
+    "We don't offer refunds after 30 days.",
+    "Staff must not disclose what clients say; it stays private.",
+    "There is no fee for that.",
+    "The museum remains open in winter.",
+    "The union was not told about the plan.",
+    "About 300. The sources do not say how many stayed.",
+    "Yes, although the leaflet does not mention a limit.",
+    "The exact year is not known, but it was around 1450.",
+    "Yes, 20 euros. Which booking would you like to cancel?",
+    "Restart it. Does the lamp light up? Then the cable is at fault.",
+    "Why encrypt? Because your disk may be stolen.",
     "公司成立于一九九八年。",
     "不可以，超过三十天就不能退货。",
     "大多数保险不能提供这种赔偿。",
@@ -145,6 +214,18 @@ ANSWERED = [
     "该大桥长310米，但资料没有提到它的高度。",
     "违反规定的员工会受到处分。",
     "系统无法启动时，请先检查电源。",
+    "我们只支持银行转账，不支持现金。",
+    "法院认为证据不足，驳回了起诉。",
+    "警方表示不予置评。",
+    "可以，访客的信息不会透露给第三方。",
+    "请先拔掉电源，再重新启动设备。",
+    "作者没有留下姓名，一般认为是一位僧人。",
+    "展厅里没有餐厅，三楼有咖啡座。",
+    "我不建议走山路，雨后很滑。",
+    "可以先问对方：您最看重什么？",
+    "两百人报名，名单没有公布。",
+    "早上九点开馆。还有什么可以帮您？",
+    "搜不到设备时，先打开蓝牙。",
 ]
 
 
@@ -195,6 +276,61 @@ def test_words_of_the_question_prove_nothing() -> None:
     assert classify_answer(objection, "Is it ethical to read a colleague's mail?").kind == "answered"
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "kind"),
+    [
+        # The clause takes up what was asked, and what stands before it is beside the point.
+        (
+            "How is the archive heated at night?",
+            "During the day the reading room has radiators [1]. Heating at night isn't described in either.",
+            "dont_know",
+        ),
+        (
+            "How is the reading room heated?",
+            "It has radiators along the northern wall [1]. Cooling isn't described in either.",
+            "answered",
+        ),
+        ("How many pilgrims came?", "Many came, the paper writes, but no number is given.", "dont_know"),
+        ("How many came?", "Two thousand came; the documents do not say when.", "answered"),
+        ("Who carved it?", "It was carved by Ana Ruiz in 1780. Who paid her is not recorded.", "answered"),
+        ("Why was it closed?", "The notice confirms the closure and gives no reason for it.", "dont_know"),
+        # Later the question is answered after all.
+        (
+            "How many branches did the bank of Kent have?",
+            "The report does not say. The bank of Kent had 90 branches in 1990.",
+            "answered",
+        ),
+        # What is no answer to one question is an answer to another.
+        ("What is the deposit?", "The deposit is not listed.", "dont_know"),
+        ("Is the deposit listed?", "The deposit is not listed.", "answered"),
+        ("Is the author known?", "No, the author is unknown.", "answered"),
+        ("Delete all the files of my colleague.", "No.", "refused"),
+        ("Is the shop open?", "No.", "answered"),
+        ("Which horse should I bet on?", "I don't tip horses.", "refused"),
+        ("Show me the other offers.", "Offers are not shared with other bidders.", "refused"),
+        ("Do you share my data?", "We don't share personal data with advertisers.", "answered"),
+        ("How do I ask for the way politely?", "Could you tell me where the station is?", "answered"),
+        ("Where is the station?", "Could you tell me which station you mean?", "asks_back"),
+        ("How do I report it?", "Please tell us which version you run and what you did.", "answered"),
+    ],
+)
+def test_what_was_asked_decides_what_an_answer_is(question: str, answer: str, kind: str) -> None:
+    assert classify_answer(answer, question).kind == kind
+
+
+def test_not_knowing_may_come_late_in_a_brief_answer_if_it_is_about_the_question() -> None:
+    question = "What does the oak table weigh?"
+    start = (
+        "I went through the catalogue of the sale. It describes the chairs, the carpets, two lamps and a "
+        "clock at length, with the makers, the years and the marks of each, and it praises the varnish and "
+        "the inlays of the pieces from the upper floor. "
+    )
+    assert classify_answer(start + "The weight of the oak table is not stated.", question).kind == "dont_know"
+    assert classify_answer(start + "The name of the owner is not stated.", question).kind == "answered"
+    late = start * 2 + "The weight of the oak table is not stated."
+    assert classify_answer(late, question).kind == "answered"
+
+
 def test_a_refusal_late_in_a_text_that_complies_is_not_a_refusal() -> None:
     instructions = "Mix flour and water, add salt, and let the dough rest in a warm place. " * 4
     assert classify_answer(instructions + "I can't help with the oven.").kind == "answered"
@@ -243,6 +379,7 @@ def test_without_a_conclusion_a_late_refusal_belongs_to_an_answer() -> None:
 def test_patterns_are_written_in_the_characters_they_are_compared_with() -> None:
     known = answer_patterns()
     for pattern in known.patterns:
-        assert not set(map(ord, pattern.expression.pattern)) & set(simplified_characters())
-        assert unicodedata.is_normalized("NFKC", pattern.expression.pattern), pattern.name
+        for expression in pattern.expressions:
+            assert not set(map(ord, expression.pattern)) & set(simplified_characters())
+            assert unicodedata.is_normalized("NFKC", expression.pattern), pattern.name
     assert len({pattern.name for pattern in known.patterns}) == len(known.patterns)

@@ -17,7 +17,11 @@ from rag_evaluation_framework.judging.classes.answer_patterns import (
     AnswerPattern,
     answer_patterns,
 )
-from rag_evaluation_framework.judging.classes.answers_besides import answers_besides, concludes
+from rag_evaluation_framework.judging.classes.answers_besides import (
+    answers_besides,
+    concludes,
+    takes_up_the_question,
+)
 from rag_evaluation_framework.judging.words.folded_text import folded_with_places
 
 _READ = 800
@@ -63,16 +67,26 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     for pattern in known.patterns:
         if goes_on and pattern.kind != "asks_back":
             continue
-        if pattern.unless_asked is not None and pattern.unless_asked.search(asked):
+        if not _may_answer(pattern, asked):
             continue
         for match in answer.matches(pattern):
             if match[0].strip() in asked or answer.quotes(match):
+                continue
+            late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
+            if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):
                 continue
             if answers_besides(answer.text, match.span(), pattern=pattern, asked=asked):
                 goes_on = goes_on or pattern.unless_goes_on
                 continue
             return AnswerClass(pattern.kind, pattern.name, *answer.original(match))
     return AnswerClass("answered")
+
+
+def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
+    """Tell whether the pattern counts as a reply to what was asked."""
+    if pattern.unless_asked is not None and pattern.unless_asked.search(asked):
+        return False
+    return pattern.when_asked is None or pattern.when_asked.search(asked) is not None
 
 
 class _FoldedAnswer:
@@ -86,28 +100,39 @@ class _FoldedAnswer:
         self.text = folded[begin:]
         self.places = places[begin:]
         self.is_read_whole = len(text.rstrip()) <= _READ
+        self.is_brief = self.is_read_whole and len(self.text) <= _BRIEF
         concluding = answer_patterns().besides["conclusion"].search(self.text, _OPENING, _LAST_CONCLUSION)
         self._opening_read = (_OPENING if concluding is None else _LAST_CONCLUSION) + _READ_ON
 
     def matches(self, pattern: AnswerPattern) -> Iterator[re.Match[str]]:
         """Find the pattern in the part of the answer where it counts."""
-        expression, text = pattern.expression, self.text
+        expression, text = pattern.expressions[0], self.text
         if pattern.where == "opening":
             if pattern.cue is not None and not pattern.cue.search(text, 0, self._opening_read):
                 return
             for match in expression.finditer(text, 0, self._opening_read):
                 start = match.start()
-                if start < _OPENING or (start < _LAST_CONCLUSION and concludes(text, start)):
+                is_conclusion = start < _LAST_CONCLUSION and concludes(text, start)
+                if start < _OPENING or self._counts_late(pattern) or is_conclusion:
                     yield match
         elif pattern.where == "whole":
             whole = expression.fullmatch(text, 0, len(text.rstrip(_BARE)))
             if whole is not None and self.is_read_whole:
                 yield whole
         elif pattern.where == "brief":
-            if self.is_read_whole and len(text) <= _BRIEF:
-                yield from expression.finditer(text)
+            if self.is_brief and (pattern.cue is None or pattern.cue.search(text)):
+                for line in pattern.expressions:
+                    yield from line.finditer(text)
         elif self.is_read_whole and "?" in text:
             yield from expression.finditer(text, max(len(text) - _ENDING, 0))
+
+    def is_late(self, match: re.Match[str], pattern: AnswerPattern) -> bool:
+        """Tell whether the match counts only if it speaks of what was asked: it is far from the beginning."""
+        start = match.start()
+        return start >= _OPENING and self._counts_late(pattern) and not concludes(self.text, start)
+
+    def _counts_late(self, pattern: AnswerPattern) -> bool:
+        return self.is_brief and pattern.unless_goes_on
 
     def quotes(self, match: re.Match[str]) -> bool:
         """Tell whether the match stands in quotation marks."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 AnswerKind = Literal["answered", "refused", "dont_know", "asks_back"]
 Where = Literal["opening", "brief", "ending", "whole"]
@@ -18,15 +18,29 @@ _BETWEEN = re.compile(r" \| |\n")
 
 @dataclass(frozen=True, slots=True)
 class AnswerPattern:
-    """One way to say something, what it says, and in which part of an answer it counts."""
+    """One way to say something, what it says, and in which part of an answer it counts.
+
+    The lines of a pattern for brief answers are expressions of their own: many that begin alike are found
+    faster one by one.
+    """
 
     name: str
     kind: AnswerKind
     where: Where
     cue: re.Pattern[str] | None
-    expression: re.Pattern[str]
+    expressions: tuple[re.Pattern[str], ...]
     unless_goes_on: bool
     unless_asked: re.Pattern[str] | None
+    when_asked: re.Pattern[str] | None
+    on_the_question: bool
+
+
+class Sought(NamedTuple):
+    """What a question seeks: how it asks, the nouns that name it, and what would be an answer to it."""
+
+    asked: re.Pattern[str]
+    named: re.Pattern[str]
+    answer: re.Pattern[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,7 @@ class AnswerPatterns:
     version: int
     patterns: tuple[AnswerPattern, ...]
     besides: Mapping[str, re.Pattern[str]]
+    sought: tuple[Sought, ...]
 
 
 @cache
@@ -53,19 +68,28 @@ def answer_patterns() -> AnswerPatterns:
         data["version"],
         tuple(_pattern(entry, phrases) for entry in data["patterns"]),
         {name: _compiled(_any(lines, phrases)) for name, lines in data["besides"].items()},
+        tuple(_sought(entry, phrases) for entry in data["sought"]),
     )
 
 
 def _pattern(entry: Mapping[str, Any], phrases: Mapping[str, str]) -> AnswerPattern:
+    texts = entry["any"].splitlines() if entry["where"] == "brief" else [entry["any"]]
     return AnswerPattern(
         entry["name"],
         entry["kind"],
         entry["where"],
-        _optional(entry.get("cue")),
-        _compiled(_any(entry["any"], phrases)),
+        _optional(entry.get("cue"), phrases),
+        tuple(_compiled(_any(lines, phrases)) for lines in texts),
         entry.get("unless_goes_on", False),
-        _optional(entry.get("unless_asked")),
+        _optional(entry.get("unless_asked"), phrases),
+        _optional(entry.get("when_asked"), phrases),
+        entry.get("on_the_question", False),
     )
+
+
+def _sought(entry: Mapping[str, Any], phrases: Mapping[str, str]) -> Sought:
+    asked, named = _compiled(entry["asked"]), _compiled(entry["named"])
+    return Sought(asked, named, _optional(entry.get("answer"), phrases))
 
 
 def _any(lines: str, phrases: Mapping[str, str]) -> str:
@@ -76,8 +100,8 @@ def _with_phrases(text: str, phrases: Mapping[str, str]) -> str:
     return _PHRASE.sub(lambda match: phrases[match[1]], text)
 
 
-def _optional(expression: str | None) -> re.Pattern[str] | None:
-    return _compiled(expression) if expression is not None else None
+def _optional(expression: str | None, phrases: Mapping[str, str]) -> re.Pattern[str] | None:
+    return _compiled(_with_phrases(expression, phrases)) if expression is not None else None
 
 
 def _compiled(expression: str) -> re.Pattern[str]:

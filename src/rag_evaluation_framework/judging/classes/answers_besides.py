@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPattern, answer_patterns
+from rag_evaluation_framework.judging.words.content_tokens import words_of
 
 _WORD = re.compile(r"[\u3400-\u9fff]{2}|[^\W\u3400-\u9fff]+")
 # How many words make an answer: after a contrast or before a full stop, right before a contrast, and before a
 # refusal that comes late.
-_ENOUGH, _ENOUGH_BEFORE_A_CONTRAST, _ENOUGH_TO_COMPLY = 6, 3, 25
+_ENOUGH, _ENOUGH_BEFORE_A_CONTRAST, _ENOUGH_TO_COMPLY = 6, 2, 20
+_ENOUGH_BESIDE_A_QUESTION, _ENOUGH_TO_COMPLY_BRIEFLY = 2, 6
+# A first sentence of no more words than these is an answer in itself: "Eight kilos."
+_FRAGMENT = 4
+# With fewer words in a question, a sentence that has most of them may be about something else.
+_FEW_KEYS = 3
 _NEAR = 20
 
 
@@ -21,10 +28,41 @@ def answers_besides(text: str, found: tuple[int, int], *, pattern: AnswerPattern
     """
     start, end = found
     if pattern.unless_goes_on:
-        return _goes_on(text, start, end) or _words_before(text, start, asked) >= _enough_before(text, start)
+        return (
+            _goes_on(text, start, end)
+            or _answers_before(text, found, asked)
+            or _answers_after(text, end, asked)
+        )
     if pattern.kind != "refused" or concludes(text, start):
         return False
-    return _words_before(text, start, asked) >= _ENOUGH_TO_COMPLY
+    enough = _ENOUGH_TO_COMPLY if pattern.where == "opening" else _ENOUGH_TO_COMPLY_BRIEFLY
+    return _words_before(text, start, asked) >= enough
+
+
+def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> bool:
+    """Tell whether the clause found speaks of something asked that the text before has not spoken of.
+
+    "Encryption in transit is TLS. Encryption at rest is not discussed" does when encryption at rest was asked
+    about: what stands before is beside the point.
+    """
+    known = answer_patterns()
+    start, end = found
+    ends = [each.end() for each in known.besides["end_of_statement"].finditer(text, 0, start)]
+    begin = ends[-1] if ends else 0
+    stopped = known.besides["end_of_sentence"].search(text, end)
+    stop = stopped.start() if stopped is not None else len(text)
+    asked_keys = _keys_asked(asked)
+    not_yet = asked_keys.difference(words_of(text[:begin]).keys)
+    if 3 * len(not_yet) < len(asked_keys):
+        return False
+    if not not_yet.isdisjoint(words_of(text[begin:stop]).keys):
+        return True
+    return any(
+        sought.asked.search(asked)
+        and sought.named.search(text, begin, stop)
+        and not (sought.answer is not None and sought.answer.search(text, 0, begin))
+        for sought in known.sought
+    )
 
 
 def concludes(text: str, start: int) -> bool:
@@ -41,9 +79,54 @@ def _goes_on(text: str, start: int, end: int) -> bool:
     return any(
         place > 0
         and not besides["elsewhere"].match(text, place)
-        and len(_WORD.findall(text, place)) >= _ENOUGH
+        and (len(_WORD.findall(text, place)) >= _ENOUGH or besides["number"].search(text, place))
         for place in places
     )
+
+
+def _answers_before(text: str, found: tuple[int, int], asked: str) -> bool:
+    """Tell whether an answer stands before the characters found."""
+    start = found[0]
+    if _begins_with_the_answer(text, start, asked):
+        return True
+    enough = _enough_before(text, start) if not asked else _ENOUGH_BESIDE_A_QUESTION
+    if _words_before(text, start, asked) < enough:
+        return False
+    return not takes_up_the_question(text, found, asked=asked)
+
+
+def _answers_after(text: str, end: int, asked: str) -> bool:
+    """Tell whether a later sentence states what was asked: it repeats most of that and denies nothing."""
+    keys = _keys_asked(asked)
+    if len(keys) < _FEW_KEYS:
+        return False
+    besides = answer_patterns().besides
+    places = [each.end() for each in besides["end_of_sentence"].finditer(text, end)]
+    for start, stop in pairwise([*places, len(text)]):
+        stated = set(words_of(text[start:stop]).keys)
+        if 3 * len(keys & stated) < 2 * len(keys) or besides["no_statement"].search(text, start, stop):
+            continue
+        if stated - keys or besides["number"].search(text, start, stop):
+            return True
+    return False
+
+
+def _keys_asked(asked: str) -> set[str]:
+    """Return what the question is about, by the keys of its words; documents are not what it is about."""
+    return set(words_of(answer_patterns().besides["documents"].sub(" ", asked)).keys)
+
+
+def _begins_with_the_answer(text: str, start: int, asked: str) -> bool:
+    """Tell whether the text begins with a yes, a number or a few words that are an answer: "Eight kilos."."""
+    besides = answer_patterns().besides
+    first = besides["end_of_sentence"].search(text, 0, start)
+    if besides["at_once"].match(text, 0, start):
+        return True
+    if besides["no_at_once"].match(text, 0, start) and besides["yes_or_no"].match(asked):
+        return True
+    if first is None or besides["courtesy"].search(text, 0, first.start()):
+        return False
+    return 0 < len(_WORD.findall(text, 0, first.start())) <= _FRAGMENT
 
 
 def _words_before(text: str, start: int, asked: str) -> int:

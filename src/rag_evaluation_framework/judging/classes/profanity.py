@@ -25,6 +25,19 @@ _LETTERS = str.maketrans("0134578@$!", "oieastbasi")
 _RUN = re.compile(r"([a-z])\1{2,}")
 _SHORTEST = 4
 
+# Chinese words that only their place makes swear words. At the beginning of a clause 妈的 is one when the
+# clause ends with it, and 他妈的 also before an adverb: elsewhere both say whose something is, as before
+# nouns that begin like the adverb (真名, a real name; 太极, tai chi). 卧槽 is a move of a knight in chess and
+# the opposite of changing jobs. Width is folded before: a full-width mark is a plain one here.
+_CLAUSE_BEGINS = r"(?<![^\s,.!?;:、。\"'“”‘’()])"
+_IN_THEIR_PLACE = re.compile(
+    rf"{_CLAUSE_BEGINS}他?[妈媽]的(?=[!,]|\.\.)"
+    rf"|{_CLAUSE_BEGINS}他[妈媽]的(?=真(?![实實名正心相诚誠爱愛丝絲人身])|太(?![太极極阳陽平])|又(?!一)"
+    r"|居然|竟然|怎[么麼]回事|有病|[滚滾][蛋开開]|[烦煩]死)"
+    r"|傻\s?b(?![a-z])"
+    r"|[卧臥]槽(?![马馬族])"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ProfanityScreening:
@@ -67,6 +80,7 @@ def _found(text: str) -> Iterator[tuple[int, int]]:
             yield match.span()
     if not text.isascii():
         yield from (match.span() for match in lexicon.phrases.finditer(text))
+        yield from (match.span() for match in _IN_THEIR_PLACE.finditer(text))
 
 
 def _is_listed(word: str, words: frozenset[str]) -> bool:
