@@ -81,6 +81,14 @@ def test_text_around_code_keeps_its_claims() -> None:
     assert texts("Run this.\n```\nx = 1\n```\nIt prints 1.") == ["Run this.", "It prints 1."]
 
 
+def test_citations_and_sources_claim_nothing_and_claims_keep_the_characters_of_the_answer() -> None:
+    cited = 'The boat leaves at noon [t.md:?:0-24 | excerpt: "It leaves. Noon."].'
+    assert texts(f"{cited} It returns [1]. [2]\n\nSources:\n- boats.pdf, page 3") == [
+        cited,
+        "It returns [1].",
+    ]
+
+
 @given(st.text(alphabet=st.sampled_from("Ab c.;!?，。；？\n-*|#`[]1&罗马")))
 def test_a_claim_is_exactly_its_characters_and_claims_do_not_overlap(text: str) -> None:
     claims = claims_of(text)

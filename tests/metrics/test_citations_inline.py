@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.metrics.inline_citations import parse_citations
+from rag_evaluation_framework.metrics.inline_citations import blanked, parse_citations, without_citations
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 
 
@@ -130,3 +130,46 @@ def test_any_text_is_read_without_failing(text: str) -> None:
     for placed in (*found.citations, *found.malformed):
         assert text[placed.start] == "["
         assert text[placed.end - 1] == "]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Open [Monday: 9:00-17:00].",
+        "Open [Monday: 9:00-17:00, Tuesday: 9:00-12:00].",
+        "Seen [at 12:30:05].",
+        "Seen [2021-11-24 02:00:00].",
+    ],
+)
+def test_times_in_brackets_are_text(text: str) -> None:
+    assert parse_citations(text).malformed == ()
+    assert without_citations(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("It rains [1].", "It rains    ."),
+        ("It rains [1, 2-3][0].", "It rains            ."),
+        ("It rains [a.md:?:0-9].", "It rains             ."),
+        ("It rains [a.md:?:9-1].", "It rains             ."),
+        ('It rains [a.md:2:0-9, 12-15 | excerpt: "A. B"].', f"It rains {' ' * 37}."),
+        ("It rains【1】 here 【4:0†source】.", f"It rains    here {' ' * 12}."),
+        ("It rains [sic] here.", "It rains [sic] here."),
+    ],
+)
+def test_spaces_stand_in_the_place_of_citations(text: str, said: str) -> None:
+    assert without_citations(text) == said
+
+
+@given(st.text('[]0123456789:-,.|?a "\n“”', max_size=60))
+def test_what_is_blanked_is_what_is_read(text: str) -> None:
+    found = parse_citations(text)
+    places = [(placed.start, placed.end) for placed in (*found.citations, *found.malformed)]
+    assert without_citations(text) == blanked(text, places)
+
+
+def test_a_long_row_of_separators_is_read_at_once() -> None:
+    text = "[1" + ",  " * 300 + "x]"  # backtracking over the spaces would never end
+    assert parse_citations(text).citations == ()
+    assert without_citations(text) == text

@@ -1,8 +1,10 @@
 """The claims of a text: sentences, cut further only where two statements plainly stand side by side.
 
 A claim keeps its characters: ``text[claim.start:claim.end] == claim.text``. What states nothing is left out:
-headings, table headers and rules, code blocks, questions, greetings and offers of help, lines that only
-announce a list, and citation markers that stand alone.
+headings, table headers and rules, code blocks, questions, a bare yes or no, greetings and offers of help,
+lines that only announce a list, citations that stand alone, and a list of sources at the end. A citation
+inside a claim is among its characters; whoever reads only what is said takes the claims of ``said_in(text)``,
+which stand at the same places.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rag_evaluation_framework.judging.citations.said_text import said_in
+from rag_evaluation_framework.judging.courtesies import is_courtesy
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
@@ -25,25 +29,9 @@ _TABLE_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*\Z")
 _ENDS_AS_QUESTION = re.compile(r"[?？][\s\"'”’»)\]）】」』》*]*\Z")
 _ANNOUNCEMENT = re.compile(r"[:：][\s*_]*\Z")
 _LONGEST_ANNOUNCEMENT = 120
-# Courtesies: whole sentences that are about the conversation, not about the world.
-_COURTESY = re.compile(
-    r"""(?:hi|hello|hey|dear|greetings|good\ (?:morning|afternoon|evening)|welcome)\b[^.!?]{0,40}[.!,]?\Z
-    |(?:sure|certainly|of\ course|absolutely|great|thank(?:s|\ you)|you'?re\ welcome|no\ problem|got\ it|okay)
-       (?:[\s,!.]+(?:thing|so\ much|very\ much|question|for\ [^.!?]{1,60}))?[.!,]?\Z
-    |(?:sure|certainly|of\ course|absolutely)?[\s,!.]*(?:here(?:'s|\ is|\ are)|below\ (?:is|are))
-       \ [^.!?]{1,120}[:!]\Z
-    |(?:i\ )?hope\ (?:this|that|it|these)\b[^.!?]{0,80}[.!]?\Z
-    |(?:please\ )?(?:let\ me\ know|feel\ free|don'?t\ hesitate|do\ not\ hesitate)\b[^.!?]{0,120}[.!]?\Z
-    |if\ you\ (?:have|need)\ (?:any|more|further|other)\b[^.!?]{0,120}[.!]?\Z
-    |(?:sure|certainly|of\ course|absolutely)?[\s,!.]*i\ (?:can|would|will|'d|'ll)
-       \ [^.!?]{0,20}\bhelp\b[^.!?]{0,60}[.!]\Z
-    |(?:note:\ )?(?:i\ am|i'm)?\s*(?:unable|not\ able)\ to\ answer\b[^.!?]{0,120}[.!]?\Z
-    |i(?:'m|\ am)\ (?:happy|glad|here)\ to\ (?:help|assist)\b[^.!?]{0,80}[.!]?\Z
-    |(?:你好|您好|大家好|好的|当然|當然|没问题|沒問題|谢谢|謝謝|感谢|感謝|不客气|不客氣)[^。！？]{0,12}[。！!，]?\Z
-    |(?:以下|下面)[^。！？]{0,40}[。：:！]\Z
-    |(?:希望|如果?您?还?有|如有|请随时|請隨時|欢迎|歡迎)[^。！？]{0,20}(?:帮助|幫助|问题|問題|疑问|疑問|联系|聯繫|提问|提問)
-       [^。！？]{0,20}[。！!]?\Z""",
-    re.IGNORECASE | re.VERBOSE,
+# What is said by such a word stands in the question alone.
+_BARE_REPLY = re.compile(
+    r"(?:yes|no|yep|nope|是的?|不是的?|对的?|對的?|不|否|没有|沒有)[\s.!。！]*\Z", re.IGNORECASE
 )
 # Where a sentence is two claims: a semicolon, or a conjunction with a new subject that is a pronoun.
 _JOINT = re.compile(
@@ -58,10 +46,12 @@ def claims_of(text: str) -> list[Claim]:
     >>> [claim.text for claim in claims_of("Hello! Rome is old; it was never a port. Is it? [1]")]
     ['Rome is old', 'it was never a port.']
     """
-    claims: list[Claim] = []
-    for first, last in _outside_code(text):
-        claims += _claims_between(text, first, last)
-    return claims
+    said = said_in(text)
+    return [
+        Claim(text[start:end], start, end)
+        for first, last in _outside_code(said)
+        for start, end in _claims_between(said, first, last)
+    ]
 
 
 def _outside_code(text: str) -> Iterator[tuple[int, int]]:
@@ -72,7 +62,7 @@ def _outside_code(text: str) -> Iterator[tuple[int, int]]:
     yield begin, len(text)
 
 
-def _claims_between(text: str, first: int, last: int) -> Iterator[Claim]:
+def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
     part = text[first:last]
     spans = sentence_spans(part)
     for number, (start, end) in enumerate(spans):
@@ -83,8 +73,7 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[Claim]:
         if header or not _states_something(sentence):
             continue
         for piece_start, piece_end in _pieces(sentence):
-            claim_start, claim_end = first + start + piece_start, first + start + piece_end
-            yield Claim(text[claim_start:claim_end], claim_start, claim_end)
+            yield first + start + piece_start, first + start + piece_end
 
 
 def _is_table_header(sentence: str, following: str) -> bool:
@@ -97,7 +86,7 @@ def _states_something(sentence: str) -> bool:
         return False
     if _ANNOUNCEMENT.search(bare) and len(bare) <= _LONGEST_ANNOUNCEMENT:
         return False
-    return _COURTESY.match(bare) is None and _LETTER.search(bare) is not None
+    return _LETTER.search(bare) is not None and not _BARE_REPLY.match(bare) and not is_courtesy(bare)
 
 
 def _pieces(sentence: str) -> Iterator[tuple[int, int]]:

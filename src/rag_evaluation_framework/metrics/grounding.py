@@ -1,4 +1,4 @@
-"""Answers word by word: which content words stand in the contexts or the question, and which are new."""
+"""Answers word by word: which content words and numbers stand in the contexts or the question."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from rag_evaluation_framework.metrics.declaration import metric
     methods=("lexical",),
 )
 def grounded_fraction(words: int, new: int) -> float | None:
-    """What share of the answer's content words stands in the contexts or the question.
+    """What share of the answer's content words and numbers stands in the contexts or the question.
 
-    Formula: 1 − new content words / content words, each occurrence counted.
+    Formula: 1 − new / all, over content words and numbers, each occurrence counted. Numbers are compared by
+    their value; citations and a list of sources do not count.
 
-    Empty: no value for an answer without content words; such a sample is skipped.
+    Empty: no value for an answer without any; such a sample is skipped, as is one that does not answer.
 
     Source: the simplest screen for additions; what it is worth is told in the page on offline scoring.
     """
@@ -37,11 +38,12 @@ def grounded_fraction(words: int, new: int) -> float | None:
     is_share=False,
 )
 def unsupported_tokens(words: int, new: int) -> float | None:
-    """How many content words of the answer stand neither in the contexts nor in the question.
+    """How many content words and numbers of the answer stand neither in the contexts nor in the question.
 
-    Formula: the number of new content words, each occurrence counted.
+    Formula: how many content words and numbers are new, each occurrence counted. Numbers are compared by
+    their value; citations and a list of sources do not count.
 
-    Empty: no value for an answer without content words; such a sample is skipped.
+    Empty: no value for an answer without any; such a sample is skipped, as is one that does not answer.
 
     Source: as grounded_fraction; as a count it tells long answers with additions from short ones.
     """

@@ -35,7 +35,7 @@ from rag_evaluation_framework.judging.citations.citation_support import (
     open_brackets,
 )
 from rag_evaluation_framework.judging.citations.cited_sentences import CitedAnswer, cited_answer
-from rag_evaluation_framework.judging.citations.cited_texts import OpenedCitation
+from rag_evaluation_framework.judging.citations.cited_texts import OpenedCitation, cited_kinds
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.verdicts import ClaimVerdict
 from rag_evaluation_framework.metrics.citation_claims import (
@@ -45,17 +45,16 @@ from rag_evaluation_framework.metrics.citation_claims import (
     citation_precision,
     citation_recall,
     citation_validity,
+    factual_consistency,
+    hallucination_rate,
+    overall_citation_accuracy,
 )
 from rag_evaluation_framework.metrics.citations import evaluate_citation_spans
 from rag_evaluation_framework.records.citations import SpanCitation
 
-_NOTHING_CLAIMED = "the answer claims nothing, or there are no documents to hold it against"
-_MISSING_BECAUSE = {
-    "tolerance_jaccard": "the query has no true citations",
-    "citation_validity": "the answer cites nothing",
-    "mean_consistency": _NOTHING_CLAIMED,
-    "no_hallucination": _NOTHING_CLAIMED,
-}
+_NOTHING_CITED = "the answer cites nothing"
+_NOTHING_CLAIMED = "the answer claims nothing"
+_NOTHING_TO_HOLD_AGAINST = "there are no documents to hold the answer against"
 
 
 class CitationEvaluator:
@@ -105,27 +104,35 @@ class CitationEvaluator:
             "span_accuracy": self._span_accuracy(opened, true, sources),
             "citation_quality": _quality(report, opened, support.name),
             "answer_consistency": self._consistency(verdicts, answer),
-            "hallucination_detection": self._hallucinations(verdicts, answer),
+            "hallucination_detection": self._hallucinations(verdicts, answer, claims=len(claims)),
         }
         return {**results, "overall_scores": self._overall(results, claims=len(claims))}
 
     def _span_accuracy(
         self, opened: Sequence[OpenedCitation], true: Sequence[SpanCitation], sources: CitedSources
     ) -> dict[str, Any]:
-        """Compare the cited characters with the true ones; there is nothing to tell where none are true."""
-        cited = [each.citation for each in opened if isinstance(each.citation, SpanCitation)]
+        """Compare the cited characters with the true ones; ``reason`` says why that cannot be done."""
+        cited = [each.citation for each in opened if each.citation is not None]
+        spans = [each for each in cited if isinstance(each, SpanCitation)]
         figures = evaluate_citation_spans(
             [sources.texts.placed(each) for each in true],
-            [sources.texts.placed(each) for each in cited],
+            [sources.texts.placed(each) for each in spans],
             self._settings.tolerance_chars,
+            unreadable=len(opened) - len(cited),
         ).to_dict()
-        return figures if true else dict.fromkeys(figures)
+        reason = None
+        if not true:
+            reason = "the query has no true citations"
+        elif len(spans) < len(cited):
+            kinds = " and ".join(sorted(cited_kinds(cited)))
+            reason = f"the answer cites {kinds}, and the true citations are characters of files"
+        return figures if reason is None else {**dict.fromkeys(figures), "reason": reason}
 
     def _consistency(self, verdicts: Sequence[ClaimVerdict], answer: str) -> dict[str, Any]:
         scores = [_consistency_score(verdict) for verdict in verdicts]
         consistent = [self._is_consistent(verdict) for verdict in verdicts]
         figures = {
-            "value": sum(consistent) / len(verdicts) if verdicts else None,
+            "value": factual_consistency(consistent),
             "mean_consistency": math.fsum(scores) / len(scores) if scores else None,
             "consistency_scores": scores,
         }
@@ -135,12 +142,15 @@ class CitationEvaluator:
         ]
         return {"factual_consistency": figures, "claims": claims, "method": self._settings.support.name}
 
-    def _hallucinations(self, verdicts: Sequence[ClaimVerdict], answer: str) -> dict[str, Any]:
+    def _hallucinations(
+        self, verdicts: Sequence[ClaimVerdict], answer: str, *, claims: int
+    ) -> dict[str, Any]:
+        """Return which claims nothing bears out; without documents, nobody can tell how many they are."""
         found = [_claim(verdict, answer) for verdict in verdicts if not self._is_consistent(verdict)]
         rate = {
-            "value": len(found) / len(verdicts) if verdicts else None,
-            "total_claims": len(verdicts),
-            "hallucinated_claims": len(found),
+            "value": hallucination_rate([self._is_consistent(verdict) for verdict in verdicts]),
+            "total_claims": claims,
+            "hallucinated_claims": len(found) if len(verdicts) == claims else None,
         }
         return {"hallucination_rate": rate, "claims": found, "method": self._settings.support.name}
 
@@ -156,11 +166,17 @@ class CitationEvaluator:
             "no_hallucination": None if rate is None else 1 - rate,
         }
         weights = self._settings.weights
+        nothing_held = _NOTHING_TO_HOLD_AGAINST if claims else _NOTHING_CLAIMED
+        because = {
+            "tolerance_jaccard": results["span_accuracy"].get("reason", ""),
+            "citation_validity": _NOTHING_CITED,
+            "mean_consistency": nothing_held,
+            "no_hallucination": nothing_held,
+        }
         missing = [name for name, value in parts.items() if value is None and weights[name]]
-        overall = math.fsum(weights[name] * (value or 0.0) for name, value in parts.items())
         return {
-            "overall_citation_accuracy": None if missing else overall,
-            "reason": "; ".join(_MISSING_BECAUSE[name] for name in missing) or None,
+            "overall_citation_accuracy": overall_citation_accuracy(parts, weights),
+            "reason": "; ".join(dict.fromkeys(because[name] for name in missing)) or None,
             **parts,
             "weights": dict(weights),
         }

@@ -16,7 +16,7 @@ from typing import Any
 from rag_evaluation_framework.datasets.dialects.evaluation_queries import decode_document
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, OpenedCitation
-from rag_evaluation_framework.metrics.citation_pairs import span_citations
+from rag_evaluation_framework.metrics.citation_pairs import span_citation, span_citations
 from rag_evaluation_framework.metrics.inline_citations import parse_citations
 from rag_evaluation_framework.records.citations import (
     Citation,
@@ -106,11 +106,12 @@ def open_listed(given: Any, sources: CitedSources) -> list[OpenedCitation]:
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise invalid("citations", "a list of citations", given)
     opened: list[OpenedCitation] = []
-    for item in given:
+    for number, item in enumerate(given):
         try:
             opened += [sources.opened(citation) for citation in _citations(item)]
         except InputError as error:
-            issue = replace(error.issues[0], code="unreadable-citation")
+            located = error.issues[0].located(within=f"citations[{number}]")
+            issue = replace(located, code="unreadable-citation")
             opened.append(OpenedCitation(citation=None, issue=issue))
     return opened
 
@@ -132,6 +133,6 @@ def _citations(item: Any) -> Iterator[Citation]:
         named = {_OTHER_NAMES.get(str(name), str(name)): value for name, value in item.items()}
         if not isinstance(named.get("text"), str):
             named["text"] = None
-        yield from span_citations([named], "")
+        yield span_citation(named)
     else:
-        yield from span_citations([item], "")
+        yield span_citation(item)

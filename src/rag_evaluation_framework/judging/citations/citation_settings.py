@@ -21,15 +21,8 @@ from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import SupportMethod
+from rag_evaluation_framework.metrics.citation_claims import OVERALL_WEIGHTS
 from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
-
-WEIGHTS: Mapping[str, float] = {
-    "tolerance_jaccard": 0.30,
-    "citation_validity": 0.30,
-    "mean_consistency": 0.25,
-    "no_hallucination": 0.15,
-}
-"""What each part counts in ``overall_citation_accuracy`` unless told otherwise."""
 
 _KEYS = ("weights", "tolerance_chars", "support", "judge", "consistency_threshold")
 
@@ -39,7 +32,7 @@ class CitationSettings:
     """How citations are evaluated."""
 
     support: SupportMethod
-    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS, hash=False)
+    weights: Mapping[str, float] = field(default_factory=lambda: OVERALL_WEIGHTS, hash=False)
     tolerance_chars: int = DEFAULT_TOLERANCE
     consistency_threshold: float | None = None
 
@@ -54,7 +47,7 @@ def read_settings(config: Mapping[str, Any]) -> CitationSettings:
             with problems.collected():
                 raise UnknownNameError("setting of a CitationEvaluator", str(key), _KEYS)
     with problems.collected():
-        weights = _weights(config.get("weights", WEIGHTS))
+        weights = _weights(config.get("weights", OVERALL_WEIGHTS))
     with problems.collected():
         tolerance = config.get("tolerance_chars", DEFAULT_TOLERANCE)
         if type(tolerance) is not int or tolerance < 0:
@@ -74,13 +67,13 @@ def read_settings(config: Mapping[str, Any]) -> CitationSettings:
 def _weights(given: Any) -> dict[str, float]:
     """Read the weights; a part that is not named counts nothing."""
     if not isinstance(given, Mapping):
-        raise invalid("weights", f"a weight for each of {', '.join(WEIGHTS)}", given)
+        raise invalid("weights", f"a weight for each of {', '.join(OVERALL_WEIGHTS)}", given)
     for name, weight in given.items():
-        if name not in WEIGHTS:
-            raise UnknownNameError("weight", str(name), list(WEIGHTS))
+        if name not in OVERALL_WEIGHTS:
+            raise UnknownNameError("weight", str(name), list(OVERALL_WEIGHTS))
         if not _is_share(weight):
             raise invalid(f"weights.{name}", "a number from 0 to 1", weight)
-    weights = {name: float(given.get(name, 0.0)) for name in WEIGHTS}
+    weights = {name: float(given.get(name, 0.0)) for name in OVERALL_WEIGHTS}
     if not math.isclose(total := math.fsum(weights.values()), 1.0, abs_tol=1e-9):
         raise invalid("weights", "weights that sum to 1", total)
     return weights

@@ -7,31 +7,24 @@ list of sources at the end of an answer is not part of what it says.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from rag_evaluation_framework.judging.citations.said_text import without_source_list
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.metrics.inline_citations import (
     InlineCitation,
     MalformedCitation,
+    blanked,
     parse_citations,
 )
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
 Bracket: TypeAlias = InlineCitation | MalformedCitation
-
-_SOURCES_HEADING = re.compile(
-    r"^[^\S\n]*+[#*_]*+[^\S\n]*+(?:references|sources|citations|bibliography|参考文献|参考资料|參考文獻|參考資料"
-    r"|引用来源|资料来源|来源|來源|引用)[^\S\n]*+[:：]?[#*_]*+[:：]?[^\S\n]*+\n",
-    re.IGNORECASE | re.MULTILINE,
-)
-_LISTED_SOURCE = re.compile(r"[^\S\n]*+(?:[-*+•]|\d{1,3}[.)])?[^\S\n]*+\[")
-_NOT_LINE_END = re.compile(r"[^\n]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +62,12 @@ def cited_answer(answer: str, *, has_contexts: bool = True) -> CitedAnswer:
     >>> [(each.sentence.text, len(each.brackets)) for each in found.sentences]
     [('Paris is old    .', 1), ('Rome is older.', 2)]
     """
-    said = _without_sources(answer)
+    said = without_source_list(answer)
     found = parse_citations(said)
     brackets: list[Bracket] = sorted((*found.citations, *found.malformed), key=lambda each: each.start)
     if not has_contexts and any(isinstance(each.citation, SpanCitation) for each in found.citations):
         brackets = [each for each in brackets if not _is_number(each)]
-    plain = _blanked(said, brackets)
+    plain = blanked(said, ((each.start, each.end) for each in brackets))
     sentences = _claiming_sentences(plain)
     standing: list[list[Bracket]] = [[] for _ in sentences]
     for bracket, number in _standing_at(brackets, [sentence for sentence, _ in sentences], said):
@@ -117,26 +110,5 @@ def _standing_at(
         yield bracket, before
 
 
-def _without_sources(answer: str) -> str:
-    """Blank out a list of sources at the end: a heading, and below it only lines that begin with brackets."""
-    headings = list(_SOURCES_HEADING.finditer(answer))
-    if not headings:
-        return answer
-    heading = headings[-1]
-    lines = [line for line in answer[heading.end() :].splitlines() if line.strip()]
-    if not lines or not all(_LISTED_SOURCE.match(line) for line in lines):
-        return answer
-    return answer[: heading.start()] + _NOT_LINE_END.sub(" ", answer[heading.start() :])
-
-
 def _is_number(bracket: Bracket) -> bool:
     return isinstance(bracket, InlineCitation) and isinstance(bracket.citation, ContextCitation)
-
-
-def _blanked(text: str, brackets: Sequence[Bracket]) -> str:
-    """Put spaces in the place of brackets, so that every other character stays where it is."""
-    parts, position = [], 0
-    for start, end in sorted({(each.start, each.end) for each in brackets}):
-        parts += [text[position:start], " " * (end - start)]
-        position = end
-    return "".join([*parts, text[position:]])

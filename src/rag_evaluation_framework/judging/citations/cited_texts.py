@@ -93,6 +93,11 @@ class CitableTexts:
                 found = f"tokens of {citation.tokenizer}"
                 return OpenedCitation(citation=citation, issue=Issue("token-span", "characters", found))
 
+    def document(self, name: str) -> Document | None:
+        """Return the one document that a name means."""
+        found = self._document(name)
+        return None if isinstance(found, Issue) else found
+
     def placed(self, citation: SpanCitation) -> SpanCitation:
         """Return a citation under its document's id and counted in the whole document, as far as is known.
 

@@ -1,0 +1,123 @@
+"""Courtesies: sentences about the conversation, not about the world, such as "I'd be happy to help!"
+
+A sentence is one only where all of it is made of the phrases below, one after the other. So ``Hello Kitty was
+created in 1974``, ``好的，费用是50元`` and ``I can help 20 people`` claim something: what follows a phrase is
+never passed over, no phrase holds a number, and only a greeting may hold a name.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rag_evaluation_framework.judging.words.comparable_text import comparable
+
+_LONGEST = 160
+
+# Words in lower case: there is neither a name nor a number among them.
+_FEW_WORDS = r"[a-z'-]+(?: [a-z'-]+){0,7}"
+_WORDS = r"[a-z'-]+(?: [a-z'-]+){0,17}"
+_NAME = r"[A-Z][\w'-]+"
+_ASKED = r"(?:that|this|it|(?:your|the|this|that) (?:question|request|query))"
+_HELP = r"(?:help|assist|answer|explain|clarify)"
+_HELPING = rf"{_HELP}(?: you)?(?: out| (?:with )?(?:{_ASKED}|anything(?: else)?|any (?:other )?questions?))?"
+_INFORMATION = (
+    "(?:answers?|information|details|facts|summary|overview|list|results?|steps|explanation|points)"
+)
+_ASSISTANCE = "(?:questions?|help|assistance|information|details|clarification|concerns?|queries|support)"
+_OCCASION = "(?:day|evening|morning|weekend|time|trip|journey|stay|visit)"
+
+_ENGLISH = "|".join(
+    (
+        # greetings, with a name only before "!" or ","
+        r"(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening|day))"
+        rf"(?: (?:there|again|all|everyone|everybody|friends?|and welcome))?(?:(?: {_NAME}){{1,2}}(?=[!,]))?",
+        r"dear (?:all|sir|madam|sir or madam|(?:friend|guest|customer|user|reader|student|colleague)s?)",
+        rf"dear {_NAME}(?:\.? {_NAME})?(?=[!,])",
+        r"welcome(?: back)?(?: to (?:the|our|my)(?: [a-z]+){1,2})?",
+        # consent and thanks
+        r"sure thing|sure|certainly|of course|absolutely|definitely|okay|ok|alright|great|understood|got it",
+        r"(?:that'?s )?(?:a )?(?:great|good|excellent|interesting) question",
+        r"no (?:problem|worries)|you'?re (?:very |most )?welcome|my pleasure",
+        r"(?:many )?(?:thanks|thank you)(?: again)?(?: (?:so|very) much)?"
+        rf"(?: in advance| for {_FEW_WORDS})?",
+        # what is about to be said, or was not
+        rf"here(?:'s| is| are) (?:what I found|(?:the|your|an?|some|my)(?: [a-z]+){{0,2}} {_INFORMATION})",
+        r"(?:note: )?(?:I(?: am|'m) )?(?:unable|not able) to answer"
+        rf"(?!.* (?:but|however|although|though)\b)(?: {_WORDS})?",
+        # offers of help
+        rf"(?:glad|happy) to {_HELP}",
+        r"I(?: (?:can|could|will|would)|'ll|'d)(?: (?:certainly|definitely|gladly|surely|try to))?"
+        rf" {_HELPING}",
+        r"I(?: am|'m| would be|'d be| will be|'ll be) (?:always )?"
+        rf"(?:happy|glad|here|delighted|pleased|more than happy) to {_HELPING}",
+        r"(?:I )?hope (?:that )?(?:this|that|it|these|the above|(?:this|the|my) (?:answer|information))"
+        r" (?:helps?|helped|(?:is|was) (?:helpful|useful|clear)|answers?|clarifies|clears)"
+        rf"(?: {_FEW_WORDS})?",
+        rf"let (?:me|us) know(?: {_WORDS})?",
+        r"(?:feel free|do(?:n'?t| not) hesitate) to (?:ask|contact|reach|let|call|write|get|message)"
+        rf"(?: {_WORDS})?",
+        r"if (?:you|there)(?:'s| (?:have|need|want|require|is|are|would like))"
+        r"(?: (?:any|more|further|other|additional|some|anything|another|specific|else)){1,3}"
+        rf"(?: (?:{_ASSISTANCE}|I|we))*(?: (?:about|on|regarding|with|for|can|to) {_FEW_WORDS})?",
+        # farewells
+        rf"(?:have a|enjoy (?:the|your))(?: [a-z]+)? {_OCCASION}",
+        r"(?:(?:best|kind|warm) )?regards|sincerely|good luck",
+    )
+)
+_JOINED_BY = "(?:and |or |so |then |please )*"
+_COURTESY = re.compile(rf"(?:{_JOINED_BY}(?:{_ENGLISH})(?:[\s,!.;…:]+|\Z))+\Z")
+# With which words a courtesy begins: few sentences do, and the others need not be looked at further.
+_CUE = re.compile(
+    r"[\s*_\"“]*+(?:please|and|or|so|then|hi|hello|hey|greetings|good|dear|welcome|sure|certainly|of|absolutely|definitely"
+    r"|okay|ok|great|understood|got|alright|that|a|excellent|interesting|no|you|my|glad|happy|many|thanks?|here"
+    r"|hope|let|feel|do|don|if|i|note|unable|not|have|enjoy|best|kind|warm|regards|sincerely)\b",
+    re.IGNORECASE,
+)
+
+_YOU = "[您你]们?"
+_KINDNESS = "(?:提问|问题|咨询|询问|来信|留言|关注|支持|理解|耐心|耐心等待|等待|信任|配合|反馈|帮助)"
+_REPLY = "(?:信息|答案|内容|回答|要点|总结|摘要|说明|解答|解释|建议|步骤|列表|详情|介绍|结果)"
+_WISHED = (
+    rf"(?:对{_YOU}(?:能够?|会)?有(?:所|一些)?(?:帮助|用)|有所?帮助|帮[到助]{_YOU}"
+    rf"|解[答决]{_YOU}的(?:问题|疑[问惑]))"
+)
+_CHINESE = "|".join(
+    (
+        rf"(?:{_YOU}|大家|早上|上午|下午|晚上|各位)好[呀啊哦呢]?|嗨|哈喽",
+        "好(?:的[呀啊哦呢吧]?|[呀啊哦])|当然(?:可以)?|没问题|没关系|明白了?|收到|了解了?",
+        rf"(?:非常|十分|多)?(?:谢谢|感谢)(?:{_YOU}|大家)?(?:的?{_KINDNESS})?|不客气|不用谢|别客气",
+        rf"(?:以下|下面)(?:就?是|为)[^,:;、\d]{{0,20}}{_REPLY}",
+        rf"我?(?:很|非常|十分)?(?:高兴|乐意|荣幸)(?:能够?)?帮助?{_YOU}",
+        rf"我?(?:很|非常|十分)?(?:高兴|乐意|荣幸)(?:能够?)?为(?:{_YOU}|大家)(?:解答|服务|效劳|回答|提供帮助)",
+        rf"希望(?:我的|以上|上述|这些?|此)?{_REPLY}?(?:能够?|可以|会)?{_WISHED}",
+        rf"(?:如果?|若|要是|假如)(?:{_YOU})?(?:还|仍)?(?:有|需要)(?:任何|其他|其它|更多|别的|什么|进一步)?的?"
+        "(?:问题|疑问|需要|需求|帮助|信息|不清楚的地方|不明白的地方)",
+        rf"(?=请|欢迎|随时|尽管)(?:请|欢迎)?(?:{_YOU})?(?:随时|尽管|继续|再次)?(?:[与和向跟给]我们?)?"
+        "(?:联系|提问|告诉|告知|咨询|询问|提出|留言|问)(?:我们?)?",
+        rf"祝{_YOU}(?:生活|旅途|工作|学习|购物|入住)?(?:愉快|顺利|好运|一切顺利)",
+    )
+)
+_CHINESE_COURTESY = re.compile(rf"(?:(?:{_CHINESE})(?:[\s,!.。;:~…]+|\Z))+\Z")
+
+_IS_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_OF_THE_SPEAKER = re.compile(r"I\b")
+_ORNAMENT = re.compile(r"[*_\"“”「」\ufe0f\u200d\u2600-\u27bf\U0001f000-\U0001faff]")
+_APOSTROPHES = str.maketrans("’‘`", "'''")
+
+
+def is_courtesy(sentence: str) -> bool:
+    """Tell whether a sentence is only about the conversation.
+
+    >>> is_courtesy("Sure, I’d be happy to help!"), is_courtesy("Welcome drinks cost 50 euros.")
+    (True, False)
+    """
+    if len(sentence) > _LONGEST:
+        return False
+    if not sentence.isascii() and _IS_CHINESE.search(sentence):
+        return _CHINESE_COURTESY.match(comparable(_ORNAMENT.sub("", sentence)).strip()) is not None
+    if _CUE.match(sentence) is None:
+        return False
+    plain = _ORNAMENT.sub("", sentence).strip().translate(_APOSTROPHES)
+    # A large first letter makes no name of the word that begins a sentence.
+    begun = plain if _OF_THE_SPEAKER.match(plain) else plain[0].lower() + plain[1:]
+    return _COURTESY.match(begun) is not None

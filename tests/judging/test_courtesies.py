@@ -1,0 +1,51 @@
+"""Which sentences are about the conversation only, and which claim something."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.judging.courtesies import is_courtesy
+
+COURTESIES = """
+Hello! | Hi there! | Hello John! | Dear Ms. Smith, | Hello and welcome! | Sure! | **Certainly!** 😊
+Of course. | Sure, I'd be happy to help! | I’m happy to help. | I’d be glad to assist you with that.
+I can help you with that. | Don’t hesitate to ask.
+Please don't hesitate to reach out if you need anything else. | You’re welcome!
+Thank you for your question. | Thanks so much! | Great question! | Here's what I found!
+I hope this helps! | I hope this answers your question, and feel free to ask more.
+Let me know if you have any questions. | If you have any other questions, feel free to ask!
+If you need further assistance, please let me know. | Unable to answer based on given passages.
+I am unable to answer this question based on the given passages. | Have a great day! | Kind regards,
+你好！ | 您好， | 好的。 | 好的，没问题。 | 很高兴为您解答。 | 很高兴为您服务！ | 希望这对您有帮助。
+希望以上信息对您有所帮助！ | 如果您还有其他问题，请随时联系我。 | 如有疑问，欢迎随时咨询。 | 感谢您的提问！
+謝謝您的提問！ | 當然可以！ | 以下是我找到的信息。 | 欢迎随时提问。 | 祝您旅途愉快！
+"""
+STATEMENTS = """
+Hello Kitty was created in 1974. | Hey Jude.
+Hey Jude was released in 1968. | Good morning is a greeting.
+Welcome drinks cost 50 euros. | Welcome drinks are free. | Dear customers pay 20 euros.
+Dear customers pay more. | I am unable to answer that, but the fee is 20.
+I am unable to answer that but the fee is high.
+I can help 20 people move. | I can help people move. | Great Britain is an island.
+Thank you notes cost extra. | Of course the museum is closed. | Sure, the fee is high.
+Thanks to the law, it is free. | Here is the river.
+If you have any luggage, the fee is 20. | If you need any medicine the pharmacy is open.
+Feel free to call 555-1234. | I hope this bridge was built in May. | No. | Not now.
+好的，费用是50元。 | 感谢信写于1990年。 | 好的产品卖20元。 | 下面的湖叫西湖。 | 以下是费用：50元。
+下面是答案：贾政是王夫人的父亲。 | 您好，费用是二十元。 | 希望小学有三百名学生。 | 当然不行。
+有问题。 | 好。 | 如果您有会员卡，可打九折。 | 了解历史很重要。 | 收到包裹需三天。 | 需要帮助的人很多。
+"""
+
+
+def listed(table: str) -> list[str]:
+    return [sentence.strip() for line in table.strip().splitlines() for sentence in line.split(" | ")]
+
+
+@pytest.mark.parametrize("sentence", listed(COURTESIES))
+def test_a_sentence_of_closed_phrases_is_a_courtesy(sentence: str) -> None:
+    assert is_courtesy(sentence)
+
+
+@pytest.mark.parametrize("sentence", listed(STATEMENTS))
+def test_what_only_begins_like_a_courtesy_claims_something(sentence: str) -> None:
+    assert not is_courtesy(sentence)
