@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rag_evaluation_framework.judging.golden.mentions import is_denied
+from rag_evaluation_framework.judging.golden.stances import stance_at
 from rag_evaluation_framework.judging.words.comparable_text import alternatives, comparable, pieces
 from rag_evaluation_framework.judging.words.english_stems import stem
 from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
@@ -53,7 +53,7 @@ def _first_in(said: str, sentences: Sequence[Sequence[Unit]], step: str) -> int 
     if not wanted:
         return None
     told = (place for sentence in sentences for place in _tellings(sentence, wanted))
-    return next((place for place in told if not is_denied(said, place)), None)
+    return next((place for place in told if stance_at(said, place) == "stated"), None)
 
 
 def _tellings(sentence: Sequence[Unit], wanted: Sequence[str]) -> Iterator[int]:

@@ -1,0 +1,48 @@
+"""Numbers that are written out become figures where they surely are numbers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.words.figures import with_figures
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("三只", "3只"),
+        ("二〇二四年", "2024年"),
+        ("二○二四年", "2024年"),
+        ("第十二章", "第12章"),
+        ("十只", "10只"),
+        ("二十只", "20只"),
+        ("十", "10"),
+        ("三", "3"),
+        ("百分之二十五", "25%"),
+        ("三百二十万人", "3200000人"),
+        ("1,000", "1000"),
+        ("three million", "3000000"),
+        ("twenty-one steps", "21 steps"),
+        ("十分热情", "十分热情"),  # "very"
+        ("一起", "一起"),
+        ("五郎", "五郎"),
+        ("小五只是孩子", "小五只是孩子"),
+        ("两三只", "两三只"),  # two or three
+        ("one of them", "one of them"),
+        ("the first", "the first"),
+        ("the 3rd", "the 3rd"),
+        ("2024-01-02", "2024-01-02"),  # two numbers in one place
+        ("5:30 pm", "5:30 pm"),
+        ("5 m", "5 m"),  # metres or millions
+        ("", ""),
+    ],
+)
+def test_a_number_becomes_a_figure(text: str, expected: str) -> None:
+    assert with_figures(text) == expected
+
+
+@given(st.text(alphabet="只年个小是有的阿尤,。 abcxyz'", max_size=30))
+def test_a_text_without_numbers_stays_as_it_is(text: str) -> None:
+    assert with_figures(text) == text
