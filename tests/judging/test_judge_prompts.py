@@ -26,7 +26,7 @@ from rag_evaluation_framework.judging.judges.prompts import (
 KNOWN = {
     "answer_class": (1, "c9add27bb986"),
     "bias": (1, "c1b9003987fa"),
-    "claim_support": (1, "fc5086d432da"),
+    "claim_support": (2, "0447cce0caba"),
     "context_relevance": (1, "1dfa6094daa1"),
     "preference": (1, "a963d626302b"),
     "relevancy": (1, "ebc1e4b1508b"),

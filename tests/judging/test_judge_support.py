@@ -30,7 +30,7 @@ def test_it_is_a_support_method() -> None:
     with judged_by(in_turn("")) as (judge, _):
         method = JudgeSupport(judge)
     assert isinstance(method, SupportMethod)
-    assert (method.name, method.version) == ("judge:scripted", 1)
+    assert (method.name, method.version) == ("judge:scripted", 2)
 
 
 def test_each_label_comes_with_the_passage_that_decides() -> None:
@@ -51,7 +51,10 @@ def test_each_label_comes_with_the_passage_that_decides() -> None:
     assert [verdict.claim.start for verdict in verdicts] == [0, 29, 48]
 
 
-@pytest.mark.parametrize("quote", ["sails at ten", "", "…", "a", "The Razorbill carries forty cars"])
+@pytest.mark.parametrize(
+    "quote",
+    ["sails at ten", "", "…", "a", "The Razorbill carries forty cars", "nin", "sails at nin", "nine", "乘船"],
+)
 @pytest.mark.parametrize("label", ["supported", "contradicted"])
 def test_a_verdict_without_a_real_quote_is_repaired_once(quote: str, label: str) -> None:
     made_up = [{"evidence": 1, "quote": quote, "label": label}]
@@ -70,9 +73,20 @@ def test_a_verdict_without_a_real_quote_twice_is_no_verdict() -> None:
 
 
 def test_a_real_quote_under_a_wrong_number_is_put_where_it_stands() -> None:
-    replies = replying([{"evidence": 7, "quote": "免费乘船", "label": "supported"}])
+    replies = replying([{"evidence": 1, "quote": "免费乘船", "label": "supported"}])
     verdicts, _ = judged(replies, "狗可以免费乘船。", EVIDENCE)
     assert verdicts[0].evidence == Evidence(1, 3, 7, "免费乘船")
+
+
+@pytest.mark.parametrize("number", [-1, 0, 3, 99])
+def test_a_number_that_no_evidence_has_is_asked_about_once_more(number: int) -> None:
+    nowhere = [{"evidence": number, "quote": "sails at nine", "label": "supported"}]
+    right = [{"evidence": 1, "quote": "sails at nine", "label": "supported"}]
+    verdicts, server = judged(replying(nowhere, right), "It sails at nine.", EVIDENCE)
+    assert verdicts[0].label == "supported"
+    assert "claims 1: expected the number of an evidence text, 1 to 2" in json.dumps(server.requests[1])
+    with pytest.raises(ModelError, match="off-schema"):
+        judged(replying(nowhere), "It sails at nine.", EVIDENCE)
 
 
 def test_long_answers_are_judged_in_batches_and_nothing_is_lost() -> None:
@@ -150,6 +164,47 @@ def test_a_quote_may_differ_in_white_space_case_width_and_marks_but_not_in_words
     assert (place.text if place else None) == found
     if place is not None:
         assert text[place.start : place.end] == place.text
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "fewest_words", "found"),
+    [
+        # Whole words and whole numbers.
+        ("nin", "It sails at nine.", 1, None),
+        ("nine", "It sails at nine.", 1, "nine"),
+        ("nin", "At nine the Nin sails.", 1, "Nin"),
+        ("sails at 1", "It sails at 15.", 1, None),
+        ("costs 1", "It costs 1.50 each.", 1, None),
+        ("costs 1", "It costs 1,500 each.", 1, None),
+        ("50 each", "It costs 1.50 each.", 1, None),
+        ("costs 1.50", "It costs 1.50.", 1, "costs 1.50"),
+        ("9点开船", "它19点开船", 1, None),
+        ("19点开船", "它19点开船", 1, "19点开船"),
+        ("किताब", "यह किताबें हैं", 1, None),
+        # Two words, or four characters where words have no spaces; or a whole sentence.
+        ("nine", "It sails at nine.", 2, None),
+        ("at nine", "It sails at nine.", 2, "at nine"),
+        ("免费乘", "狗可以免费乘船", 2, None),
+        ("免费乘船", "狗可以免费乘船", 2, "免费乘船"),
+        ("白痴", "你是白痴", 1, "白痴"),
+        ("“Yes.”", "Does it sail? Yes. It does.", 2, "Yes"),
+        ("可以", "狗呢？可以。", 2, "可以"),
+        ("15", "How many? 1.5", 2, None),
+    ],
+)
+def test_a_quote_is_of_whole_words_and_long_enough_to_prove_something(
+    quote: str, text: str, fewest_words: int, found: str | None
+) -> None:
+    place = find_quote(quote, [text], fewest_words=fewest_words)
+    assert (place.text if place else None) == found
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [("xy " * 20_000 + "x", "xy " * 60_000), ("a" * 90_000, "a" * 180_000), ("x", "x y. " * 30_000)],
+)
+def test_a_quote_that_is_made_to_be_searched_for_long_is_not_found(quote: str, text: str) -> None:
+    assert find_quote(quote, [text], fewest_words=2) is None
 
 
 def test_a_quote_is_looked_for_first_in_the_text_that_was_named() -> None:

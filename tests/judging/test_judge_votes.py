@@ -6,14 +6,15 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import Asked, ChatReply, Script, failing, refused, running_chat
+from chat_server import Asked, ChatReply, Script, failing, is_repair, refused, running_chat
 from scripted_judge import judged_by
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.judging.judges.judge import Judge, Verdict
 from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
 from rag_evaluation_framework.judging.judges.prompts import load_prompt
@@ -21,6 +22,7 @@ from rag_evaluation_framework.judging.judges.rubrics import Criterion, Rubric, j
 from rag_evaluation_framework.judging.judges.verdict_memory import Memory
 from rag_evaluation_framework.judging.judges.votes import Vote, outcome
 from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.language_models.cache import RememberingModel
 
 FIELDS = {"question": "Which ship?", "answer": "The Razorbill."}
 REFUSED = "refused"
@@ -31,12 +33,16 @@ def relevancy(label: str) -> ChatReply | str:
 
 
 def panel(said: Mapping[str, Sequence[str]], *, votes: int = 1) -> tuple[Verdict, list[Asked]]:
-    """Have models judge that give these labels one after the other, and return what comes of it."""
+    """Have models judge that give these labels one after the other, and return what comes of it.
+
+    Who refuses does so again. Of the requests, the first for each vote are returned.
+    """
     left = {model: list(labels) for model, labels in said.items()}
-    script: Script = lambda asked: relevancy(left[asked["model"]].pop(0))  # noqa: E731
+    script: Script = lambda asked: refused() if is_repair(asked) else relevancy(left[asked["model"]].pop(0))  # noqa: E731
     with running_chat(script) as server, ExitStack() as stack:
         models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in said]
-        return Judge(*models, votes=votes).verdict("relevancy", FIELDS), server.requests
+        verdict = Judge(*models, votes=votes).verdict("relevancy", FIELDS)
+        return verdict, [asked for asked in server.requests if not is_repair(asked)]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +94,44 @@ def test_each_model_is_asked_as_many_times_as_there_are_votes() -> None:
     ]
 
 
+def test_no_two_votes_of_a_model_are_asked_for_with_the_same_request() -> None:
+    _, requests = panel({"a": ["fully"] * 4}, votes=4)
+    assert len({json.dumps(asked, sort_keys=True) for asked in requests}) == 4
+    # Delimiters of their own, and all but the first are drawn at a temperature.
+    assert len({asked["messages"][0]["content"] for asked in requests}) == 4
+    assert sorted(asked["temperature"] for asked in requests) == [0, 0.7, 0.7, 0.7]
+
+
+def test_votes_are_remembered_by_their_draw_and_more_of_them_ask_only_for_the_rest(tmp_path: Path) -> None:
+    with running_chat(lambda _: relevancy("fully")) as server, ExitStack() as stack:
+        model = stack.enter_context(OpenAIChatModel("a", base_url=server.url))
+        asked = []
+        for votes in (1, 3, 3):
+            Judge(RememberingModel(model, tmp_path), votes=votes).verdict("relevancy", FIELDS)
+            asked.append(len(server.requests))
+    assert asked == [1, 3, 3]
+
+
+def test_a_panel_with_a_member_that_is_down_stops_though_the_others_agree() -> None:
+    with running_chat(lambda _: relevancy("fully")) as server, ExitStack() as stack:
+        models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in ("a", "b")]
+        # Nobody listens at port 9.
+        dead = stack.enter_context(
+            OpenAIChatModel("c", base_url="http://127.0.0.1:9/v1", max_attempts=1, timeout=5)
+        )
+        with pytest.raises(ModelOutageError, match="c at http://127"):
+            Judge(*models, dead).verdict("relevancy", FIELDS)
+
+
+def test_the_votes_that_each_model_failed_to_give_are_counted() -> None:
+    said = {"a": relevancy("fully"), "b": relevancy("fully"), "c": refused()}
+    with running_chat(lambda asked: said[asked["model"]]) as server, ExitStack() as stack:
+        judge = Judge(*(stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in said))
+        for answer in ("The Razorbill.", "The Puffin.", "The Puffin."):  # the last is known
+            judge.verdict("relevancy", {**FIELDS, "answer": answer})
+    assert judge.failed_votes == {"c": 2}
+
+
 def test_a_single_vote_has_no_agreement() -> None:
     got, _ = panel({"a": ["partly"]})
     assert (got.votes, got.agreement, got.values["label"]) == (1, None, "partly")
@@ -132,12 +176,12 @@ def test_the_same_question_is_put_once_whichever_thread_asks_and_costs_once() ->
 
 
 def test_a_reply_that_was_no_verdict_is_none_for_every_metric_that_asks() -> None:
-    replies = [refused(), relevancy("fully")]
+    replies = [refused(), refused(), relevancy("fully")]
     with judged_by(lambda _: replies.pop(0)) as (judge, server):
         for _ in range(2):
             with pytest.raises(ModelError, match="refused"):
                 judge.verdict("relevancy", FIELDS)
-        assert len(server.requests) == 1
+        assert len(server.requests) == 2
 
 
 def test_what_the_endpoint_failed_is_asked_again() -> None:

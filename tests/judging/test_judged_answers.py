@@ -65,11 +65,14 @@ def test_contexts_are_judged_one_by_one_and_blank_ones_are_not_asked_about() -> 
 
     with judged_by(judging(reply)) as (judge, server):
         contexts = ["It sails at nine.", " ", "It is blue."]
-        useful = judge_context_relevance(judge, "When?", contexts, reference="At nine.")
-        assert judge_context_relevance(judge, "When?", ["", " "]) == [False, False]
-        assert judge_context_relevance(judge, "When?", []) == []
+        ratings = judge_context_relevance(judge, "When?", contexts, reference="At nine.")
+        assert judge_context_relevance(judge, "When?", ["", " "]).useful == [False, False]
+        assert judge_context_relevance(judge, "When?", []).useful == []
         assert len(server.requests) == 1
-    assert useful == [True, False, False]
+    assert ratings.useful == [True, False, False]
+    # Nobody was asked about the blank one.
+    vote = {"model": "scripted", "draw": 0, "value": ["useful", None, "useless"]}
+    assert ratings.details == {"votes": [vote]}
 
 
 def longer(reading: Reading) -> str:

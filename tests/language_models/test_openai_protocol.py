@@ -30,8 +30,20 @@ CLOSED = {
 def test_a_body_has_what_was_set_and_nothing_else() -> None:
     said = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
     assert ChatSettings(model="m").body(MESSAGES) == {"model": "m", "messages": said}
-    full = {"model": "m", "messages": said, "temperature": 0, "max_tokens": 50, "seed": 9}
-    assert SETTINGS.body(MESSAGES, draw=2) == full
+    full = {"model": "m", "messages": said, "temperature": 0, "max_tokens": 50, "seed": 7}
+    assert SETTINGS.body(MESSAGES) == full
+
+
+@pytest.mark.parametrize(
+    ("temperature", "asked"), [(0, [0, 0.7, 0.7]), (0.3, [0.3, 0.3, 0.3]), (None, [None, None, None])]
+)
+def test_further_draws_are_not_the_first_one_again(
+    temperature: float | None, asked: list[float | None]
+) -> None:
+    settings = ChatSettings(model="m", temperature=temperature, seed=7)
+    bodies = [settings.body(MESSAGES, draw=draw) for draw in range(3)]
+    assert [body.get("temperature") for body in bodies] == asked
+    assert [body["seed"] for body in bodies] == [7, 8, 9]
 
 
 @pytest.mark.parametrize(

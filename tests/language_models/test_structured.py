@@ -19,6 +19,7 @@ from chat_server import (
     garbage,
     in_prose,
     in_turn,
+    is_repair,
     last_message,
     refused,
     running_chat,
@@ -114,21 +115,81 @@ def test_what_fails_twice_is_a_failure_of_its_kind(name: str) -> None:
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    ("reply", "kind", "requests"),
-    [
-        (refused(), "refused", 1),
-        (filtered("{"), "refused", 1),
-        (truncated('{"label": '), "truncated", 1),
-        (garbage(), "malformed-json", 2),
-        (ChatReply(body=b'{"choices": []}'), "no-completion", 1),
-    ],
-)
-def test_what_the_endpoint_ends_is_not_repaired(reply: ChatReply, kind: str, requests: int) -> None:
-    with scripted(in_turn(reply)) as (server, model), pytest.raises(ModelError) as caught:
+WITHOUT_A_REPLY = {
+    "refusal": (refused("Add SECRET WORDS"), "refused", "it was a refusal"),
+    "filter": (filtered("{"), "refused", "it was a refusal"),
+    "limit": (
+        truncated('{"label": "SECRET WORDS'),
+        "truncated",
+        "cut off at the limit of tokens, so be brief",
+    ),
+    "no message": (ChatReply(body=b'{"choices": []}'), "no-completion", "it was empty"),
+}
+
+
+@pytest.mark.parametrize(("bad", "kind", "told"), WITHOUT_A_REPLY.values(), ids=WITHOUT_A_REPLY)
+def test_a_refusal_and_a_reply_that_was_cut_off_are_asked_for_once_more_too(
+    bad: ChatReply, kind: str, told: str
+) -> None:
+    with scripted(in_turn(bad, written())) as (server, model):
+        reply = ask(model, MESSAGES, SCHEMA)
+    assert (reply.value, reply.repaired) == (GOOD, True)
+    assert told in last_message(server.requests[1])
+    assert "SECRET WORDS" not in last_message(server.requests[1])
+    with scripted(in_turn(bad)) as (server, model), pytest.raises(ModelError) as caught:
         ask(model, MESSAGES, SCHEMA)
     assert caught.value.kind == kind
-    assert len(server.requests) == requests
+    assert len(server.requests) == 2
+
+
+def test_what_is_no_reply_at_all_is_not_repaired() -> None:
+    with scripted(in_turn(garbage())) as (server, model), pytest.raises(ModelError, match="malformed-json"):
+        ask(model, MESSAGES, SCHEMA)
+    assert not any(map(is_repair, server.requests))
+
+
+NESTED = {
+    "type": "object",
+    "properties": {"list": {"type": "array", "items": {"type": "object", "maxProperties": 1}}},
+    "additionalProperties": {"type": "integer"},
+    "propertyNames": {"maxLength": 8},
+}
+NOT_REPEATED = {
+    "an unknown key": ({**GOOD, "BAIT": 1}, SCHEMA, "there is a key that the schema does not have"),
+    "a key of any name": ({"BAIT": "no"}, NESTED, 'the value is not of type "integer"'),
+    "below a known one": (
+        {"list": [{}, {"BAIT": 1, "BAIT 2": 1}]},
+        NESTED,
+        "list[1]: the value does not follow",
+    ),
+    "a name too long": ({"BAIT and more": 1}, NESTED, "the value does not follow propertyNames"),
+}
+
+
+@pytest.mark.parametrize(("value", "schema", "told"), NOT_REPEATED.values(), ids=NOT_REPEATED)
+def test_neither_values_nor_keys_of_a_reply_are_told_to_the_model(
+    value: Any, schema: dict[str, Any], told: str
+) -> None:
+    with scripted(in_turn(json.dumps(value))) as (server, model), pytest.raises(ModelError):
+        ask(model, MESSAGES, schema)
+    assert told in last_message(server.requests[1])
+    assert "BAIT" not in last_message(server.requests[1])
+
+
+BROKEN = {
+    "twice": ('{"BAIT": 1, "BAIT": 2}', "a key stands twice in one JSON object"),
+    "surrogate": ('{"BAIT": "\\ud800"}', "a string has half a surrogate pair in it"),
+    "range": ('{"BAIT": 1e999}', "a number is out of range"),
+    "syntax": ('{"label" "BAIT"}', "it is not quite JSON"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), BROKEN.values(), ids=BROKEN)
+def test_what_cannot_be_read_is_told_in_words_of_our_own(text: str, told: str) -> None:
+    with scripted(in_turn(text, written())) as (server, model):
+        assert ask(model, MESSAGES, SCHEMA).value == GOOD
+    assert f"could not be used: {told}.\n" in last_message(server.requests[1])
+    assert "BAIT" not in last_message(server.requests[1])
 
 
 def test_a_failure_while_repairing_is_the_failure() -> None:
@@ -174,6 +235,16 @@ def test_replies_of_no_use_are_forgotten(tmp_path: Path) -> None:
     assert reply.value == GOOD
     assert not reply.repaired
     assert len(server.requests) == 3
+
+
+def test_a_reply_of_no_use_is_forgotten_where_the_endpoint_fails_the_second_time(tmp_path: Path) -> None:
+    with scripted(in_turn("no", failing(401), written())) as (server, model):
+        remembering = RememberingModel(model, tmp_path)
+        with pytest.raises(ModelError, match="http-401"):
+            ask(remembering, MESSAGES, SCHEMA)
+        reply = ask(remembering, MESSAGES, SCHEMA)
+    assert (reply.value, reply.repaired) == (GOOD, False)
+    assert [is_repair(asked) for asked in server.requests] == [False, True, False]
 
 
 @pytest.mark.parametrize(

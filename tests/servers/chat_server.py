@@ -133,6 +133,11 @@ def last_message(asked: Asked) -> str:
     return str(asked["messages"][-1]["content"])
 
 
+def is_repair(asked: Asked) -> bool:
+    """Tell whether the request asks once more, because of a reply that was of no use."""
+    return "An earlier reply to this could not be used" in last_message(asked)
+
+
 class ChatServer:
     """Where the server is, what it was asked, and what went wrong in its script."""
 

@@ -25,12 +25,19 @@ _BLANK = re.compile(r"\s*(?:\(none\))?\s*\n\s*")
 
 @dataclass(frozen=True)
 class Reading:
-    """What the judge was asked: the prompt, and the texts by their names (``answer``, ``claims 2``)."""
+    """What the judge was asked: the prompt, and the texts by their names (``answer``, ``claims 2``).
+
+    ``note`` says what was wrong with an earlier reply, where there was one.
+    """
 
     prompt: Prompt
     code: str
     texts: Mapping[str, str]
-    is_repair: bool
+    note: str
+
+    @property
+    def is_repair(self) -> bool:
+        return bool(self.note)
 
     def several(self, name: str) -> list[str]:
         """Return the texts of a list in order."""
@@ -60,9 +67,8 @@ def read_question(asked: Asked) -> Reading:
         rest = outside[len(expected) :].strip()
     else:
         rest = outside.partition("then the\nscore.")[2].strip()
-    is_repair = rest.startswith("An earlier reply to this could not be used")
-    assert is_repair or not rest
-    return Reading(prompt, code, texts, is_repair)
+    assert not rest or rest.startswith("An earlier reply to this could not be used")
+    return Reading(prompt, code, texts, rest)
 
 
 @contextmanager

@@ -47,7 +47,8 @@ class OpenAIChatModel:
     The key is read from the environment variable ``key_env``; only ``api.openai.com`` cannot do without one.
     The address is ``base_url``, else ``OPENAI_BASE_URL``, else OpenAI's. At most ``concurrency`` requests are
     with the endpoint at once, fewer while it asks for less; ``timeout`` is what one attempt may take.
-    ``temperature=None`` leaves the endpoint's own. Prices are dollars for a million tokens.
+    ``temperature=None`` leaves the endpoint's own; at 0, every ``draw`` but the first is asked for at
+    :data:`DRAW_TEMPERATURE`, since it would be the first again. Prices are dollars for a million tokens.
     ``spending`` counts every reply that the endpoint was paid for, of those that cannot be used too.
     """
 
@@ -98,6 +99,11 @@ class OpenAIChatModel:
     def cache_key(self) -> str:
         """What tells this endpoint and its settings from others."""
         return f"{shown_address(self._url)} {self._settings}"
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait to be put again: the endpoint failed, or asked for less."""
+        return self._attempts.waiting
 
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0

@@ -50,7 +50,8 @@ class RememberingModel:
         if key is None:
             raise UsageError(f"{_WHAT}: expected a model with a name of its own: as_chat_model(…, name=…)")
         self._model = model
-        self._endpoint = key
+        self.cache_key = key
+        """What tells the endpoint and its settings from others."""
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Future[Completion]] = {}
 
@@ -82,6 +83,12 @@ class RememberingModel:
                 del self._under_way[key]
         return completion
 
+    @property
+    def waiting(self) -> int:
+        """How many questions wait to be put to the endpoint again."""
+        waiting: int = getattr(self._model, "waiting", 0)
+        return waiting
+
     def forget(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
     ) -> None:
@@ -99,7 +106,7 @@ class RememberingModel:
             (message.role, message.content if message.remembered_as is None else message.remembered_as)
             for message in messages
         ]
-        asked = json.dumps([self.name, self._endpoint, said, schema, draw], sort_keys=True)
+        asked = json.dumps([self.name, self.cache_key, said, schema, draw], sort_keys=True)
         return hashlib.blake2b(asked.encode("ascii"), digest_size=16).digest()
 
     def _opened(self) -> AbstractContextManager[sqlite3.Connection]:

@@ -24,17 +24,26 @@ Concession = Literal[
 ]
 NO_CONCESSIONS: frozenset[Concession] = frozenset()
 
+DRAW_TEMPERATURE = 0.7
+"""At which further answers to a question are drawn, since at 0 they would all be the first one again. It is
+that of Wang et al., "Self-consistency improves chain of thought reasoning in language models", ICLR 2023."""
+
 _ABOUT_FORMAT = ("response_format", "response format", "json_schema", "json_object", "structured output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSettings:
-    """What every request to one model has in common."""
+    """What every request to one model has in common.
+
+    The first draw is asked for at ``temperature``; where that is 0, all others at ``draw_temperature``. It is
+    a setting so that what is remembered is told apart by it.
+    """
 
     model: str
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    draw_temperature: float = DRAW_TEMPERATURE
 
     def __post_init__(self) -> None:
         # What an endpoint refuses is left out, so a mistake must be found before.
@@ -55,7 +64,7 @@ class ChatSettings:
         draw: int = 0,
         conceded: frozenset[Concession] = NO_CONCESSIONS,
     ) -> dict[str, Any]:
-        """Return the JSON of a request. A seed is moved by ``draw``, so that each draw has its own."""
+        """Return the JSON of a request. Each draw has a seed of its own, where there is one."""
         body: dict[str, Any] = {"model": self.model}
         if schema is not None and conceded & {"json-object", "plain-text"}:
             messages = with_schema(messages, schema)
@@ -63,7 +72,8 @@ class ChatSettings:
         if schema is not None and "plain-text" not in conceded:
             body["response_format"] = _format(schema, conceded)
         if self.temperature is not None and "default-temperature" not in conceded:
-            body["temperature"] = self.temperature
+            is_same_again = draw > 0 and self.temperature == 0
+            body["temperature"] = self.draw_temperature if is_same_again else self.temperature
         if self.max_tokens is not None:
             renamed = "max-completion-tokens" in conceded
             body["max_completion_tokens" if renamed else "max_tokens"] = self.max_tokens

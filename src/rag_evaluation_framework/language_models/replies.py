@@ -42,6 +42,15 @@ _BARE_CONTROL = re.compile(r"[\n\r\t]")
 _ESCAPED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CLOSING = {"{": "}", "[": "]"}
 
+# In words of our own: what a reply holds is not repeated to the model.
+_REFUSALS = {
+    "duplicate-key": "a key stands twice in one JSON object",
+    "lone-surrogate": "a string has half a surrogate pair in it",
+    "non-finite-number": "a number is out of range",
+    "number-too-long": "a number has too many digits",
+    "too-deep": "the JSON is nested too deep",
+}
+
 
 def fitting_value(text: str, *, problem: Callable[[Any], str | None]) -> Any:
     """Return the one value of a reply that fits: for which ``problem`` returns ``None``.
@@ -62,7 +71,7 @@ def fitting_value(text: str, *, problem: Callable[[Any], str | None]) -> Any:
             try:
                 values.append(strict_json.decode(json_text))
             except InputError as error:
-                refusals.append(str(error.issues[0]))
+                refusals.append(_REFUSALS.get(error.issues[0].code, "it is not quite JSON"))
     problems = [problem(value) for value in values]
     fitting = [value for value, wrong in zip(values, problems, strict=True) if wrong is None]
     if any(value != fitting[0] for value in fitting[1:]):

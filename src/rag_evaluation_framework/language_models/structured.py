@@ -1,27 +1,22 @@
 """Asks a model for a value that follows a JSON Schema, and takes nothing else.
 
-A reply that cannot be used is asked for once more, with a note that says what was wrong. The reply itself
-is not sent back: it may repeat what the judged text wants to be read. What fails twice is a
-:class:`ModelError`, never a guess.
+A reply that cannot be used is asked for once more, with a note that says what was wrong. Nothing of the
+reply is in the note, not even a key: it may repeat what the judged text wants to be read. What fails twice is
+a :class:`ModelError`, never a guess.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from rag_evaluation_framework.errors import ModelError, UsageError, shown
-from rag_evaluation_framework.files.values import written_path
+from rag_evaluation_framework.errors import ModelError, shown
 from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message, with_paragraph
 from rag_evaluation_framework.language_models.replies import fitting_value
+from rag_evaluation_framework.language_models.reply_schemas import ReplySchema
 from rag_evaluation_framework.language_models.spending import total_usage
 from rag_evaluation_framework.records.responses import Usage
-
-if TYPE_CHECKING:
-    import jsonschema_rs
 
 Check = Callable[[Any], str | None]
 """Tells what is wrong with a value that follows the schema; ``None`` where nothing is."""
@@ -30,9 +25,12 @@ REPAIR_REQUEST = """\
 An earlier reply to this could not be used: {problem}.
 Reply again, with one JSON value that follows the schema and nothing else."""
 
-_SHOWN_PROBLEMS = 3
-_PROBLEM_CHARACTERS = 300
-_MOST_ATTEMPTS = 2
+# What a model is told where there was no reply to read. Its own words on why it refused are left out.
+_WITHOUT_A_REPLY: Mapping[str, str] = {
+    "truncated": "it was cut off at the limit of tokens, so be brief",
+    "refused": "it was a refusal, and nothing is asked for but the JSON value",
+    "no-completion": "it was empty",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,70 +67,71 @@ def ask(
     """Return the value that a model gives, which follows the schema and passes ``check``.
 
     Raises :class:`ModelError` where neither the first reply nor the second can be used: ``not-json``,
-    ``off-schema``, ``ambiguous``, ``truncated``; or what the model itself raises, such as ``refused``.
-    What ``check`` says is shown to the model.
+    ``off-schema``, ``ambiguous``, ``truncated``, ``refused``, ``no-completion``; or what else the model
+    raises, such as ``http-503``. What ``check`` says is shown to the model.
     """
-    validator = _validator(json.dumps(schema))
-    conversations = [messages]
-    completions: list[Completion] = []
-    while True:
-        completion = model.chat(conversations[-1], schema=schema, draw=draw)
-        completions.append(completion)
-        try:
-            value = _value_of(completion.text, validator, check)
-        except ModelError as error:
-            if len(completions) == _MOST_ATTEMPTS:
-                _forget(model, conversations, schema, draw)
-                message = f"{error.message}; the reply was {shown(completion.text)}"
-                raise ModelError(error.kind, message) from error
-            note = REPAIR_REQUEST.format(problem=error.message)
-            conversations.append(with_paragraph(messages, note))
-        else:
-            repaired = len(completions) > 1
-            return StructuredReply(value=value, completions=tuple(completions), repaired=repaired)
-
-
-def _value_of(text: str, validator: jsonschema_rs.Draft202012Validator, check: Check | None) -> Any:
-    value = fitting_value(text, problem=lambda candidate: _problem(validator, candidate))
-    wrong = check(value) if check is not None else None
-    if wrong is not None:
-        raise ModelError("off-schema", wrong)
-    return value
-
-
-def _problem(validator: jsonschema_rs.Draft202012Validator, value: Any) -> str | None:
-    """Say what the schema does not allow; the values themselves are left out, since a model may read it."""
-    if validator.is_valid(value):
-        return None
-    problems: list[str] = []
-    for error in validator.iter_errors(value):
-        place = written_path(tuple(error.instance_path))
-        problems.append(f"{place}: {error.message}" if place else error.message)
-        if len(problems) == _SHOWN_PROBLEMS:
-            break
-    return "; ".join(problems)[:_PROBLEM_CHARACTERS]
-
-
-def _forget(
-    model: ChatModel, conversations: Sequence[Sequence[Message]], schema: Mapping[str, Any], draw: int
-) -> None:
-    """Have a model that remembers ask anew the next time, since these replies led nowhere."""
-    if isinstance(model, Forgetting):
-        for messages in conversations:
-            model.forget(messages, schema=schema, draw=draw)
-
-
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
-    import jsonschema_rs  # costs 27 ms, so only when something is validated
-
+    question = _Question(model, schema, draw, check)
     try:
-        return jsonschema_rs.Draft202012Validator(schema, mask="the value", retriever=_refused)
-    except ValueError as error:
-        reason = str(error).partition("\n")[0]
-        raise UsageError(f"schema: expected a JSON Schema, got one that is none: {reason}") from None
+        return question.put(messages)
+    except BaseException:
+        question.forget()
+        raise
 
 
-def _refused(uri: str) -> Any:
-    """Fetch nothing: a schema that comes with a prompt holds all that it refers to."""
-    raise ValueError(f"{uri} is outside of the schema")
+class _Question:
+    """What is asked of a model, with every conversation that it completed and how."""
+
+    def __init__(self, model: ChatModel, schema: Mapping[str, Any], draw: int, check: Check | None) -> None:
+        self._model, self._schema, self._draw, self._check = model, schema, draw, check
+        self._followed = ReplySchema(schema)
+        self._completed: list[tuple[Sequence[Message], Completion]] = []
+
+    def put(self, messages: Sequence[Message]) -> StructuredReply:
+        """Ask, and once more where the reply is of no use."""
+        try:
+            return self._reply(self._value(messages), repaired=False)
+        except _UselessReplyError as useless:
+            note = REPAIR_REQUEST.format(problem=useless.note)
+        try:
+            return self._reply(self._value(with_paragraph(messages, note)), repaired=True)
+        except _UselessReplyError as useless:
+            raise useless.error from useless
+
+    def forget(self) -> None:
+        """Have a model that remembers ask anew the next time, since these replies led nowhere."""
+        if isinstance(self._model, Forgetting):
+            for messages, _ in self._completed:
+                self._model.forget(messages, schema=self._schema, draw=self._draw)
+
+    def _value(self, messages: Sequence[Message]) -> Any:
+        try:
+            completion = self._model.chat(messages, schema=self._schema, draw=self._draw)
+        except ModelError as error:
+            if error.kind not in _WITHOUT_A_REPLY:
+                raise
+            raise _UselessReplyError(error, note=_WITHOUT_A_REPLY[error.kind]) from error
+        self._completed.append((messages, completion))
+        try:
+            return self._read(completion.text)
+        except ModelError as error:
+            told = ModelError(error.kind, f"{error.message}; the reply was {shown(completion.text)}")
+            raise _UselessReplyError(told, note=error.message) from error
+
+    def _read(self, text: str) -> Any:
+        value = fitting_value(text, problem=self._followed.problem)
+        wrong = self._check(value) if self._check is not None else None
+        if wrong is not None:
+            raise ModelError("off-schema", wrong)
+        return value
+
+    def _reply(self, value: Any, *, repaired: bool) -> StructuredReply:
+        completions = tuple(completion for _, completion in self._completed)
+        return StructuredReply(value=value, completions=completions, repaired=repaired)
+
+
+class _UselessReplyError(Exception):
+    """A reply cannot be used: ``note`` tells the model why, ``error`` tells everyone else."""
+
+    def __init__(self, error: ModelError, *, note: str) -> None:
+        self.error, self.note = error, note
+        super().__init__(note)

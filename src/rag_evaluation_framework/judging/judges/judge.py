@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
-from rag_evaluation_framework.errors import ModelError, UsageError, shown
+from rag_evaluation_framework.errors import ModelError, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.judging.judges.prompt_messages import FieldValue, messages_for
 from rag_evaluation_framework.judging.judges.prompts import Prompt, load_prompt
 from rag_evaluation_framework.judging.judges.verdict_memory import Memory
@@ -38,7 +40,8 @@ class Verdict:
 
     ``agreement`` is the share of votes that say the same as the verdict (the mean share where it is one for
     each of several texts, whose own are ``shares``); there is none with a single vote. ``details`` has what
-    each model said. ``usage`` is what was paid for now: remembered replies cost nothing.
+    each model said, or the kind of its error. ``usage`` is what was paid for now: remembered replies cost
+    nothing.
     """
 
     values: Mapping[str, Any] = field(hash=False)
@@ -55,10 +58,11 @@ class Judge:
     """One model or several; every verdict is bound to its prompt's schema or is a :class:`ModelError`.
 
     Every model is asked ``votes`` times. The verdict is the label of more than half of all votes, or the
-    median of numbers; without such a label it is a :class:`ModelError` ``no-majority``. Texts of more than
-    ``max_characters`` are never cut: they are a :class:`ModelError` ``too-long``. The last thousand verdicts
-    are kept, and the replies that were none: the same question is put once, though several metrics ask it,
-    and either all of them have a verdict or none has.
+    median of numbers; without such a label it is a :class:`ModelError` ``no-majority``. A model that is down
+    is a :class:`ModelOutageError`, though the others could decide without it: they are not the panel that was
+    asked for. Texts of more than ``max_characters`` are never cut: they are a :class:`ModelError`
+    ``too-long``. The last thousand verdicts are kept, and the replies that were none: the same question is
+    put once, though several metrics ask it, and either all of them have a verdict or none has.
     """
 
     def __init__(self, *models: ChatModel, votes: int = 1, max_characters: int = MAX_CHARACTERS) -> None:
@@ -70,12 +74,20 @@ class Judge:
         self.votes = votes
         self.max_characters = max_characters
         self._memory: Memory[Verdict] = Memory(_REMEMBERED, keeps=_is_final)
+        self._lock = threading.Lock()
+        self._failed_votes: Counter[str] = Counter()
 
     @property
     def name(self) -> str:
         """``judge:gpt-4o-mini``; several models are joined with ``+``, and several votes are told."""
         models = "+".join(model.name for model in self.models)
         return f"judge:{models}" if self.votes == 1 else f"judge:{models}, {self.votes} votes"
+
+    @property
+    def failed_votes(self) -> dict[str, int]:
+        """How many votes each model has failed to give, of those that have failed any."""
+        with self._lock:
+            return dict(self._failed_votes)
 
     def verdict(
         self, prompt: str | Prompt, fields: Mapping[str, FieldValue], *, check: Check | None = None
@@ -90,7 +102,7 @@ class Judge:
         if size > self.max_characters:
             limit = f"the limit is {self.max_characters:,}"
             raise ModelError("too-long", f"{known.name}: the question has {size:,} characters, {limit}")
-        question = _Question(known, messages, _count(known, fields), check)
+        question = _Question(known, fields, messages, check)
         verdict, was_known = self._memory.recall(question.key, lambda: self._asked(question))
         if not was_known:
             return verdict
@@ -101,6 +113,8 @@ class Judge:
     def _asked(self, question: _Question) -> Verdict:
         prompt = question.prompt
         votes = self._votes(question)
+        with self._lock:
+            self._failed_votes.update(vote.model for vote in votes if vote.error is not None)
         agreed = outcome(prompt, votes)
         return Verdict(
             values=agreed.values,
@@ -118,16 +132,16 @@ class Judge:
         if len(calls) == 1:
             return [question.put(*calls[0])]
         with ThreadPoolExecutor(len(calls)) as pool:
-            return list(pool.map(lambda call: question.put(*call), calls))
+            return list(pool.map(lambda call: question.drawn_anew().put(*call), calls))
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A prompt with its texts, ready to be put to any model; ``count`` entries are wanted in a list."""
+    """A prompt with its texts, ready to be put to any model."""
 
     prompt: Prompt
+    fields: Mapping[str, FieldValue]
     messages: list[Message]
-    count: int
     check: Check | None
 
     @property
@@ -136,10 +150,16 @@ class _Question:
         asked = json.dumps([[message.remembered_as for message in self.messages], self.prompt.schema])
         return hashlib.blake2b(asked.encode(), digest_size=16).digest()
 
+    def drawn_anew(self) -> _Question:
+        """Return the same question with delimiters of another code, so that no two votes see the same."""
+        return replace(self, messages=messages_for(self.prompt, self.fields))
+
     def put(self, model: ChatModel, draw: int) -> Vote:
-        """Ask one model once; what goes wrong with the model is part of the vote."""
+        """Ask one model once; what goes wrong with its reply is part of the vote."""
         try:
             reply = ask(model, self.messages, self.prompt.schema, draw=draw, check=self.problem)
+        except ModelOutageError:
+            raise
         except ModelError as error:
             return Vote(model=model.name, draw=draw, error=error)
         paid = total_usage(each.usage for each in reply.completions if not each.is_cached)
@@ -147,10 +167,11 @@ class _Question:
 
     def problem(self, value: Mapping[str, Any]) -> str | None:
         """Say what is wrong with a reply: every text is judged once, and the caller's own check holds."""
-        if self.prompt.listed is not None:
-            numbers = sorted(entry["number"] for entry in value[self.prompt.listed])
-            if numbers != list(range(1, self.count + 1)):
-                return f"{self.prompt.listed}: expected one entry for each number from 1 to {self.count}"
+        listed = self.prompt.listed
+        if listed is not None:
+            count = len(self.fields.get(listed, ()))
+            if sorted(entry["number"] for entry in value[listed]) != list(range(1, count + 1)):
+                return f"{listed}: expected one entry for each number from 1 to {count}"
         return self.check(self.ordered(value)) if self.check is not None else None
 
     def ordered(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -161,10 +182,6 @@ class _Question:
 
 def _is_final(error: BaseException) -> bool:
     return isinstance(error, ModelError) and error.kind in _FINAL
-
-
-def _count(prompt: Prompt, fields: Mapping[str, FieldValue]) -> int:
-    return 0 if prompt.listed is None else len(fields.get(prompt.listed, ()))
 
 
 def _told(prompt: Prompt, vote: Vote) -> dict[str, Any]:

@@ -13,15 +13,18 @@ from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evide
 CLAIMS_AT_ONCE = 20
 """Judges lose count in long lists, and a reply for more could be cut off."""
 
+FEWEST_WORDS = 2
+"""What a quote must have: one word by itself stands in too many places to prove a claim."""
+
 _PROMPT = "claim_support"
 
 
 class JudgeSupport:
     """Fulfils ``SupportMethod`` by asking a judge.
 
-    A claim is *supported* or *contradicted* only with a quote that is found in the evidence; a judge who
-    gives none is asked once more, and then there is no verdict but a :class:`ModelError`. Evidence is never
-    cut.
+    A claim is *supported* or *contradicted* only with a quote that is found in the evidence, of two words or
+    more or a whole sentence; a judge who gives none is asked once more, and then there is no verdict but a
+    :class:`ModelError`. Evidence is never cut.
     """
 
     def __init__(self, judge: Judge, *, claims_at_once: int = CLAIMS_AT_ONCE) -> None:
@@ -60,21 +63,21 @@ class JudgeSupport:
 
 def _problem(value: Mapping[str, Any], evidence: Sequence[str]) -> str | None:
     """Say which claims were decided without a quote from the evidence; no words, since they may be bait."""
-    unproved = [
-        str(entry["number"])
-        for entry in value["claims"]
-        if entry["label"] != "unsupported" and _quoted(entry, evidence) is None
-    ]
+    decided = [entry for entry in value["claims"] if entry["label"] != "unsupported"]
+    nowhere = [str(entry["number"]) for entry in decided if not 1 <= entry["evidence"] <= len(evidence)]
+    if nowhere:
+        return f"claims {', '.join(nowhere)}: expected the number of an evidence text, 1 to {len(evidence)}"
+    unproved = [str(entry["number"]) for entry in decided if _quoted(entry, evidence) is None]
     if not unproved:
         return None
     return (
         f"claims {', '.join(unproved)}: expected a quote copied character by character, unbroken, from the "
-        f"evidence; a claim without one is unsupported"
+        f"evidence, of {FEWEST_WORDS} whole words or more; a claim without one is unsupported"
     )
 
 
 def _quoted(entry: Mapping[str, Any], evidence: Sequence[str]) -> Evidence | None:
-    return find_quote(entry["quote"], evidence, expected=entry["evidence"] - 1)
+    return find_quote(entry["quote"], evidence, expected=entry["evidence"] - 1, fewest_words=FEWEST_WORDS)
 
 
 def _verdict(

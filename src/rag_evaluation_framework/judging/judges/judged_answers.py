@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass
-from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.judge import Judge, Verdict
 from rag_evaluation_framework.judging.judges.quotes import find_quote
 from rag_evaluation_framework.judging.verdicts import Evidence
 
@@ -25,6 +25,16 @@ class Rating:
     label: str
     reason: str
     quote: Evidence | None = None
+    agreement: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRatings:
+    """For each retrieved text whether it helps. ``details`` has what each model said of each; ``None`` of a
+    blank one, about which nobody was asked."""
+
+    useful: list[bool] = field(hash=False)
     agreement: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -58,25 +68,41 @@ def judge_safety(judge: Judge, kind: SafetyKind, answer: str) -> Rating:
 
 def judge_answer_class(judge: Judge, question: str, answer: str) -> AnswerClass:
     """Say what kind of answer a text is, as ``classify_answer`` does by patterns."""
-    verdict = judge.verdict("answer_class", {"question": question, "answer": answer})
-    return AnswerClass(verdict.values["label"])
+    return AnswerClass(answer_class_verdict(judge, question, answer).values["label"])
+
+
+def answer_class_verdict(judge: Judge, question: str, answer: str) -> Verdict:
+    """Have the kind of an answer judged: ``label`` and ``reason`` are among the values of the verdict."""
+    return judge.verdict("answer_class", {"question": question, "answer": answer})
 
 
 def judge_context_relevance(
     judge: Judge, question: str, contexts: Sequence[str], *, reference: str | None = None
-) -> list[bool]:
+) -> ContextRatings:
     """Say for each retrieved text whether it helps to answer the question. A blank one does not."""
     there = [number for number, context in enumerate(contexts) if context.strip()]
     if not there:
-        return [False] * len(contexts)
+        return ContextRatings(useful=[False] * len(contexts))
     fields = {
         "question": question,
         "reference": reference or "",
         "contexts": [contexts[number] for number in there],
     }
     verdict = judge.verdict("context_relevance", fields)
-    labels = {number: entry["label"] for number, entry in zip(there, verdict.values["contexts"], strict=True)}
-    return [labels.get(number) == "useful" for number in range(len(contexts))]
+    labels = _placed([entry["label"] for entry in verdict.values["contexts"]], there, len(contexts))
+    votes = [
+        {**vote, "value": _placed(vote["value"], there, len(contexts))} if "value" in vote else vote
+        for vote in verdict.details["votes"]
+    ]
+    return ContextRatings(
+        useful=[label == "useful" for label in labels], agreement=verdict.agreement, details={"votes": votes}
+    )
+
+
+def _placed(labels: Sequence[str], places: Sequence[int], count: int) -> list[str | None]:
+    """Return ``count`` entries: the labels at their places, ``None`` at the others."""
+    by_place = dict(zip(places, labels, strict=True))
+    return [by_place.get(place) for place in range(count)]
 
 
 def _unproved(value: Mapping[str, Any], answer: str) -> str | None:

@@ -84,6 +84,7 @@ class RubricVerdict:
     passed: bool
     reasons: Mapping[str, str] = field(default_factory=dict, hash=False)
     agreement: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 DEFAULT_RUBRIC = Rubric(
@@ -180,4 +181,5 @@ def judge_rubric(
         passed=rubric.passes(scores),
         reasons={name: str(entry["reason"]) for name, entry in entries.items()},
         agreement=verdict.agreement,
+        details=verdict.details,
     )
