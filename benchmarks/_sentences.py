@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rag_evaluation_framework.statistics.resampling import generator
 Counts = npt.NDArray[np.signedinteger[Any]]
 
 FINAL = ".!?…\"”')"
+_PLAIN_CHINESE = re.compile("[。！？]+[”’」』）》】]*")
 _BLOCK = 20
 _RESAMPLES = 2_000
 
@@ -38,6 +40,7 @@ def rows(data: Path) -> list[Figure]:
     punctuated = [sentence for sentence in english if sentence[-1] in FINAL]
     return [
         boundaries("Chinese: F1", chinese, gap=""),
+        boundaries("Chinese, control: after every 。！？: F1", chinese, gap="", ends_of=plain_chinese_ends),
         boundaries(
             "English with final punctuation: F1", punctuated, gap=" ", published="sentencex, measured: 0.977"
         ),
@@ -45,13 +48,29 @@ def rows(data: Path) -> list[Figure]:
     ]
 
 
-def boundaries(name: str, sentences: Sequence[str], *, gap: str, published: str = "") -> Figure:
+def found_ends(text: str) -> list[int]:
+    return [end for _, end in sentence_spans(text)]
+
+
+def plain_chinese_ends(text: str) -> list[int]:
+    """End a sentence after every 。！？ with what closes after it: a control with nothing to tune."""
+    return sorted({match.end() for match in _PLAIN_CHINESE.finditer(text)} | {len(text)})
+
+
+def boundaries(
+    name: str,
+    sentences: Sequence[str],
+    *,
+    gap: str,
+    published: str = "",
+    ends_of: Callable[[str], list[int]] = found_ends,
+) -> Figure:
     """Return F1 of the ends that are found in the sentences joined by the gap.
 
     Neighbouring sentences are of one text: the interval draws blocks of them, not single ones.
     """
     lengths = np.cumsum([len(sentence) + len(gap) for sentence in sentences]) - len(gap)
-    found = np.array([end for _, end in sentence_spans(gap.join(sentences))])
+    found = np.array(ends_of(gap.join(sentences)))
     block_of_found = np.searchsorted(lengths, found) // _BLOCK
     count = -(-len(sentences) // _BLOCK)
     hits = np.bincount(block_of_found[np.isin(found, lengths)], minlength=count)
@@ -62,7 +81,7 @@ def boundaries(name: str, sentences: Sequence[str], *, gap: str, published: str 
 
 def boundaries_of(name: str, texts: Sequence[tuple[str, set[int]]]) -> Figure:
     """Return F1 of the ends that are found in texts whose ends are known; the interval draws texts."""
-    found = [{end for _, end in sentence_spans(text)} for text, _ in texts]
+    found = [set(found_ends(text)) for text, _ in texts]
     hits = np.array([len(ends & known) for ends, (_, known) in zip(found, texts, strict=True)])
     sizes = np.array([len(ends) + len(known) for ends, (_, known) in zip(found, texts, strict=True)])
     return _f1(name, sum(len(known) for _, known in texts), hits, sizes)

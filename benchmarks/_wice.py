@@ -1,7 +1,8 @@
 """WiCE: claims of Wikipedia against the sentences of the page they cite; supported, partially, or not.
 
-Claims are split in two by the article they come from: one half fits, the other reports. The figures of the
-reporting half were seen while features and targets were chosen, so they may flatter a little.
+Claims are split in two by the article they come from: one half fits, the other reports. Features and targets
+were chosen on the fitting half (``_support_fit`` prints its figure across folds), after earlier models had
+been measured on the other.
 """
 
 from __future__ import annotations

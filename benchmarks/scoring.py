@@ -16,6 +16,7 @@ MODULES = {
     "refusals, PyRIT": "_pyrit",
     "sentence boundaries": "_sentences",
     "sentence boundaries, Brown corpus": "_brown",
+    "what was written by somebody who had not seen the rules": "_unseen",
     "profanity screen": "_toxicity",
     "lexical relevancy, ALCE": "_relevancy",
 }

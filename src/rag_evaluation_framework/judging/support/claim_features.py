@@ -52,9 +52,16 @@ class ClaimFeatures:
     closest: tuple[HeldUnit, ...]
     """The units of evidence with most of what the question does not have; several where they have as much."""
     coverage: float
-    """The share of the claim's different keys that stand in a closest unit or in the question."""
+    """The share of the claim's different keys that stand in a closest unit or in the question.
+
+    Of a claim that is nothing but numbers, the share of these that the evidence has.
+    """
     is_of_records: bool
     """Whether there are records in the evidence: a sentence then joins what stands in many facts."""
+
+
+def _share_known(missing: int, count: int) -> float:
+    return 1.0 - missing / count if count else 1.0
 
 
 class EvidenceBody:
@@ -80,6 +87,7 @@ class EvidenceBody:
         new = tuple(token for token in tokens if token.key not in denied and not self._has(token.key))
         forms = forms_of(words_of(claim).tokens)
         numbers = tuple(quantity for quantity in quantities(claim, forms) if not quantity.is_vague)
+        new_numbers = tuple(quantity for quantity in numbers if not self._has_number(quantity))
         pairs = list(pairwise(keys))
         distinct = frozenset(keys)
         sought = distinct - self._asked - denied
@@ -93,13 +101,17 @@ class EvidenceBody:
             words=len(forms),
             new_forms=sum(form not in self._forms for form in forms),
             numbers=numbers,
-            new_numbers=tuple(quantity for quantity in numbers if not self._has_number(quantity)),
+            new_numbers=new_numbers,
             pairs=len(pairs),
             parted_pairs=sum(
                 not any(one in common and other in common for _, common in shared) for one, other in pairs
             ),
             closest=closest,
-            coverage=1.0 - len(missing) / len(distinct) if distinct else 1.0,
+            coverage=(
+                _share_known(len(missing), len(distinct))
+                if distinct
+                else _share_known(len(new_numbers), len(numbers))
+            ),
             is_of_records=self._has_records,
         )
 

@@ -13,6 +13,7 @@ from rag_evaluation_framework.judging.support.conflicts import closest_unit, rec
 from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label
+from rag_evaluation_framework.metrics.inline_citations import without_citations
 
 NAME = "lexical support, screening"
 VERSION = 1
@@ -41,9 +42,10 @@ class LexicalSupport:
         return [self._verdict(claim, body) for claim in claims]
 
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
-        features = body.features(claim.text)
-        closest, found = closest_unit(claim.text, features, body.texts)
-        found += (conflict for text in body.texts for conflict in record_conflicts(claim.text, text))
+        said = without_citations(claim.text)
+        features = body.features(said)
+        closest, found = closest_unit(said, features, body.texts)
+        found += (conflict for text in body.texts for conflict in record_conflicts(said, text))
         conflicts = sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))
         supported = 1.0 - probability(self._model.claim_odds(features, conflicts))
         label: Label = "supported" if supported >= self._model.threshold else "unsupported"

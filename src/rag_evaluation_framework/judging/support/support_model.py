@@ -30,7 +30,7 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
         "pair_share": features.parted_pairs / (features.pairs + 2),
         "uncovered": 1.0 - features.coverage,
         "length": math.log1p(count) / 3,
-        "without_content": float(count == 0),
+        "without_content": float(count == 0 and not features.numbers),
         "of_records": float(features.is_of_records),
     }
 
