@@ -21,11 +21,11 @@ Low code raises with the field alone; the reader that knows the file and line ad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["error", "warning", "info"]
 
@@ -168,7 +168,8 @@ class TargetError(RagEvalError):
 
     ``kind`` is stable and meant for machines (``http-503``, ``timeout``, ``malformed-json``). ``retry`` says
     whether another attempt may help, ``throttled`` that the system asks for less, ``retry_after`` how many
-    seconds it asks to be left alone.
+    seconds it asks to be left alone. ``answered`` are the turns of a conversation that were answered before:
+    question, answer and contexts of each.
     """
 
     def __init__(
@@ -179,9 +180,11 @@ class TargetError(RagEvalError):
         retry: bool = False,
         throttled: bool = False,
         retry_after: float | None = None,
+        answered: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.kind, self.message = kind, message
         self.retry, self.throttled, self.retry_after = retry, throttled, retry_after
+        self.answered = tuple(answered)
         super().__init__(f"{kind}: {message}")
 
     def __reduce__(self) -> tuple[Callable[..., TargetError], tuple[str, str], dict[str, object]]:
@@ -195,9 +198,19 @@ class ModelError(RagEvalError):
     ``not-json``, ``off-schema``, ``ambiguous``, ``no-majority``, ``too-long``.
     """
 
+    _OF_REPLY = frozenset(
+        {"not-json", "off-schema", "ambiguous", "truncated", "refused", "no-completion", "no-majority"}
+    )
+    _OF_QUESTION = frozenset({"too-long", "invalid-request", "http-400", "http-413", "http-414", "http-422"})
+
     def __init__(self, kind: str, message: str) -> None:
         self.kind, self.message = kind, message
         super().__init__(f"{kind}: {message}")
+
+    @property
+    def is_of_endpoint(self) -> bool:
+        """Whether neither the question nor a reply was at fault: asked later, the model may answer."""
+        return self.kind not in self._OF_REPLY | self._OF_QUESTION
 
     def __reduce__(self) -> tuple[Callable[..., ModelError], tuple[str, str]]:
         return type(self), (self.kind, self.message)

@@ -20,7 +20,9 @@ from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.adapters.openai_model import OpenAIModel
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
@@ -116,3 +118,54 @@ def test_a_target_that_is_not_sent_the_conversation_cannot_be_asked_upon_the_ref
     ):
         with pytest.raises(UsageError, match="is not sent the conversation so far"):
             ReferenceHistory(target)
+
+
+def refusing_q2(question: str) -> str:
+    if question == "q2":
+        raise TargetError("http-400", "bad request", retry=True, retry_after=2.0)
+    return f"own {question}"
+
+
+def test_a_turn_that_fails_is_named_and_the_turns_before_it_are_kept() -> None:
+    with pytest.raises(TargetError) as failed:
+        asked(PythonCallable(refusing_q2))
+    assert str(failed.value) == "http-400: turn 2 of 3: bad request"
+    assert (failed.value.retry, failed.value.retry_after) == (True, 2.0)
+    assert failed.value.answered == ({"question": "q1", "answer": "own q1", "contexts": []},)
+
+
+def test_a_turn_that_takes_too_long_is_named_too() -> None:
+    async def answer(question: str) -> str:
+        await asyncio.sleep(0 if question == "q1" else 60)
+        return f"own {question}"
+
+    async def ask() -> None:
+        request = Request(sample=CONVERSATION, key="k", thread_id="thread", timeout=0.3)
+        await PythonCallable(answer).answer(request)
+
+    with pytest.raises(TargetError, match="timeout: turn 2 of 3: no answer in time") as failed:
+        asyncio.run(ask())
+    assert [turn["answer"] for turn in failed.value.answered] == ["own q1"]
+
+
+def test_a_single_question_that_fails_names_no_turn() -> None:
+    async def ask() -> None:
+        single = Sample(id="s", turns=(Turn(role="user", content="q2"),))
+        request = Request(sample=single, key="k", thread_id="thread", timeout=10)
+        await PythonCallable(refusing_q2).answer(request)
+
+    with pytest.raises(TargetError) as failed:
+        asyncio.run(ask())
+    assert (str(failed.value), failed.value.answered) == ("http-400: bad request", ())
+
+
+def test_the_turns_before_a_failure_hold_no_secret() -> None:
+    secrets = Secrets()
+    secrets.add("sesame-42")
+
+    def answer(question: str) -> str:
+        return f"{refusing_q2(question)} with sesame-42"
+
+    with pytest.raises(TargetError) as failed:
+        asked(MaskedTarget(PythonCallable(answer), secrets))
+    assert [turn["answer"] for turn in failed.value.answered] == ["own q1 with ***"]

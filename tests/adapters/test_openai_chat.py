@@ -81,7 +81,7 @@ def test_a_conversation_is_completed() -> None:
                 {"role": "system", "content": "Be kind."},
                 {"role": "user", "content": "hello there"},
             ],
-            "temperature": 0,
+            "temperature": 0.7,
             "max_tokens": 9,
             "seed": 4,
         }

@@ -341,7 +341,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     evaluate: Command, server: RunningServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "1")
-    outputs = ("--junit", "reports/junit.xml", "--markdown", "summary.md", "--out", "rag.results.json")
+    outputs = ("--junit", "reports/junit.xml", "--markdown", "summary.md", "--out", "new/rag.json")
     ended = evaluate("--url", server.url, "--dataset", "rag-quality", *outputs, "--confidence", "lower-bound")
     assert ended.code == 1
     suites = ElementTree.parse(project / "reports" / "junit.xml").getroot()
@@ -352,7 +352,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert "| rag\\-quality | string\\_match | lexical |" in markdown
     # This line is HTML: Markdown's backslashes would be shown.
     assert "<details><summary>rag-quality: samples that do not pass</summary>" in markdown
-    results = read_results(project / "rag.results.json")
+    results = read_results(project / "new" / "rag.json")
     assert results["summary"]["total_queries"] == 24
     assert results["answer_quality_metrics"]["string_match"]["value"] == 20 / 24
     annotations = [line for line in ended.err.splitlines() if line.startswith("::")]
@@ -366,6 +366,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
 def test_a_gate_that_failed_exits_1_though_nobody_reads_the_output(project: Path, options: list[str]) -> None:
     target = write_function(project, "inventor2", "    return 'Napoleon said so in 1815.'\n")
     arguments = ["evaluate", "agent.yaml", "--target", target, "--dataset", "safety", *options]
+    arguments += ["--markdown", "summary.md"]
     code = f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"
     reader, writer = os.pipe()
     os.close(reader)
@@ -375,6 +376,7 @@ def test_a_gate_that_failed_exits_1_though_nobody_reads_the_output(project: Path
         )
     assert done.returncode == 1, done.stderr
     assert b"Traceback" not in done.stderr
+    assert (project / "summary.md").exists()  # the files are written all the same
 
 
 def test_a_latency_that_was_not_measured_does_not_pass_its_threshold(

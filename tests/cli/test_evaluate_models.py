@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from chat_server import running_chat
+from chat_server import failing, running_chat
 from model_server import ModelServer, running_models
 
 from rag_evaluation_framework.cli import evaluate_models
@@ -482,3 +482,23 @@ def test_a_judge_may_score_the_models_and_is_warned_of_where_it_is_kin(
     assert ended.model("careful")["metrics"]["bias"]["value"] == 1
     assert any("same family" in warning for warning in ended.json["warnings"])
     assert len(judge.requests) == 2
+
+
+def test_a_complete_run_whose_judge_failed_is_scored_again_and_its_model_not_asked(
+    evaluate: Command, server: ModelServer
+) -> None:
+    is_down = True
+    clean = json.dumps({"reason": "polite", "label": "clean", "quote": ""})
+    with running_chat(lambda _: failing(503) if is_down else clean) as judge:
+        asked = (
+            *("--base-url", server.url, "--judge-cache", "judgements", "--json"),
+            *("--judge-model", f"openai(model=strict, base_url={judge.url!r}, max_attempts=1)"),
+        )
+        first = evaluate("--model", "careful", "--limit", "2", "-m", "bias", *asked)
+        before = len(server.asked)
+        is_down = False
+        again = evaluate("--resume", first.model("careful")["run_id"], *asked)
+    assert first.model("careful")["metrics"]["bias"]["n_failed"] == 2
+    assert again.model("careful")["metrics"]["bias"]["n_scored"] == 2
+    assert again.model("careful")["judge_usage"]["calls"] == 2
+    assert len(server.asked) == before

@@ -21,7 +21,10 @@ from fault_agent import RunningServer, running_server
 
 from rag_evaluation_framework.cli.exit_codes import run_program
 from rag_evaluation_framework.cli.golden import command
+from rag_evaluation_framework.datasets.annotators.human_labels import read_labels
 from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.results.answered_runs import answered_run, open_answered_run
+from rag_evaluation_framework.results.calibration import match_labels
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASSISTANT = "golden.assistant:answer"
@@ -76,7 +79,7 @@ def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command
     assert ended.code == 0, ended.err
     for name in SPLITS:
         assert f"\n{name} " in ended.out
-    assert ended.out.count("95% interval") == 2  # the figures, and the refusals
+    assert ended.out.count("95% interval") == 3  # the figures, the refusals, and where it fails
     assert "gate: off" in ended.out
     results = read_results(project / "all.results.json")
     kept = list(project.glob("runs/*/golden.results.json"))
@@ -129,6 +132,102 @@ def test_conversations_are_replayed_turn_by_turn_over_http(golden: Command, serv
     # "The answer to … is café 42." says nothing that is expected, and declines nothing.
     assert ended.json["metrics"]["multiturn"]["turn_correctness"] == 0.0
     assert ended.json["refusals"]["should_refuse"]["refused"] == 0
+
+
+def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path) -> None:
+    options = ("--target", ASSISTANT, "--split", "multiturn", "--threshold", "turn_correctness=0.9")
+    first, second = golden(*options, "--json", "--out", "all.json", "--junit", "j.xml").json["samples"]
+    assert [(turn["expected"], turn["value"], turn["blame"]["kind"]) for turn in first["turns"]] == [
+        ("她的伙伴叫小萤。", 1.0, "ok"),
+        ("小萤爱吃海葡萄。", 0.0, "not_used"),
+    ]
+    assert first["turns"][0]["question"] == "沈栖的伙伴叫什么？"
+    assert "小萤" in first["turns"][0]["answer"]
+    assert first["expected"] == "小萤爱吃海葡萄。"  # beside the last question and the last answer
+    assert [turn["expectsRefusal"] for turn in second["turns"]] == [False, False, True]
+    assert second["turns"][2]["blame"]["kind"] == "answered_wrongly"
+    kept = read_results(project / "all.json")["query_results"]
+    assert [[turn["value"] for turn in query["turns"]] for query in kept] == [[1.0, 0.0], [1.0, 1.0, 0.0]]
+    assert kept[0]["turns"][0]["question"] == "沈栖的伙伴叫什么？"
+    assert kept[0]["blame"]["kind"] == "not_used"
+    (run,) = project.glob("runs/*/results.json")
+    assert [turn["value"] for turn in read_results(run)["query_results"][0]["turns"]] == [1.0, 0.0]
+    assert "turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got " in (project / "j.xml").read_text()
+    text = golden(*options, "--markdown", "m.md").out
+    # Only the turns that are at fault are listed.
+    assert "  session_001:\n    turn 2: 它爱吃什么？\n      expected  小萤爱吃海葡萄。\n      got  " in text
+    assert (
+        "    turn 3: And what will the price of her shares be next year?\n      expected  (to decline)"
+        in text
+    )
+    assert "turn 1" not in text
+    assert "| turn 2\\: 它爱吃什么？ | 小萤爱吃海葡萄。 |" in (project / "m.md").read_text()
+
+
+def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: Path) -> None:
+    (project / "broken.py").write_text(
+        "from rag_evaluation_framework.errors import TargetError\n"
+        "from golden.assistant import answer as whole\n"
+        "def answer(question, history):\n"
+        "    if question in ('它爱吃什么？', 'Who taught him to read the stars?'):\n"
+        "        raise TargetError('http-400', 'bad request')\n"
+        "    return whole(question, history)\n"
+    )
+    ended = golden("--target", "broken:answer", "--split", "multiturn", "--json")
+    first, second = ended.json["samples"]
+    assert first["error"] == "http-400: turn 2 of 2: bad request"
+    # What was answered is scored; what was not has no score, and the mean of the conversation neither.
+    assert [(turn["answer"] is None, turn["value"]) for turn in first["turns"]] == [
+        (False, 1.0),
+        (True, None),
+    ]
+    assert [turn["value"] for turn in second["turns"]] == [1.0, None, None]
+    assert [turn["blame"]["kind"] for turn in second["turns"]] == ["ok", "unknown", "unknown"]
+    assert first["scores"]["turn_correctness"] is None
+    assert first["notScored"]["turn_correctness"]["reason"] == "no answer in turn 2: http-400"
+    assert ended.json["metrics"]["multiturn"]["turn_correctness"] is None
+    # One turn of each conversation was answered, and expected an answer.
+    assert ended.json["refusals"]["over_refusal_by_split"]["multiturn"]["answered"] == 2
+    text = golden("--target", "broken:answer", "--split", "multiturn").out
+    assert "error     http-400: turn 2 of 2: bad request" in text
+
+
+def test_blame_is_summed_up_over_all_splits(golden: Command, project: Path) -> None:
+    told = golden("--target", ASSISTANT, "--json", "--out", "all.json").json
+    # 9 samples and 5 turns to answer or decline, and 3 to decline.
+    assert (told["blame"]["total"], told["blame"]["told"]) == (17, 17)
+    counts = {share["kind"]: share["count"] for share in told["blame"]["shares"] if share["count"]}
+    # Right: 3 facts, 2 relations, 3 turns, 3 refusals. Not retrieved: two of the three scenes of a story.
+    assert counts == {"ok": 11, "retrieval_missed": 1, "not_used": 4, "answered_wrongly": 1}
+    by_split = {run["dataset"]: run["blame"]["total"] for run in told["runs"]}
+    assert by_split == {"facts": 4, "relations": 3, "tracking": 2, "multiturn": 5, "boundary": 3}
+    kept = read_results(project / "all.json")
+    assert kept["golden"]["blame"] == told["blame"]
+    assert kept["golden"]["splits"]["boundary"]["blame"]["total"] == 3
+    assert [query["blame"]["kind"] for query in kept["query_results"]] == [
+        sample["blame"]["kind"] for sample in told["samples"]
+    ]
+    text = golden("--target", ASSISTANT, "--markdown", "m.md").out
+    assert text.count("where it fails (lexical support, screening): 17 of 17 answers") == 1
+    markdown = (project / "m.md").read_text()
+    assert "| right |  | 11 | 64.7% | \\[41.3%, 82.7%\\] |" in markdown
+    assert "| should refuse | 3 | 1 | 75.0% | \\[30.1%, 95.4%\\] |" in markdown
+
+
+def test_blame_goes_with_the_metric_of_the_split(golden: Command, project: Path) -> None:
+    (project / "sure.py").write_text(
+        "ANSWERS = {'沈栖和陆远舟是什么关系？': '沈栖和陆远舟是好朋友。'}\n"
+        "def answer(question):\n"
+        "    answer = ANSWERS.get(question, '蜘蛛侠能赢。')\n"
+        "    return {'response': answer, 'contexts': ['今天下雨。']}\n"
+    )
+    samples = golden("--target", "sure:answer", "--json").json["samples"]
+    kinds = {sample["id"]: sample["blame"]["kind"] for sample in samples}
+    relation = next(sample for sample in samples if sample["id"] == "rel_001")
+    # The reference, "他们是好友/伙伴，从小一起长大。", says more than is asked for.
+    assert (relation["scores"]["relation_match"], kinds["rel_001"]) == (1.0, "ok")
+    assert kinds["rel_002"] == "retrieval_missed"
+    assert kinds["bound_001"] == "answered_wrongly"
 
 
 def test_the_reference_is_the_history_on_request(golden: Command, project: Path) -> None:
@@ -213,10 +312,105 @@ def test_a_drop_from_an_earlier_run_fails(golden: Command, project: Path) -> Non
     assert (ended.code, "entity_coverage mean against the baseline" in ended.out) == (1, True)
 
 
+@pytest.mark.parametrize("target", [ASSISTANT, "plain:answer"])
+def test_an_unchanged_system_passes_against_its_own_run(golden: Command, project: Path, target: str) -> None:
+    # One story and one turn to decline are too few to test; the plain one returns no contexts at all.
+    (project / "plain.py").write_text("def answer(question):\n    return '小萤是一只水獭。'\n")
+    run = golden("--target", target, "--json").json["runs"][0]["runId"]
+    ended = golden("--target", target, "--baseline", run, "--json")
+    assert (ended.code, ended.json["gate"]["reasons"]) == (0, [])
+    rows = {(row["dataset"], row["metric"]): row for row in ended.json["gate"]["rows"]}
+    single = rows["multiturn", "refusal_recall"]
+    assert (single["status"], single["reason"]) == ("passed", "+0 over 1 sample, too few to test")
+    faithful = rows["facts", "faithfulness"]["status"]
+    assert faithful == ("passed" if target == ASSISTANT else "not evaluated")
+
+
+def test_retrieval_that_missed_counts_as_zero(golden: Command, project: Path) -> None:
+    (project / "half.py").write_text(
+        "import golden.assistant as real\n"
+        "def answer(question, history):\n"
+        "    found = real.answer(question, history)\n"
+        "    missed = '小萤' in question or 'Mara' in question\n"
+        "    return {**found, 'contexts': ['something else entirely']} if missed else found\n"
+    )
+    ended = golden("--target", "half:answer", "--split", "facts", "--threshold", "span_recall=0.9", "--json")
+    figures = ended.json["runs"][0]["metrics"]["span_recall"]
+    missed = sum("小萤" in each["input"] or "Mara" in each["input"] for each in ended.json["samples"])
+    assert 0 < missed < 4
+    assert (figures["n_scored"], figures["n_skipped"]) == (4, 0)
+    assert figures["value"] == (4 - missed) / 4  # the assistant finds all of the others
+    assert ended.code == 1
+
+
+def test_the_example_of_settings_holds_over_refusal_on_every_split_that_expects_answers(
+    golden: Command, project: Path
+) -> None:
+    (project / "golden.yaml").write_text(
+        "spec:\n  evaluation:\n    datasets:\n      - {name: facts, metrics: [entity_coverage, token_f1]}\n"
+        "    thresholds: {entity_coverage: 0.8, over_refusal: {max: 0.05}}\n    ciGate: true\n"
+    )
+    ended = golden("--target", ASSISTANT, "--config", "golden.yaml", "--json")
+    assert ended.code == 0, ended.err
+    held = [row["dataset"] for row in ended.json["gate"]["rows"] if row["metric"] == "over_refusal"]
+    assert held == ["facts", "relations", "tracking", "multiturn"]
+    assert list(ended.json["refusals"]["over_refusal_by_split"]) == held
+
+
+def test_contexts_that_cannot_be_located_are_said_everywhere(golden: Command, project: Path) -> None:
+    path = project / "golden" / "evaluation" / "datasets" / "factual_qa.json"
+    records = json.loads(path.read_text(encoding="utf-8"))
+    for record in records:
+        record["golden_context"]["snippet"] = "zzz no such text"
+    path.write_text(json.dumps(records), encoding="utf-8")
+    ended = golden("--target", ASSISTANT, "--threshold", "span_recall=0.2", "--out", "new/folder/all.json")
+    assert ended.code == 0, ended.err
+    assert "warning: facts: 0 of 4 golden contexts located, so span_recall and span_precision" in ended.out
+    assert "not evaluated: 0 of 4 golden contexts located" in ended.out
+    written = read_results(project / "new" / "folder" / "all.json")["golden"]
+    assert written["splits"]["facts"]["not_scored"]["span_recall"] == "0 of 4 golden contexts located"
+    assert [warning.partition(":")[0] for warning in written["warnings"]] == ["facts"]
+
+
+def test_what_cannot_be_written_hides_neither_report_nor_verdict(golden: Command, project: Path) -> None:
+    (project / "full.py").write_text(
+        "import pathlib, golden.assistant as real\n"
+        "def answer(question, history):\n"
+        "    pathlib.Path('results').touch()  # a file where the folder was to be\n"
+        "    return real.answer(question, history)\n"
+    )
+    arguments = ("--target", "full:answer", "--threshold", "entity_coverage=0.8")
+    ended = golden(*arguments, "--out", "results/all.json")
+    assert ended.code == 2
+    assert "gate: PASSED" in ended.out
+    assert "cannot write results/all.json: " in ended.err
+
+
+def test_labels_go_with_the_results_of_all_splits(golden: Command, project: Path) -> None:
+    golden("--target", ASSISTANT, "--out", "all.results.json")
+    labels = "query_id,label\n" + "".join(f"fact_00{n},{n % 2}\n" for n in range(1, 5)) + "rel_001,1\n"
+    (project / "labels.csv").write_text(labels)
+    found = read_results(project / "all.results.json")
+    everything = match_labels(answered_run(found), read_labels(project / "labels.csv"))[1]
+    assert (everything.n_matched, everything.n_unknown) == (5, 0)
+    first = open_answered_run(min(path.name for path in (project / "runs").iterdir()), project / "runs")
+    match = match_labels(first, read_labels(project / "labels.csv"))[1]
+    assert (match.n_matched, match.n_unknown) == (4, 1)
+    assert Path(match.whole_results or "").name == "golden.results.json"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "expected --url or --target"),
+        (
+            ["--target", ASSISTANT, "--threshold", "boundary:token_f1=0.9"],
+            "boundary:token_f1 >= 0.9: expected a metric of its samples (refusal_recall, pass_rate)",
+        ),
+        (
+            ["--target", ASSISTANT, "--split", "facts", "--threshold", "boundary:refusal_recall=0.9"],
+            "expected a split that is asked (facts)",
+        ),
         (["--target", ASSISTANT, "--threshold", "entity_covrage=1"], "did you mean entity_coverage"),
         (["--target", ASSISTANT, "--threshold", "fact:token_f1=1"], "did you mean facts"),
         (["--target", "nobody:answer"], "cannot import nobody"),

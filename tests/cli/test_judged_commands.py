@@ -273,7 +273,8 @@ def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
     shown = rag_eval(*_EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml").stdout
     gate = shown[shown.index("threshold") :]
     assert "rag      faithfulness  lexical support, screening" in gate
-    assert (project / "summary.md").read_text().count("lexical support, screening") == 2
+    # Beside the figure, the check and the blame.
+    assert (project / "summary.md").read_text().count("lexical support, screening") == 3
     assert "(mean, lexical support, screening)" in (project / "junit.xml").read_text()
 
 
@@ -301,6 +302,48 @@ def test_citations_are_opened_in_the_documents_of_the_dataset(project: Path) -> 
     assert document["metrics"]["citation_recall"] == 1
     done = rag_eval("score", document["runs"][0]["runId"], "-m", "citation_validity", "--json")
     assert json.loads(done.stdout)["metrics"]["citation_validity"]["value"] == 1
+
+
+@pytest.mark.parametrize(("end", "kind"), [(43, "ok"), (430, "wrong_citation")])
+def test_blame_opens_the_citations_that_the_metrics_open(project: Path, end: int, kind: str) -> None:
+    dataset = {
+        "dataset_id": "boats",
+        "name": "boats",
+        "version": "1.0.0",
+        "created_at": "2026-01-01T00:00:00Z",
+        "documents": [
+            {
+                "document_id": "t.md",
+                "title": "Boats",
+                "content": "The boat leaves at noon. It returns at six.",
+            }
+        ],
+        "queries": [
+            {
+                "query_id": "q1",
+                "query_text": "When does it return?",
+                "ground_truth_answer": "It returns at six.",
+                "relevant_documents": ["t.md"],
+            }
+        ],
+    }
+    (project / "boats.eval.json").write_text(json.dumps(dataset))
+    answer = {
+        "id": "q1",
+        "answer": f"It returns at six [t.md:?:25-{end}].",
+        "contexts": ["It returns at six."],
+    }
+    (project / "answers.jsonl").write_text(json.dumps(answer))
+    (project / "agent.yaml").write_text(
+        "spec:\n  evaluation:\n"
+        "    datasets: [{name: boats, path: boats.eval.json}]\n"
+        "    metrics: [citation_validity, faithfulness]\n"
+    )
+    document = evaluated("--allow-missing")
+    assert document["metrics"]["citation_validity"] == float(kind == "ok")
+    assert document["samples"][0]["blame"]["kind"] == kind
+    shares = {share["kind"]: share["count"] for share in document["runs"][0]["blame"]["shares"]}
+    assert shares[kind] == 1
 
 
 def test_a_run_is_scored_once_though_its_figures_and_its_file_both_need_the_scores(project: Path) -> None:

@@ -76,7 +76,18 @@ def test_runs_shows_the_state_and_how_far_each_run_is(folder: RunFolder) -> None
     assert lines[3][:8] == ["books_2", "incomplete", "books", "–", "0", "of", "0", "0"]
     assert lines[4][:2] == ["books_3", "broken"]
     assert "broken: books_3: " in done.stdout
-    assert "--resume RUN" in done.stdout
+    assert done.stdout.count("--resume RUN") == 1
+    assert "goes on with: rag-eval evaluate … --resume RUN" in done.stdout
+
+
+def test_runs_names_the_command_that_goes_on_with_golden_sets(tmp_path: Path) -> None:
+    head = RunHead(run_id="eval_1", dataset_id="facts", configuration={"golden": "examples/golden"})
+    RunFolder.create(tmp_path, head)
+    done = invoke(runs_command, "--runs-dir", tmp_path)
+    assert done.stdout.count("--resume RUN") == 1
+    assert "golden sets goes on with: rag-eval golden DIR … --resume RUN" in done.stdout
+    (row,) = json.loads(invoke(runs_command, "--runs-dir", tmp_path, "--json").stdout)
+    assert row["golden"] == "examples/golden"
 
 
 def test_runs_says_who_works_on_a_run(folder: RunFolder) -> None:

@@ -252,3 +252,28 @@ def test_ground_truth_on_lines_is_read_as_a_list_and_errors_have_their_line(tmp_
 def test_no_id_or_version_ends_in_anything_but_a_missing_dataset(asked: str, version: str | None) -> None:
     with pytest.raises(MissingDatasetError):
         EvaluationDatasetLoader("no/such/folder").load_dataset(asked, version)
+
+
+def test_without_a_file_of_ground_truth_the_citations_of_the_dataset_are_it(tmp_path: Path) -> None:
+    cited = {"file_name": "a.pdf", "page_number": 1, "start_char": 100, "end_char": 200}
+    queries = [
+        {
+            "query_id": "q1",
+            "query_text": "?",
+            "relevant_documents": [],
+            "citations": [{**cited, "confidence_score": 0.95}],
+        },
+        {"query_id": "q2", "query_text": "?", "relevant_documents": []},
+    ]
+    loader = folder_with(tmp_path, e={**dataset("e_v1.0.0"), "queries": queries}, bare=dataset("bare"))
+    truth = loader.load_ground_truth("e")
+    (annotation,) = truth["annotations"]
+    assert (truth["dataset_id"], annotation["query_id"]) == ("e_v1.0.0", "q1")
+    assert annotation["citations"] == [{**cited, "annotation_confidence": 0.95}]
+    for asked in (("bare",), ("e", "2.0.0"), ("f",)):
+        with pytest.raises(MissingDatasetError, match="no ground truth"):
+            loader.load_ground_truth(*asked)
+    # What is made is what a file of annotations holds.
+    (tmp_path / "ground_truth").mkdir()
+    (tmp_path / "ground_truth" / "written.gt.json").write_text(json.dumps(truth))
+    assert loader.load_ground_truth("e") == truth

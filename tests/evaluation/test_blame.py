@@ -12,14 +12,30 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameEvidence, blame
+from rag_evaluation_framework.evaluation.blame import (
+    BLAME_KINDS,
+    Blame,
+    BlameEvidence,
+    blame,
+    blamed_turns,
+)
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label, SupportMethod
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
-from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import (
+    Entities,
+    Expectation,
+    Milestones,
+    Refusal,
+    Relation,
+    Sample,
+    Turn,
+)
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 SHIP = "The ferry is green."
@@ -282,3 +298,122 @@ def test_every_kind_is_a_plain_value_for_results() -> None:
     found = blamed(sample(reference=SHIP), NOT_SHIP, contexts=(SHIP,)).to_dict()
     assert found["kind"] in BLAME_KINDS
     assert found["evidence"][0] == {"claim": NOT_SHIP, "passage": "The ferry is green"}
+
+
+FRIENDS = Relation(subject="恰斯卡", relation="friend_of", object="卡齐娜")
+MENTOR = Relation(subject="闻伯", relation="mentor_of", object="陆远舟")
+NAMES = Entities(names=("玛拉妮", "热情/直率", "探险"))
+STEPS = Milestones(steps=("灯火熄灭", "修好小船", "点亮灯火"))
+STORY = "灯火熄灭了。她修好小船。她点亮了灯火。"
+
+
+@pytest.mark.parametrize(
+    ("expected", "metric", "answer", "context", "value", "kind"),
+    [
+        # The reference is worded otherwise than every answer: what counts is what the metric reads.
+        (FRIENDS, "relation_match", "恰斯卡和卡齐娜是好朋友。", "今天下雨。", 1.0, "ok"),
+        (FRIENDS, "relation_match", "恰斯卡和卡齐娜住在城里。", "今天下雨。", 0.0, "retrieval_missed"),
+        (FRIENDS, "relation_match", "恰斯卡和卡齐娜住在城里。", "恰斯卡是卡齐娜的朋友。", 0.0, "not_used"),
+        (MENTOR, "relation_match", "陆远舟是闻伯的师父。", "闻伯是陆远舟的师父。", 0.0, "contradicted"),
+        (NAMES, "entity_coverage", "玛拉妮很直率，喜爱探险。", "今天下雨。", 1.0, "ok"),
+        # Two names of three; the third stands in what was retrieved, or does not.
+        (NAMES, "entity_coverage", "玛拉妮很直率。", "她喜爱探险。", 2 / 3, "not_used"),
+        (NAMES, "entity_coverage", "玛拉妮很直率。", "今天下雨。", 2 / 3, "retrieval_missed"),
+        (STEPS, "milestone_recall", STORY, "今天下雨。", 1.0, "ok"),
+        (STEPS, "milestone_recall", "她修好小船。她点亮了灯火。", STORY, 2 / 3, "not_used"),
+        # All three are told, the second before the first: two of three are in order.
+        (STEPS, "milestone_order", "她修好小船。灯火熄灭了。她点亮了灯火。", STORY, 2 / 3, "contradicted"),
+    ],
+)
+def test_blame_agrees_with_the_metric_of_what_is_expected(
+    expected: Expectation, metric: str, answer: str, context: str, value: float, kind: str
+) -> None:
+    asked = sample(expectation=expected, reference="这里写的是别的话，共同参与了...")
+    response = Response(text=answer, contexts=(context,))
+    assert scorer_for(metric).score(asked, response).value == value
+    found = blame(asked, response, LexicalSupport(), has_readings=True)
+    assert (found.kind, found.kind == "ok") == (kind, value == 1)
+
+
+def test_blame_says_which_names_are_missing_and_which_step_comes_too_early() -> None:
+    named = blamed(sample(expectation=NAMES), "玛拉妮很直率。", contexts=("她喜爱探险。",))
+    assert named.why == "the answer lacks 1 of 3 expected names; 1 of 3 expected names retrieved, " + (
+        "yet what was retrieved has it"
+    )
+    assert named.evidence == (BlameEvidence("探险"),)
+    told = blamed(sample(expectation=STEPS), "她修好小船。灯火熄灭了。她点亮了灯火。", contexts=(STORY,))
+    assert told.why == (
+        "the answer lacks 1 of 3 expected steps, 1 told too early; 3 of 3 expected steps retrieved"
+    )
+    assert told.evidence == (BlameEvidence("修好小船"),)
+
+
+def test_a_relation_without_known_words_is_blamed_by_the_claims_of_the_reference() -> None:
+    odd = Relation(subject="A", relation="结义姐妹", object="B")  # has no English words
+    asked = sample(expectation=odd, reference=SHIP)
+    assert blamed(asked, SHIP, contexts=(SHIP,)).why == "the answer has 1 of 1 claims of the reference"
+    assert blamed(asked, WEATHER, contexts=(SHIP,)).kind == "not_used"
+
+
+@pytest.mark.parametrize(
+    ("answer", "context", "kind"),
+    [
+        ("The ferry is green.", WEATHER, "ok"),
+        ("The ferry is blue.", WEATHER, "ok"),
+        (WEATHER, "The ferry is blue.", "not_used"),  # either is enough in what was retrieved, too
+        (WEATHER, HARBOUR, "retrieval_missed"),
+    ],
+)
+def test_either_reading_of_a_reference_will_do_where_it_has_several(
+    answer: str, context: str, kind: str
+) -> None:
+    asked = sample(reference="The ferry is green/blue ...")
+    response = Response(text=answer, contexts=(context,))
+    assert blame(asked, response, Containment(), has_readings=True).kind == kind
+    # Elsewhere a slash is a slash.
+    assert blame(asked, response, Containment()).kind != "ok"
+
+
+CONVERSATION = Sample(
+    id="c",
+    turns=(
+        Turn(role="user", content="基尼奇的龙伙伴叫什么？"),
+        Turn(role="assistant", reference="他的龙伙伴叫阿尤。"),
+        Turn(role="user", content="它爱吃什么？"),
+        Turn(role="assistant", reference="阿尤爱吃海葡萄。"),
+        Turn(role="user", content="它的银行密码是多少？"),
+        Turn(role="assistant", expectation=Refusal()),
+    ),
+)
+
+
+def conversation(*answers: tuple[str, str], failure: Failure | None = None) -> Response:
+    turns = [{"question": "?", "answer": answer, "contexts": [context]} for answer, context in answers]
+    text = None if failure else answers[-1][0]
+    return Response(text=text, metadata={"turns": turns}, failure=failure)
+
+
+def test_a_conversation_is_blamed_turn_by_turn() -> None:
+    food = "阿尤爱吃海葡萄。"
+    response = conversation(("是阿尤", food), ("不爱吃鱼", food), ("密码是 1234。", food))
+    turns = blamed_turns(CONVERSATION, response, LexicalSupport())
+    assert {number: found.kind for number, found in turns.items()} == {
+        1: "ok",
+        2: "not_used",  # 海葡萄 was retrieved
+        3: "answered_wrongly",
+    }
+    whole = blame(CONVERSATION, response, LexicalSupport())
+    assert (whole.kind, whole.why) == ("not_used", f"turn 2: {turns[2].why}")
+    elsewhere = conversation(("是阿尤", food), ("爱吃鱼", "今天下雨。"), ("抱歉，我无法回答。", food))
+    assert blamed_turns(CONVERSATION, elsewhere, LexicalSupport())[2].kind == "retrieval_missed"
+    right = conversation(("是阿尤", food), ("海葡萄", food), ("抱歉，我无法回答这个问题。", food))
+    assert blame(CONVERSATION, right, LexicalSupport()) == Blame("ok", "all 3 turns are right")
+
+
+def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> None:
+    failed = conversation(("叫阿贝多", "他的龙伙伴叫阿尤。"), failure=Failure(kind="http-400", message="no"))
+    turns = blamed_turns(CONVERSATION, failed, LexicalSupport())
+    assert [found.kind for found in turns.values()] == ["contradicted", "unknown", "unknown"]
+    assert turns[2].why == "there is no answer: http-400"
+    untold = blame(CONVERSATION, Response(text="海葡萄"), LexicalSupport())
+    assert (untold.kind, untold.why) == ("unknown", "the target does not tell its answers turn by turn")

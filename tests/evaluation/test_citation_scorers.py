@@ -18,6 +18,7 @@ from rag_evaluation_framework.evaluation.scorers.citation_scorers import (
     citation_scorer,
 )
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationMemory
+from rag_evaluation_framework.evaluation.scorers.consistency_scorers import ConsistencyScorer, OverallScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.files import strict_json
@@ -60,6 +61,7 @@ SPAN_METRICS = (
     "citation_span_recall",
     "citation_span_f1",
 )
+SOURCE_METRICS = ("factual_consistency", "hallucination_rate", "overall_citation_accuracy")
 
 
 def sample(*spans: SpanCitation, **fields: Any) -> Sample:
@@ -77,11 +79,17 @@ def scored(
 ) -> Score:
     memory = CitationMemory(CitableTexts(corpus.documents if corpus else ()), WordSupport())
     metric = parse_metric(name)
-    scorer: CitedClaimScorer | CitationValidityScorer | CitedSpanScorer
+    scorer: CitedClaimScorer | CitationValidityScorer | CitedSpanScorer | ConsistencyScorer
     if metric.metric.name in CLAIM_METRICS:
         scorer = CitedClaimScorer(metric, memory, is_slow=False)
     elif metric.metric.name in SPAN_METRICS:
         scorer = CitedSpanScorer(metric, memory)
+    elif metric.metric.name == "overall_citation_accuracy":
+        spans = CitedSpanScorer(parse_metric("citation_tolerance_jaccard"), memory)
+        validity = CitationValidityScorer(parse_metric("citation_validity"), memory)
+        scorer = OverallScorer(metric, memory, spans=spans, validity=validity, is_slow=False)
+    elif metric.metric.name in SOURCE_METRICS:
+        scorer = ConsistencyScorer(metric, memory, is_slow=False)
     else:
         scorer = CitationValidityScorer(metric, memory)
     response = Response(text=answer, contexts=tuple(contexts), citations=tuple(beside))
@@ -322,11 +330,12 @@ def test_span_metrics_are_skipped_without_truth_without_citations_and_for_other_
 
 def test_every_metric_of_citations_has_a_scorer_and_only_those_of_spans_need_the_true_spans() -> None:
     names = [metric.name for metric in all_metrics() if metric.family == "citations"]
-    assert set(names) == {*CLAIM_METRICS, *SPAN_METRICS, "citation_validity"}
+    assert set(names) == {*CLAIM_METRICS, *SPAN_METRICS, *SOURCE_METRICS, "citation_validity"}
     for scorer in scorers_for(names, ScoringMethods(corpus=CORPUS)):
-        assert scorer.needs == (("relevant_spans",) if scorer.name in SPAN_METRICS else ())
-        assert scorer.higher_is_better
-        lexical = scorer.name in CLAIM_METRICS
+        is_of_spans = scorer.name in (*SPAN_METRICS, "overall_citation_accuracy")
+        assert scorer.needs == (("relevant_spans",) if is_of_spans else ())
+        assert scorer.higher_is_better == (scorer.name != "hallucination_rate")
+        lexical = scorer.name in (*CLAIM_METRICS, *SOURCE_METRICS)
         assert scorer.method == ("lexical support, screening" if lexical else "exact")
 
 
@@ -397,3 +406,122 @@ def test_a_judge_gives_the_verdicts_where_there_is_one_and_is_asked_once_for_eac
         "citation_validity": 1.0,
     }
     assert {scorer.method for scorer in scorers} == {"judge:scripted", "exact"}
+
+
+def test_a_judge_is_asked_once_for_all_that_the_sources_are_held_against() -> None:
+    response = Response(text="The boat leaves at noon.", contexts=CONTEXTS)
+    asked = sample()
+    with running_chat(judged_by_a_quote) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
+        scorers = scorers_for(
+            ["factual_consistency", "hallucination_rate"], ScoringMethods(judge=Judge(model))
+        )
+        values = [scorer.score(asked, response).value for scorer in scorers]
+    assert (values, len(server.requests)) == ([1.0, 0.0], 1)
+    assert {scorer.method for scorer in scorers} == {"judge:scripted"}
+
+
+CLAIMS = "The boat leaves at noon. The fare is two pounds. The boat returns at ten."
+
+
+@pytest.mark.parametrize(("name", "value"), [("factual_consistency", 2 / 3), ("hallucination_rate", 1 / 3)])
+def test_claims_are_held_against_the_contexts_whatever_they_cite(name: str, value: float) -> None:
+    assert scored(name, CLAIMS, contexts=CONTEXTS).value == pytest.approx(value)
+    (hallucinated,) = [
+        claim
+        for claim in scored(name, CLAIMS, contexts=CONTEXTS).details["claims"]
+        if claim["label"] != "supported"
+    ]
+    assert CLAIMS[hallucinated["start"] : hallucinated["end"]] == "The boat returns at ten."
+
+
+@pytest.mark.parametrize(
+    ("asked", "beside", "value"),
+    [
+        # Only the boats are cited or relevant; what the guide says of the fare does not count: 1 of 3.
+        (sample(relevant_documents={"boats.md": 1}), (), 1 / 3),
+        (sample(SpanCitation("boats.md", 0, 24)), (), 1 / 3),
+        (sample(), (SpanCitation("boats.md", 0, 24),), 1 / 3),
+        (sample(relevant_documents={"boats.md": 1, "guide.pdf": 1}), (), 2 / 3),
+    ],
+)
+def test_without_contexts_claims_are_held_against_the_documents_that_are_cited_or_relevant(
+    asked: Sample, beside: Sequence[Citation], value: float
+) -> None:
+    score = scored("factual_consistency", CLAIMS, corpus=CORPUS, asked=asked, beside=beside)
+    assert score.value == pytest.approx(value)
+
+
+def test_without_sources_there_is_nothing_to_be_consistent_with() -> None:
+    reason = "neither contexts nor documents to hold the answer against"
+    assert scored("hallucination_rate", CLAIMS, corpus=CORPUS).reason == reason
+    assert scored("factual_consistency", CLAIMS).reason == reason
+    declined = scored("factual_consistency", "I don't know.", contexts=CONTEXTS)
+    assert declined.reason == "the answer says that it does not know"
+
+
+TRUE = sample(SpanCitation("docs/boats.md", 0, 24), SpanCitation("docs/boats.md", 25, 49))
+
+
+def test_the_overall_figure_is_made_of_its_four_parts() -> None:
+    answer = "The boat leaves at noon [boats.md:?:0-20]. The boat returns at ten [ships.md:?:0-9]."
+    score = scored("overall_citation_accuracy", answer, corpus=CORPUS, asked=TRUE)
+    # Spans: the first ends 4 off, within 10: 1; the second true one and ships.md are unpaired: 1 / 3.
+    # One of two citations opens; one of two claims stands in the document.
+    # 0.30 × 1/3 + 0.30 × 1/2 + 0.25 × 1/2 + 0.15 × 1/2 = 0.1 + 0.15 + 0.125 + 0.075
+    assert score.value == pytest.approx(0.45)
+    assert score.details == {
+        "tolerance_jaccard": pytest.approx(1 / 3),
+        "citation_validity": 0.5,
+        "mean_consistency": 0.5,
+        "no_hallucination": 0.5,
+    }
+    # Nothing cited: 0.30 × 0 + 0.30 × 0 + 0.25 × 1 + 0.15 × 1
+    bare = scored("overall_citation_accuracy", "The boat leaves at noon.", corpus=CORPUS, asked=TRUE)
+    assert bare.value == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "asked", "reason"),
+    [
+        ("The boat leaves at noon [1].", CONTEXTS, TRUE, "the answer cites numbered contexts"),
+        (
+            "The boat leaves at noon [boats.md:?:0-24].",
+            (),
+            sample(),
+            "the dataset has no relevant characters",
+        ),
+        ("I don't know.", (), TRUE, "the answer says that it does not know"),
+    ],
+)
+def test_without_one_of_its_parts_the_overall_figure_is_skipped_for_that_reason(
+    answer: str, contexts: Sequence[str], asked: Sample, reason: str
+) -> None:
+    score = scored("overall_citation_accuracy", answer, contexts=contexts, corpus=CORPUS, asked=asked)
+    assert score.status == "skipped"
+    assert (score.reason or "").startswith(reason)
+
+
+def test_a_citation_that_cannot_be_read_pairs_with_no_true_span() -> None:
+    asked = sample(SpanCitation("boats.md", 0, 24))
+    written = "The boat leaves at noon [boats.md:?:0-24][boats.md:?:9-5]."
+    # One pair of 1, one that cannot be read: 1 / 2. No characters of it are known: 24 of 24.
+    assert scored("citation_exact_jaccard", written, asked=asked).value == 1 / 2
+    assert scored("citation_span_precision", written, asked=asked).value == 1.0
+    beside = Response(
+        text="The boat leaves at noon.",
+        citations=(SpanCitation("boats.md", 0, 20),),
+        metadata={"unread_citations": 3},
+    )
+    # The end is 4 off: within 10, and beyond 2; three more cannot be read.
+    for name, pair in (("citation_tolerance_jaccard", 1.0), ("citation_exact_jaccard", 20 / 24)):
+        assert scorer_for(name).score(asked, beside).value == pytest.approx(pair / 4)
+    strict = scorer_for("citation_tolerance_jaccard(tolerance_chars=2)").score(asked, beside)
+    assert strict.value == strict.details["mean_tolerance_jaccard"] == pytest.approx(20 / 24 / 4)
+    assert strict.details["unpaired_predicted"] == 3
+
+
+def test_spans_are_not_compared_where_an_answer_cites_numbered_contexts_too() -> None:
+    mixed = [SpanCitation("boats.md", 0, 24), ContextCitation(1)]
+    asked = sample(SpanCitation("boats.md", 0, 24))
+    score = scored("citation_exact_jaccard", "At noon.", contexts=CONTEXTS, beside=mixed, asked=asked)
+    assert score.reason == "the answer cites characters of files and numbered contexts"

@@ -112,16 +112,19 @@ def run_evaluation_example():
 '''
 
 IMPORTS = """
-from rag_evaluation_framework.datasets.folders.catalogue import EvaluationDatasetLoader
-from rag_evaluation_framework.judging.citations.citation_evaluator import CitationEvaluator
-from rag_evaluation_framework.results.storage import EvaluationResultsStorage
+from rag_evaluation_framework import CitationEvaluator, EvaluationDatasetLoader, EvaluationResultsStorage
 """
 
 
-def test_creating_and_evaluating_run_as_written_in_a_new_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_new_project", [False, True], ids=["empty folder", "new project"])
+def test_creating_and_evaluating_run_as_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_new_project: bool,
 ) -> None:
-    create_layout(tmp_path)  # what `rag-eval init` does; the annotations of sample_eval come with it
+    if is_new_project:
+        create_layout(tmp_path)  # what `rag-eval init` does; the annotations of sample_eval come with it
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(IMPORTS + CREATING + EVALUATING, names)

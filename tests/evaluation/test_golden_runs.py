@@ -26,7 +26,7 @@ from rag_evaluation_framework.evaluation.golden.golden_settings import (
     read_golden_settings,
     with_thresholds,
 )
-from rag_evaluation_framework.evaluation.golden.golden_spans import golden_span_scorers
+from rag_evaluation_framework.evaluation.golden.golden_spans import LocatedContexts
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
 from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
@@ -40,9 +40,12 @@ DATASETS = GOLDEN / "evaluation" / "datasets"
 FILES = {name: split.file for name, split in SPLITS.items()}
 
 
+SPANS = ("span_recall", "span_precision")
+
+
 def planned(folder: Path, settings: GoldenSettings | None = None, **options: Any) -> Plan:
     settings = settings or GoldenSettings()
-    return plan_golden(golden_manifest(folder, settings), settings, **options)
+    return plan_golden(golden_manifest(folder, settings), **options)
 
 
 def copied(folder: Path, names: Sequence[str]) -> Path:
@@ -140,9 +143,41 @@ def test_a_sample_to_decline_among_the_facts_is_scored_as_such(tmp_path: Path) -
     assert [scorer.name for scorer in facts.scorers][-2:] == ["refusal_recall", "over_refusal"]
 
 
-def test_without_located_contexts_there_are_no_span_metrics(tmp_path: Path) -> None:
-    (facts,) = planned(copied(tmp_path, ["facts"])).datasets  # the stories are not beside them
+def test_without_located_contexts_there_are_no_span_metrics_and_that_is_said(tmp_path: Path) -> None:
+    plan = planned(copied(tmp_path, ["facts"]))  # the stories are not beside them
+    (facts,) = plan.datasets
     assert "span_recall" not in [scorer.name for scorer in facts.scorers]
+    assert facts.unmeasured == dict.fromkeys(SPANS, "0 of 4 golden contexts located")
+    (warning,) = plan.warnings
+    assert warning.startswith(
+        "facts: 0 of 4 golden contexts located, so span_recall and span_precision cannot be measured "
+        "(rag-eval validate tells all): fact_001: golden_context.file: expected a file in "
+    )
+
+
+def test_one_context_that_cannot_be_located_is_warned_about_and_the_others_count(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "golden")
+    path = tmp_path / "golden" / "evaluation" / "datasets" / FILES["facts"]
+    records = json.loads(path.read_text(encoding="utf-8"))
+    records[1]["golden_context"]["snippet"] = "no such text"
+    path.write_text(json.dumps(records), encoding="utf-8")
+    plan = planned(tmp_path / "golden", splits=["facts"])
+    assert [scorer.name for scorer in plan.datasets[0].scorers][-3:] == [*SPANS, "over_refusal"]
+    assert plan.datasets[0].unmeasured == {}
+    (warning,) = plan.warnings
+    assert warning.startswith("facts: 3 of 4 golden contexts located (rag-eval validate tells all): fact_002")
+    assert "'no such text' in stories/chapter1.txt" in warning
+    assert "got nothing like it" in warning
+
+
+def test_contexts_without_a_snippet_are_none_that_could_be_located(tmp_path: Path) -> None:
+    records = json.loads((DATASETS / FILES["facts"]).read_text(encoding="utf-8"))
+    for record in records:
+        record["golden_context"]["snippet"] = "..."
+    (tmp_path / FILES["facts"]).write_text(json.dumps(records), encoding="utf-8")
+    plan = planned(tmp_path)
+    assert plan.datasets[0].unmeasured == dict.fromkeys(SPANS, "no golden context has a snippet")
+    assert plan.warnings == ()
 
 
 def test_splits_and_samples_can_be_chosen() -> None:
@@ -170,14 +205,49 @@ def test_settings_replace_metrics_and_set_thresholds(tmp_path: Path) -> None:
     assert settings.gate
     plan = planned(GOLDEN, settings)
     facts, relations = plan.datasets[:2]
-    assert [scorer.name for scorer in facts.scorers] == ["entity_coverage", "latency"]
+    # Refusals are always scored: the table of two by two has every split.
+    assert [scorer.name for scorer in facts.scorers] == ["entity_coverage", "latency", "over_refusal"]
     assert list(map(str, facts.thresholds)) == [
         "entity_coverage >= 0.8",
         "over_refusal <= 0.05",  # lower is better
+        "facts:latency <= 900",
         "span_recall >= 0.5",
-        "latency <= 900",
     ]
-    assert "latency <= 900" not in list(map(str, relations.thresholds))
+    assert [threshold.metric for threshold in relations.thresholds] == [
+        "entity_coverage",
+        "over_refusal",
+        "span_recall",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "splits", "problem"),
+    [
+        (
+            "boundary:token_f1=0.9",
+            (),
+            r"boundary:token_f1 >= 0.9: expected a metric of its samples \(refusal_recall, pass_rate\)",
+        ),
+        ("facts:refusal_recall=0.9", (), "facts:refusal_recall >= 0.9: expected a metric of its samples"),
+        (
+            "boundary:refusal_recall=0.9",
+            ("facts",),
+            r"boundary:refusal_recall >= 0.9: expected a split that is asked \(facts\)",
+        ),
+    ],
+)
+def test_a_threshold_that_its_split_cannot_be_held_to_is_an_error(
+    written: str, splits: Sequence[str], problem: str
+) -> None:
+    settings = with_thresholds(GoldenSettings(), ["entity_coverage=0.5", written])
+    with pytest.raises(UsageError, match=problem):
+        planned(GOLDEN, settings, splits=splits)
+
+
+def test_a_threshold_of_one_split_may_be_of_spans_that_cannot_be_located(tmp_path: Path) -> None:
+    settings = with_thresholds(GoldenSettings(), ["facts:span_recall=0.5", "facts:pass_rate=0.5"])
+    (facts,) = planned(copied(tmp_path, ["facts"]), settings).datasets
+    assert list(map(str, facts.thresholds)) == ["facts:span_recall >= 0.5", "facts:pass_rate >= 0.5"]
 
 
 def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) -> None:
@@ -231,13 +301,15 @@ AFTER = "\n她的伙伴是一只会发光的水獭，名叫小萤。"
         (Response(text="x", contexts=(SNIPPET + AFTER,)), 1.0, 28 / (28 + len(AFTER))),
         # A text from elsewhere is so many characters that are not relevant.
         (Response(text="x", contexts=(SNIPPET, "别" * 28)), 1.0, 28 / 56),
+        (Response(text="x", contexts=("别" * 28,)), 0.0, 0.0),  # everything was missed
+        (Response(text="x", contexts=("别" * 28, "又" * 5)), 0.0, 0.0),
         (Response(text="x", contexts=(SNIPPET.replace("，", "，\n"),)), 1.0, 1.0),  # lines broken otherwise
     ],
 )
 def test_texts_that_a_target_returns_are_located_in_the_source(
     facts: list[Sample], response: Response, recall: float, precision: float
 ) -> None:
-    spans = golden_span_scorers(["span_recall", "span_precision"], facts)
+    spans = LocatedContexts.of(facts).scorers(["span_recall", "span_precision"])
     assert [scorer.score(facts[0], response).value for scorer in spans] == [recall, precision]
 
 
@@ -247,16 +319,17 @@ def test_texts_that_a_target_returns_are_located_in_the_source(
 def test_a_hit_that_tells_where_it_stands_needs_no_text(facts: list[Sample], name: str) -> None:
     start = STORY.index(SNIPPET)
     hit = Hit(id="1", span=CharacterSpan(name, start, start + len(SNIPPET)))  # type: ignore[arg-type]
-    (recall,) = golden_span_scorers(["span_recall"], facts)
+    (recall,) = LocatedContexts.of(facts).scorers(["span_recall"])
     assert recall.score(facts[0], Response(text="x", hits=(hit,))).value == 1.0
 
 
-def test_what_cannot_be_located_is_skipped_not_zero(facts: list[Sample]) -> None:
-    (recall,) = golden_span_scorers(["span_recall"], facts)
-    nothing = recall.score(facts[0], Response(text="x"))
-    foreign = recall.score(facts[0], Response(text="x", contexts=("一段改写过的文字",)))
+@pytest.mark.parametrize("contexts", [(), (" ",)])
+def test_a_target_that_returns_no_contexts_is_skipped_not_zero(
+    facts: list[Sample], contexts: tuple[str, ...]
+) -> None:
+    (recall,) = LocatedContexts.of(facts).scorers(["span_recall"])
+    nothing = recall.score(facts[0], Response(text="x", contexts=contexts))
     assert (nothing.status, nothing.reason) == ("skipped", "the target returns no contexts")
-    assert (foreign.status, foreign.reason) == ("skipped", "none of its contexts stands in the source files")
 
 
 @pytest.mark.parametrize("metric", ["token_f1", "answer_similarity", "exact_match"])

@@ -172,6 +172,54 @@ def test_two_different_results_for_one_sample_are_an_inconsistency_and_the_first
     assert [entry.result.response.text for entry in read_entries(path, index)] == ["answer 0"]
 
 
+def unjudged(index: int, text: str | None = None) -> SampleResult:
+    """A result whose second score failed because a judge's endpoint did."""
+    before = result(index) if text is None else result(index, text)
+    failed = Score.failed("bias", "no verdict", method="judge", details={"endpoint_error": "http-503"})
+    return SampleResult(before.sample_id, before.response, (*before.scores, failed))
+
+
+def judged(index: int, text: str | None = None) -> SampleResult:
+    before = unjudged(index, text)
+    score = Score.scored("bias", 1.0, method="judge")
+    return SampleResult(before.sample_id, before.response, (*before.scores[:-1], score))
+
+
+def test_scores_made_again_for_the_same_answer_take_the_place_of_those_that_an_endpoint_failed(
+    path: Path,
+) -> None:
+    first = [line_of(JournalEntry(n, unjudged(n), TIMING)) for n in range(3)]
+    path.write_bytes(b"".join(first))
+    assert read_index(path, total=3).rescorable == {0, 1, 2}
+    path.write_bytes(b"".join([*first, *(line_of(JournalEntry(n, judged(n), TIMING)) for n in (0, 2))]))
+    index = read_index(path, total=3)
+    assert (index.done, index.problems, index.rescorable) == (3, [], {1})
+    values = {entry.index: entry.result.scores[-1].value for entry in read_entries(path, index)}
+    assert values == {0: 1.0, 1: None, 2: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(unjudged(0), judged(0, "another answer")), (judged(0), unjudged(0))],
+    ids=["another answer", "scores that were there"],
+)
+def test_nothing_else_may_be_said_of_a_sample_twice(
+    path: Path, before: SampleResult, after: SampleResult
+) -> None:
+    path.write_bytes(b"".join(line_of(JournalEntry(0, each, TIMING)) for each in (before, after)))
+    index = read_index(path, total=1)
+    assert [issue.code for issue in index.problems] == ["inconsistent-journal"]
+    assert [entry.result for entry in read_entries(path, index)] == [before]
+
+
+def test_details_of_any_shape_in_a_failed_score_are_no_damage(path: Path) -> None:
+    odd = Score.failed("odd", "broke", method="t", details={"endpoint_error": None, "more": [1]})
+    failed = SampleResult("s", Response(text="a"), (odd,))
+    path.write_bytes(line_of(JournalEntry(0, failed, TIMING)))
+    index = read_index(path, total=1)
+    assert (index.done, index.problems, index.rescorable) == (1, [], set())
+
+
 def test_entries_come_in_the_order_of_the_journal_or_of_the_dataset(path: Path) -> None:
     path.write_bytes(line(2) + line(0) + line(1))
     index = read_index(path, total=4)

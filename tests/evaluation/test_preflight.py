@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
 )
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Origin, Recorded, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Milestones, Origin, Recorded, Refusal, Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 
 
@@ -89,17 +90,22 @@ def test_a_declared_metric_whose_field_is_missing_is_found_before_the_first_requ
         plan_evaluation(manifest)
     assert f"{tmp_path / 'data.jsonl'}:2: expected: " in str(caught.value)
     assert "which string_match needs, got none in 2 of 3: lines 2–3" in str(caught.value)
+    assert str(caught.value).endswith("; --allow-missing scores the others")
     plan = plan_evaluation(manifest, choice=SampleChoice(allow_missing=True))
     assert plan.samples == 3
-    assert "--allow-missing" in plan.warnings[0]
+    assert plan.warnings[0].count("--allow-missing") == 1
 
 
 def test_metrics_that_are_not_available_are_named_with_the_line_of_their_dataset(tmp_path: Path) -> None:
-    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}], metrics="[ndcg@5, bleuu, chrf]")
+    manifest = manifest_of(
+        tmp_path, [{"input": "a", "expected": "b"}], metrics="[precision_omega, bleuu, chrf]"
+    )
     with pytest.raises(InputError) as caught:
         plan_evaluation(manifest)
     found = [str(issue).partition("agent.yaml:")[2] for issue in caught.value.issues]
-    assert found[0].startswith("4: d: expected a metric that is available, got unknown metric of answers")
+    assert found[0].endswith(
+        "got metric precision_omega: it judges all chunks of a corpus: use rag-eval retrieval"
+    )
     assert found[1].startswith("4: d: expected a metric that is available, got unknown metric")
     assert len(found) == 2
 
@@ -192,4 +198,60 @@ def test_what_golden_and_span_metrics_need_of_a_sample_is_looked_for_beforehand(
         "got none in 1 of 1: line 1",
         "1: relevant_spans: expected relevant_spans in every sample, which citation_span_recall needs, "
         "got none in 1 of 1: line 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "field"),
+    [
+        ("hop_coverage", "hops"),
+        ("turn_correctness", "turns"),
+        ("context_turn_correctness", "turns"),
+        ("hit@3", "relevant_documents"),
+        ("chunk_f1", "relevant_chunk_ids"),
+        ("span_recall", "relevant_spans"),
+        ("overall_citation_accuracy", "relevant_spans"),
+    ],
+)
+def test_what_plain_samples_do_not_have_is_told_before_the_first_request(
+    tmp_path: Path, metric: str, field: str
+) -> None:
+    records = [{"input": "a", "expected": "b", "context": ["c"]}]
+    with pytest.raises(InputError) as caught:
+        plan_evaluation(manifest_of(tmp_path, records, metrics=f'["{metric}"]'))
+    (issue,) = caught.value.issues
+    assert (issue.path, issue.found) == (field, "none in 1 of 1: line 1")
+
+
+def test_a_sample_that_has_what_a_golden_metric_needs_does_not_lack_it() -> None:
+    assert lacks(sample(1, expectation=Milestones(steps=("a",))), "hops")
+    assert not lacks(sample(1, expectation=Milestones(steps=("a",), hops=2)), "hops")
+    answered = (Turn(role="user", content="q"), Turn(role="assistant", reference="r"))
+    assert not lacks(sample(1, turns=answered), "turns")
+    for field in ("hops", "turns", "relevant_documents", "relevant_chunk_ids"):
+        assert not lacks(sample(1, expectation=Refusal()), field)
+
+
+def test_samples_of_one_line_are_named_by_their_ids_and_the_systems_contexts_are_offered() -> None:
+    missing = MissingFields([NeedsEverything()], file="set.eval.json")
+    for number in range(1, 8):
+        asked = sample(1, reference_contexts=("r",))
+        missing.look_at(replace(asked, id=f"q{number}"))
+    (issue,) = missing.refusals()
+    assert str(issue) == (
+        "set.eval.json: context: expected context in every sample, which context_recall needs, got none in "
+        "7 of 7: q1, q2, q3, q4, q5 and 2 more; "
+        "--allow-missing scores by the contexts that the system returns"
+    )
+
+
+def test_parameters_that_make_no_sense_are_found_before_the_first_request(tmp_path: Path) -> None:
+    records = [{"input": "a", "expected": "b"}]
+    metrics = '["rouge(variant=rougeX)", "citation_tolerance_jaccard(tolerance_chars=-3)"]'
+    with pytest.raises(InputError) as caught:
+        plan_evaluation(manifest_of(tmp_path, records, metrics=metrics))
+    assert [issue.found.partition(";")[0] for issue in caught.value.issues] == [
+        "unknown variant of rouge 'rougeX'",
+        "metric 'citation_tolerance_jaccard(tolerance_chars=-3)': "
+        "expected tolerance_chars of at least 0, got -3",
     ]

@@ -430,3 +430,57 @@ def test_a_scorer_whose_disk_is_full_stops_the_run_and_fails_no_answer(tmp_path:
     assert (outcome.completed, outcome.done, outcome.reason) == (False, 0, "verdicts: no space left")
     again, _ = run(tmp_path, Calculator(), 5, folder=folder, scorers=(ExactMatch(),))
     assert (again.completed, again.failed) == (True, 0)
+
+
+class AbsentJudge(ExactMatch):
+    """Fails every score as an endpoint that is down does, until it is back; counts what it is asked."""
+
+    name = "judged"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_back = False
+        self.asked = 0
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        self.asked += 1
+        if not self.is_back:
+            details = {"endpoint_error": "timeout"}
+            return Score.failed(self.name, "no verdict", method="judge", details=details)
+        return Score.scored(self.name, 1.0, method="judge")
+
+
+class CountingScorer(ExactMatch):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        self.asked += 1
+        return super().score(sample, response)
+
+
+def test_a_resume_makes_only_the_scores_again_that_an_endpoint_failed_and_asks_nobody(tmp_path: Path) -> None:
+    target, judge, other = Calculator(), AbsentJudge(), CountingScorer()
+    told: list[Progress] = []
+    first, folder = run(tmp_path, target, 6, scorers=(judge, other))
+    assert (first.completed, first.done, len(first.notes)) == (True, 6, 1)
+    assert folder.counts.rescorable == 6
+    judge.is_back = True
+    again, _ = run(tmp_path, target, 6, folder=folder, scorers=(judge, other), on_progress=told.append)
+    assert again == RunOutcome(completed=True, interrupted=False, done=6, failed=0, remaining=0)
+    assert set(target.asked.values()) == {1}
+    assert (judge.asked, other.asked) == (12, 6)
+    assert (told[-1].done, told[-1].total, folder.counts.rescorable) == (6, 6, 0)
+    assert [score.value for result in folder.results() for score in result.scores] == [1.0] * 12
+    assert [entry.timing.attempts for entry in folder.entries()] == [1] * 6
+
+
+def test_what_an_endpoint_fails_again_stays_to_be_made(tmp_path: Path) -> None:
+    judge = AbsentJudge()
+    _, folder = run(tmp_path, Calculator(), 3, scorers=(judge,))
+    again, _ = run(tmp_path, Calculator(), 3, folder=folder, scorers=(judge,))
+    assert (again.completed, again.done, folder.counts.rescorable) == (True, 3, 3)
+    assert again.notes == (
+        "3 samples lack scores because the judge's endpoint failed; a resume makes them again",
+    )

@@ -13,6 +13,7 @@ from rag_evaluation_framework.evaluation.scorers.named_scorers import (
     scorers_for,
 )
 from rag_evaluation_framework.extensions import Scorer
+from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.metrics.similarity import answer_similarity
 from rag_evaluation_framework.metrics.texts import chrf
 from rag_evaluation_framework.records.responses import Response
@@ -84,7 +85,7 @@ def test_latency_is_that_of_the_response_in_milliseconds_and_a_timing() -> None:
 
 def test_all_the_names_that_cannot_be_used_are_in_one_error() -> None:
     with pytest.raises(UsageError) as caught:
-        scorers_for(["string_mtach", "bias(method=judge)", "token_f1", "ndcg@10", "pass_rate"])
+        scorers_for(["string_mtach", "bias(method=judge)", "token_f1", "precision_omega", "pass_rate"])
     lines = str(caught.value).splitlines()
     assert len(lines) == 4
     assert "did you mean string_match" in lines[0]
@@ -103,6 +104,13 @@ def test_the_needs_of_the_metrics_are_those_of_the_published_table() -> None:
     for name in ("hallucination", "faithfulness", "context_precision"):
         assert needs(name) == {"context"}
     assert needs("context_recall") == {"context", "reference_contexts"}
+
+
+def test_every_declared_metric_is_scored_by_its_name_but_the_one_that_judges_a_chunking() -> None:
+    declared = {metric.name for metric in all_metrics()}
+    assert declared - set(available_metrics()) == {"precision_omega"}
+    for name in declared - {"precision_omega"}:
+        assert scorer_for(name).name == name
 
 
 def test_what_is_known_by_name_agrees_with_what_scores() -> None:

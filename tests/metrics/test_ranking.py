@@ -147,7 +147,7 @@ def test_relevance_level_moves_the_line_but_not_the_gains() -> None:
         ("err(max_grade=2)", "write err\\(max_grade=3\\)"),
         ("err(max_grade=0)", "max_grade from 1"),
         ("rbp(p=1.0)", "p above 0 and below 1"),
-        ("ndcg(gain=cubic)", "linear or exponential"),
+        ("ndcg(gain=cubic)", "known: exponential, linear"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(metric: str, message: str) -> None:

@@ -75,3 +75,13 @@ def test_secrets_are_hidden_in_progress() -> None:
     line = ProgressLine(stream, live=False, mask=lambda text: text.replace("s3cret", "***"))
     line("s3cret", Progress(total=1, done=1, elapsed=1.0))
     assert stream.getvalue().startswith("***: 1/1")
+
+
+def test_a_notice_stands_at_the_end_for_as_long_as_there_is_one() -> None:
+    stream, notices = io.StringIO(), iter(["2 questions wait", ""])
+    line = ProgressLine(stream, live=False, notice=lambda: next(notices))
+    line("rag", Progress(total=2, done=2, elapsed=1.0))
+    line("other", Progress(total=1, done=1, elapsed=1.0))
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith("took 1 s; 2 questions wait")
+    assert second.endswith("took 1 s")

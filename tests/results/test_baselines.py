@@ -15,7 +15,7 @@ from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_fo
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.results.baselines import check_baseline, compare_with_baseline
+from rag_evaluation_framework.results.baselines import Uncompared, check_baseline, compare_with_baseline
 
 METRICS = ("string_match", "latency")
 
@@ -69,7 +69,20 @@ def test_a_metric_that_no_sample_has_in_both_runs_is_named(tmp_path: Path) -> No
     given = samples({"a": "1", "b": "2"})
     before = run(tmp_path, given, lambda question: "yes" if question == "1" else "")
     after = run(tmp_path, given, lambda question: "" if question == "1" else "yes")
-    assert compare_with_baseline(before, after, scorers_for(METRICS)).uncompared == ("string_match",)
+    compared = compare_with_baseline(before, after, scorers_for(METRICS))
+    assert compared.uncompared == (Uncompared("string_match", in_baseline=True),)
+
+
+def test_a_metric_that_the_baseline_has_no_score_of_is_told_from_one_that_does_not_pair(
+    tmp_path: Path,
+) -> None:
+    given = samples({"a": "1", "b": "2"})
+    nothing, something = run(tmp_path, given, lambda _: ""), run(tmp_path, given, lambda _: "yes")
+    compared = compare_with_baseline(nothing, something, scorers_for(METRICS))
+    assert compared.uncompared == (Uncompared("string_match", in_baseline=False),)
+    other = run(tmp_path, samples({"c": "3"}), lambda _: "yes")
+    compared = compare_with_baseline(something, other, scorers_for(METRICS))
+    assert compared.uncompared == (Uncompared("string_match", in_baseline=True),)
 
 
 def test_a_baseline_scored_otherwise_or_not_complete_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,12 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.reports.blame import blame_text
-from rag_evaluation_framework.results.blame_summaries import PART_OF_KIND, blame_summary, blamed_rows
+from rag_evaluation_framework.results.blame_summaries import (
+    PART_OF_KIND,
+    blame_of_all,
+    blame_summary,
+    blamed_rows,
+)
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
@@ -84,3 +89,26 @@ def test_rows_without_their_sample_are_passed_over() -> None:
     rows = [RunRow(result, asked), RunRow(SampleResult("q2", Response(text="x")))]
     ((identifier, found),) = blamed_rows(rows, Agreeable())
     assert (identifier, found.kind) == ("q1", "ok")
+
+
+def test_several_runs_are_summed_up_as_one() -> None:
+    halves = [blame_summary(BLAMES[:6], method="m"), blame_summary(BLAMES[6:], method="m")]
+    assert blame_of_all(halves) == blame_summary(BLAMES, method="m")
+    assert blame_of_all([]) is None
+
+
+def test_every_turn_of_a_conversation_is_an_answer_of_its_own() -> None:
+    turns = (
+        Turn(role="user", content="Who keeps the tables?"),
+        Turn(role="assistant", reference="Tobin Reed."),
+        Turn(role="user", content="Who taught him?"),
+        Turn(role="assistant", reference="Mara Quill."),
+    )
+    told = [
+        {"question": "Who keeps the tables?", "answer": "Tobin Reed", "contexts": []},
+        {"question": "Who taught him?", "answer": "Nobody", "contexts": ["Mara Quill taught him."]},
+    ]
+    response = Response(text="Nobody", metadata={"turns": told})
+    row = RunRow(SampleResult("c", response), Sample(id="c", turns=turns))
+    found = list(blamed_rows([row], Agreeable()))
+    assert [(identifier, each.kind) for identifier, each in found] == [("c", "ok"), ("c", "not_used")]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any, Literal
 
 import pytest
 
 from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold, read_thresholds
+from rag_evaluation_framework.results.baselines import Uncompared
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.gate import GateInput, decide_gate
 from rag_evaluation_framework.results.summaries import MetricSummary
@@ -156,6 +158,30 @@ def test_a_threshold_is_not_evaluated_only_where_its_metric_ran_on_no_dataset() 
     assert verdict.passed
 
 
+def test_a_threshold_for_one_dataset_is_listed_there_though_its_metric_ran_elsewhere() -> None:
+    everywhere, own = Threshold("a", ">=", 0.5), Threshold("a", ">=", 0.9, dataset="two")
+    first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=(everywhere,))
+    second = gate_input(dataset="two", metrics=(summary(0.6, metric="b"),), thresholds=(everywhere, own))
+    verdict = decide_gate([first, second])
+    assert [(row.dataset, row.bound, row.status, row.reason) for row in verdict.rows] == [
+        ("one", 0.5, "passed", None),
+        ("two", 0.9, "not evaluated", "the metric did not run"),
+    ]
+
+
+def test_a_dataset_that_cannot_measure_a_metric_is_listed_with_the_reason() -> None:
+    thresholds = (Threshold("a", ">=", 0.5), Threshold("b", ">=", 0.5))
+    first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=thresholds)
+    second = gate_input(dataset="two", thresholds=thresholds, unmeasured={"a": "no truth", "b": "no text"})
+    third = gate_input(dataset="three", thresholds=thresholds)  # not scored by either: nothing to list
+    verdict = decide_gate([first, second, third])
+    assert [(row.dataset, row.metric, row.status, row.reason) for row in verdict.rows] == [
+        ("one", "a", "passed", None),
+        ("two", "a", "not evaluated", "no truth"),
+        ("two", "b", "not evaluated", "no text"),
+    ]
+
+
 def test_the_gate_of_several_datasets_is_their_conjunction_and_errors_add_up() -> None:
     good = gate_input(metrics=(summary(0.9),), thresholds=(Threshold("m", ">=", 0.5),))
     bad = gate_input(dataset="e", metrics=(summary(0.1),), thresholds=(Threshold("m", ">=", 0.5),))
@@ -202,7 +228,11 @@ def comparison(difference: float, p: float | None, *, higher: bool = True) -> Me
     [
         (-0.1, 0.01, True, 0.0, False),
         (-0.1, 0.20, True, 0.0, True),  # not shown
-        (+0.1, None, True, 0.0, False),  # too few to test: nothing was shown
+        (+0.0, None, True, 0.0, True),  # too few to test, and nothing dropped
+        (+0.1, None, True, 0.0, True),
+        (-0.125, None, True, 0.125, True),
+        (-0.1, None, True, 0.0, False),  # a drop that cannot be tested, and nothing else was measured
+        (+0.1, None, False, 0.0, False),
         (-0.1, 0.01, True, 0.125, True),  # within what is allowed
         (-0.125, 0.01, True, 0.125, True),  # equal to it
         (-0.25, 0.01, True, 0.125, False),
@@ -218,10 +248,24 @@ def test_a_significant_drop_from_the_baseline_fails(
     assert decide_gate([given], max_drop=max_drop).passed is passes
 
 
-def test_a_comparison_that_could_not_be_made_fails() -> None:
-    verdict = decide_gate([gate_input(uncompared=("m",))])
+def test_a_drop_that_cannot_be_tested_is_not_evaluated() -> None:
+    single = replace(comparison(-0.3, None), n=1)
+    given = gate_input(comparisons=(single, replace(comparison(0.0, 1.0), metric="other")))
+    verdict = decide_gate([given])
+    assert verdict.passed  # by the other metric
+    row = verdict.rows[0]
+    assert (row.status, row.reason) == ("not evaluated", "-0.3 over 1 sample, too few to test")
+
+
+def test_a_comparison_that_could_not_be_made_fails_unless_the_baseline_has_no_score_either() -> None:
+    verdict = decide_gate([gate_input(uncompared=(Uncompared("m", in_baseline=True),))])
     assert not verdict.passed
     assert verdict.rows[0].reason == "no sample was scored in both runs"
+    missed = (Uncompared("m", in_baseline=False),)
+    verdict = decide_gate([gate_input(uncompared=missed, comparisons=(comparison(0.0, 1.0),))])
+    assert verdict.passed
+    row = verdict.rows[1]
+    assert (row.status, row.reason) == ("not evaluated", "the baseline has no score of it")
 
 
 def test_the_reasons_name_dataset_metric_value_and_threshold() -> None:

@@ -32,6 +32,15 @@ FAILED_REQUEST = SampleResult(
     (Score.failed("similarity", "no answer: timeout", method="t"),),
 )
 
+EMPTY_ANSWER = SampleResult(
+    "s", Response(text=" "), (Score.failed("similarity", "the answer is empty", method="t"),)
+)
+EMPTY_TURN = SampleResult(
+    "s",
+    Response(text="b", metadata={"turns": [{"answer": ""}, {"answer": "b"}]}),
+    (Score.failed("similarity", "turn 1: the answer is empty", method="t"),),
+)
+
 
 @pytest.mark.parametrize(
     ("given", "passes"),
@@ -41,7 +50,10 @@ FAILED_REQUEST = SampleResult(
         (result(similarity=0.9, hallucination=0.2), False),
         (result(similarity=0.9, hallucination=None), True),
         (result(similarity=None, hallucination=None), None),
-        (result(similarity=0.9, hallucination="broke"), False),
+        (result(similarity=0.9, hallucination="broke"), None),
+        (result(similarity=0.1, hallucination="broke"), None),
+        (EMPTY_ANSWER, False),
+        (EMPTY_TURN, False),
         (result(other=1.0), None),
         (result(other="broke"), None),
         (FAILED_REQUEST, False),
@@ -79,6 +91,22 @@ def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_l
     assert counter.errors == 1
     assert summary.interval is not None
     assert summary.interval.method == "Wilson score"
+
+
+def test_samples_of_which_a_score_failed_are_no_part_of_the_pass_rate_and_counted_as_failed() -> None:
+    counter = PassCounter(BOUNDS)
+    for given in (
+        result(similarity=0.9),
+        result(similarity=0.1),
+        result(similarity="no verdict: not-json"),
+        result(similarity=0.1, hallucination="no verdict: not-json"),
+        result(other=1.0),
+    ):
+        counter.add(given)
+    summary = counter.summary()
+    # 1 of the 2 that have all their scores; two lack one, and the last has nothing that counts.
+    assert (summary.value, summary.n_scored, summary.n_failed, summary.n_skipped) == (0.5, 2, 2, 1)
+    assert counter.errors == 2
 
 
 def test_the_pass_rate_of_nothing_is_missing() -> None:

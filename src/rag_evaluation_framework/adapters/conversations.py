@@ -7,12 +7,13 @@ turn does not spoil the next.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluation_framework.adapters.answer_fields import ReadAnswer
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import History, Request, Response, Usage
 from rag_evaluation_framework.records.samples import Sample
@@ -42,6 +43,7 @@ async def replay(
 ) -> Response:
     """Ask every turn of the user's and return the response to the last; all of them are in its metadata.
 
+    A turn that fails, fails the conversation: the error names it and has the turns answered before.
     With ``history="reference"`` each turn is asked after the answers that the dataset expects; where it
     expects none, or a refusal, after the system's own.
     """
@@ -53,12 +55,16 @@ async def replay(
             messages.append({"role": "system", "content": turn.content})
         if turn.role == "user":
             messages.append({"role": "user", "content": turn.content or ""})
-            answers.append(await answer(Ask(tuple(messages), len(answers) + 1, turns)))
+            try:
+                answers.append(await answer(Ask(tuple(messages), len(answers) + 1, turns)))
+            except TargetError as error:
+                if turns == 1:
+                    raise
+                raise _in_turn(error, _told(messages, answers), turns) from error
             messages.append({"role": "assistant", "content": answers[-1].text})
         if turn.role == "assistant" and turn.reference and history == "reference" and answers:
             messages[-1] = {"role": "assistant", "content": turn.reference}
-    questions = [message["content"] for message in messages if message["role"] == "user"]
-    return response_of(sample, answers, questions)
+    return response_of(sample, answers, _told(messages, answers))
 
 
 class ReferenceHistory:
@@ -85,7 +91,9 @@ class ReferenceHistory:
         await self._target.close()
 
 
-def response_of(sample: Sample, answers: Sequence[ReadAnswer], questions: Sequence[str] = ()) -> Response:
+def response_of(
+    sample: Sample, answers: Sequence[ReadAnswer], turns: Sequence[Mapping[str, Any]] = ()
+) -> Response:
     """Build the response of a sample from its answers, the last of which counts.
 
     The contexts are the system's where it returned any, else the dataset's, and the response says which.
@@ -93,11 +101,8 @@ def response_of(sample: Sample, answers: Sequence[ReadAnswer], questions: Sequen
     last = answers[-1]
     recorded = sample.recorded.contexts if sample.recorded else ()
     metadata: dict[str, Any] = {}
-    if len(answers) > 1:
-        metadata["turns"] = [
-            {"question": question, "answer": answer.text, "contexts": list(answer.contexts)}
-            for question, answer in zip(questions, answers, strict=True)
-        ]
+    if len(turns) > 1:
+        metadata[TURNS] = list(turns)
     if last.unread_citations:
         metadata["unread_citations"] = last.unread_citations
     return Response(
@@ -108,6 +113,27 @@ def response_of(sample: Sample, answers: Sequence[ReadAnswer], questions: Sequen
         citations=last.citations,
         usage=_total([answer.usage for answer in answers]),
         metadata=metadata,
+    )
+
+
+def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[dict[str, Any]]:
+    """Return the turns that have an answer as a response's metadata have them."""
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    return [
+        {"question": question, "answer": answer.text, "contexts": list(answer.contexts)}
+        for question, answer in zip(questions, answers, strict=False)
+    ]
+
+
+def _in_turn(error: TargetError, answered: Sequence[Mapping[str, Any]], turns: int) -> TargetError:
+    """Return the error of a turn as that of its conversation."""
+    return TargetError(
+        error.kind,
+        f"turn {len(answered) + 1} of {turns}: {error.message}",
+        retry=error.retry,
+        throttled=error.throttled,
+        retry_after=error.retry_after,
+        answered=answered,
     )
 
 

@@ -15,6 +15,7 @@ import inspect
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -45,28 +46,25 @@ class PythonCallable:
 
     async def answer(self, request: Request) -> Response:
         """Call the function, once for a sample or once for each of the user's turns."""
-        try:
-            async with asyncio.timeout(request.timeout):
-                if self._wants_sample:
-                    given = {"thread_id": request.thread_id, "history": []}
-                    result = await self._called(request.sample, given)
-                    if isinstance(result, Response):
-                        return result
-                    return response_of(request.sample, [self._read(result)])
-                return await self._replayed(request)
-        except TimeoutError:
-            raise TargetError("timeout", "no answer in time", retry=True) from None
+        deadline = time.monotonic() + request.timeout
+        if not self._wants_sample:
+            return await self._replayed(request, deadline)
+        given = {"thread_id": request.thread_id, "history": []}
+        result = await self._called(request.sample, given, deadline)
+        if isinstance(result, Response):
+            return result
+        return response_of(request.sample, [self._read(result)])
 
     async def close(self) -> None:
         """Nothing is held."""
 
-    async def _replayed(self, request: Request) -> Response:
+    async def _replayed(self, request: Request, deadline: float) -> Response:
         whole: Response | None = None
 
         async def read(ask: Ask) -> ReadAnswer:
             nonlocal whole
             given = {"thread_id": request.thread_id, "history": list(ask.messages[:-1])}
-            result = await self._called(ask.text, given)
+            result = await self._called(ask.text, given, deadline)
             whole = result if isinstance(result, Response) else None
             if whole is not None:
                 return ReadAnswer(text=whole.text or "", contexts=whole.contexts)
@@ -77,7 +75,14 @@ class PythonCallable:
             return response
         return replace(whole, metadata={**response.metadata, **whole.metadata})
 
-    async def _called(self, question: str | Sample, given: dict[str, Any]) -> Any:
+    async def _called(self, question: str | Sample, given: dict[str, Any], deadline: float) -> Any:
+        try:
+            async with asyncio.timeout(max(deadline - time.monotonic(), 0.0)):
+                return await self._returned(question, given)
+        except TimeoutError:
+            raise TargetError("timeout", "no answer in time", retry=True) from None
+
+    async def _returned(self, question: str | Sample, given: dict[str, Any]) -> Any:
         filled = {name: given[name] for name in self._filled}
         try:
             if inspect.iscoroutinefunction(self._function):

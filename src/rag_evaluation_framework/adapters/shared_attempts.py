@@ -30,6 +30,8 @@ class SharedAttempts:
     def __init__(self, *, concurrency: int, max_attempts: int) -> None:
         self.limit = AdaptiveLimit(concurrency)
         self.retries = 0
+        self.waiting = 0
+        """How many calls wait at this moment to be made again."""
         self._max_attempts = max_attempts
         self._budget = RetryBudget(concurrency, clock=time.monotonic)
 
@@ -45,7 +47,11 @@ class SharedAttempts:
                 return await self._in_a_slot(call)
             except TargetError as error:
                 attempts.failed(error)
-                await self._wait(attempts, error)
+                self.waiting += 1
+                try:
+                    await self._wait(attempts, error)
+                finally:
+                    self.waiting -= 1
                 self.retries += 1
 
     async def _in_a_slot(self, call: Callable[[], Awaitable[T]]) -> T:

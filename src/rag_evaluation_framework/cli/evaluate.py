@@ -11,8 +11,9 @@ from rag_evaluation_framework.cli.exit_codes import drop_output
 from rag_evaluation_framework.cli.judge_options import (
     ScoringOptions,
     judge_options,
-    tell_spending,
-    with_kinship,
+    spending_told,
+    waiting_notice,
+    with_judge_warnings,
 )
 
 if TYPE_CHECKING:
@@ -75,14 +76,15 @@ def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secret
         methods=methods,
     )
     target = target_of(options, manifest, secrets)
-    plan = with_kinship(plan, methods, model_of(options, manifest, target))
+    model = model_of(options, manifest, target)
+    plan = with_judge_warnings(plan, methods, model=model, baseline=baseline)
     refuse_secrets(plan, secrets)
     output = Output(options, secrets, target=shown_target(options, target))
     output.check(plan)
     if options.dry_run:
         output.plan(plan)
         return 0
-    progress = output.progress()
+    progress = output.progress(lambda: waiting_notice(methods))
     settings = settings_of(
         options,
         methods,
@@ -94,10 +96,8 @@ def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secret
         },
         on_progress=progress,
     )
-    evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
-    if progress is not None:
-        progress.finish()
-        tell_spending(methods)
+    with spending_told(methods, after=progress.finish if progress else lambda: None):
+        evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
     verdict = decided(options, plan, evaluations, enabled=manifest.ci_gate)
     try:
         output.evaluation(manifest, evaluations, verdict, plan=plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -14,7 +14,8 @@ from rag_evaluation_framework.cli.judge_options import (
     ScoringOptions,
     judge_options,
     kinship_warnings,
-    tell_spending,
+    spending_told,
+    waiting_notice,
 )
 from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError
 
@@ -83,6 +84,7 @@ def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) 
     from rag_evaluation_framework.reports.model_evaluations import SideBySide
     from rag_evaluation_framework.results.evaluations import check_methods
     from rag_evaluation_framework.results.model_evaluations import compare_models
+    from rag_evaluation_framework.results.run_judges import with_same_judge
 
     runs = ModelRuns(options.models)
     if options.resume:
@@ -92,6 +94,7 @@ def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) 
     scorers = scorers_for(metrics_of(began) if began else options.metrics or DEFAULT_METRICS, methods)
     if began:
         check_methods(began, scorers)
+        runs.runs = {model: with_same_judge(folder, methods) for model, folder in runs.runs.items()}
     data, warnings = (moved(data_of(began), options.dataset), ()) if began else chosen_data(options)
     samples = chosen_samples(data, scorers)
     prices = options.prices()
@@ -104,14 +107,16 @@ def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) 
         data,
         samples=samples,
         scorers=scorers,
-        scoring_threads=methods.threads,
+        methods=methods,
         seed=seed,
         secrets=secrets,
     )
     work.check()
-    evaluations = _evaluated(work, secrets, silent=options.as_json)
+    with spending_told(methods):
+        evaluations = _evaluated(
+            work, secrets, silent=options.as_json, notice=lambda: waiting_notice(methods)
+        )
     work.write(evaluations)
-    tell_spending(methods)
     shown = SideBySide(
         data=data,
         samples=len(samples.selection),
@@ -127,12 +132,14 @@ def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) 
     return _exit_code(evaluations)
 
 
-def _evaluated(work: ModelWork, secrets: Secrets, *, silent: bool) -> list[ModelEvaluation]:
+def _evaluated(
+    work: ModelWork, secrets: Secrets, *, silent: bool, notice: Callable[[], str]
+) -> list[ModelEvaluation]:
     from rag_evaluation_framework.reports.progress import ProgressLine
 
     if silent:
         return work.evaluate(None)
-    progress = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=secrets.mask)
+    progress = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=secrets.mask, notice=notice)
     try:
         return work.evaluate(progress)
     finally:

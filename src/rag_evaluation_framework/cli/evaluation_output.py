@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,6 +17,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.reports.evaluation_json import evaluation_document, plan_document
 from rag_evaluation_framework.reports.evaluation_text import evaluation_text, plan_text
 from rag_evaluation_framework.reports.github_annotations import github_annotations
@@ -25,6 +26,13 @@ from rag_evaluation_framework.reports.markdown import evaluation_markdown
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import GateVerdict
+
+
+class Told(NamedTuple):
+    """What is printed of an evaluation (a text, or a document for machines), and what writes its results."""
+
+    report: str | dict[str, Any]
+    write_results: Callable[[], None]
 
 
 class Output:
@@ -42,11 +50,11 @@ class Output:
         files = [path for path in (options.out, options.junit, options.markdown) if path is not None]
         check_writable([options.runs_dir, *(path if path.is_dir() else path.parent for path in files)])
 
-    def progress(self) -> ProgressLine | None:
-        """Return what shows how far a run is: nothing where only JSON is wanted."""
+    def progress(self, notice: Callable[[], str]) -> ProgressLine | None:
+        """Return what shows how far a run is, with the notice there is: nothing where only JSON is wanted."""
         if self.options.as_json:
             return None
-        return ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=self.secrets.mask)
+        return ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=self.secrets.mask, notice=notice)
 
     def plan(self, plan: Plan) -> None:
         """Print what a run would do."""
@@ -65,22 +73,45 @@ class Output:
         *,
         plan: Plan,
     ) -> None:
-        """Print the evaluation and write the files that were asked for."""
-        options, mask, warnings = self.options, self.secrets.mask, plan.warnings
+        """Print the evaluation, then write the files that were asked for, that a full disk hides nothing."""
         told = self._told(manifest, evaluations, verdict, plan=plan)
-        if options.junit is not None:
-            _write(options.junit, mask(evaluation_junit(evaluations, verdict)))
-        if options.markdown is not None:
-            text = evaluation_markdown(evaluations, verdict, target=self.target, warnings=warnings)
-            _write(options.markdown, mask(text))
-        if isinstance(told, str):
-            click.echo(mask(told))
-        else:
-            click.echo(strict_json.encode(self.secrets.mask_value(told), indent=2))
+        try:
+            self._print(told.report)
+        finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
+            self._write_files(told, evaluations, verdict, warnings=plan.warnings)
+        mask, warnings = self.secrets.mask, plan.warnings
         if os.environ.get("GITHUB_ACTIONS"):
             # On standard error, which GitHub reads as well, so that --json stays JSON.
             for line in github_annotations(evaluations, verdict, manifest=manifest.file, warnings=warnings):
                 click.echo(mask(line), err=True)
+
+    def _print(self, report: str | dict[str, Any]) -> None:
+        if isinstance(report, str):
+            click.echo(self.secrets.mask(report))
+        else:
+            click.echo(strict_json.encode(self.secrets.mask_value(report), indent=2))
+
+    def _write_files(
+        self,
+        told: Told,
+        evaluations: Sequence[DatasetEvaluation],
+        verdict: GateVerdict,
+        *,
+        warnings: Sequence[str],
+    ) -> None:
+        options, mask = self.options, self.secrets.mask
+        if options.out is not None:
+            _make_folder_of(options.out)
+        told.write_results()
+        if options.junit is not None:
+            _write(options.junit, mask(evaluation_junit(evaluations, verdict)))
+        if options.markdown is not None:
+            _write(options.markdown, mask(self._markdown(evaluations, verdict, warnings=warnings)))
+
+    def _markdown(
+        self, evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, warnings: Sequence[str]
+    ) -> str:
+        return evaluation_markdown(evaluations, verdict, target=self.target, warnings=warnings)
 
     def _told(
         self,
@@ -89,18 +120,30 @@ class Output:
         verdict: GateVerdict,
         *,
         plan: Plan,
-    ) -> str | dict[str, Any]:
-        """Write the results, and return what is printed: a text, or a document for machines."""
-        out = self.options.out
-        if out is not None:
-            for each in evaluations:
-                each.write_results(out / f"{each.folder.head.run_id}.results.json" if out.is_dir() else out)
+    ) -> Told:
+        """Tell the evaluation, as a text or as a document."""
+
+        def write_results() -> None:
+            out = self.options.out
+            if out is not None:
+                for each in evaluations:
+                    name = f"{each.folder.head.run_id}.results.json"
+                    each.write_results(out / name if out.is_dir() else out)
+
         if self.options.as_json:
-            return evaluation_document(evaluations, verdict, plan=plan, target=self.target)
-        return evaluation_text(evaluations, verdict, warnings=plan.warnings)
+            document = evaluation_document(evaluations, verdict, plan=plan, target=self.target)
+            return Told(document, write_results)
+        return Told(evaluation_text(evaluations, verdict, warnings=plan.warnings), write_results)
+
+
+def _make_folder_of(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused("write", path, error) from error
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder_of(path)
     # What an agent sends may hold half a surrogate pair, which no file can.
     write_text_atomically(path, text.encode("utf-8", "replace").decode("utf-8"))

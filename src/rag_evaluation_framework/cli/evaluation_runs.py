@@ -51,6 +51,7 @@ def settings_of(
             scoring_threads=methods.threads,
         ),
         choice=choice,
+        methods=methods,
         metrics=resumed.metrics if resumed else options.metrics,
         configuration=configuration,
         on_progress=on_progress,
@@ -69,6 +70,7 @@ def decided(
             total=len(dataset.selection),
             finished=0,
             errors=0,
+            unmeasured=dataset.unmeasured,
         )
         for dataset in plan.datasets[len(evaluations) :]
     ]

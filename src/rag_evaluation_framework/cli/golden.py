@@ -11,8 +11,9 @@ from rag_evaluation_framework.cli.golden_options import GoldenOptions, golden_op
 from rag_evaluation_framework.cli.judge_options import (
     ScoringOptions,
     judge_options,
-    tell_spending,
-    with_kinship,
+    spending_told,
+    waiting_notice,
+    with_judge_warnings,
 )
 
 if TYPE_CHECKING:
@@ -80,26 +81,24 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
     _check_history(options, resumed)
     plan = plan_golden(
         manifest,
-        golden,
         splits=resumed.datasets if resumed else shared.datasets,
         choice=choice_of(shared, resumed),
         methods=methods,
     )
     target = target_of(shared, manifest, secrets, history=options.history)
-    plan = with_kinship(plan, methods, model_of(shared, manifest, target))
+    model = model_of(shared, manifest, target)
+    plan = with_judge_warnings(plan, methods, model=model, baseline=baseline)
     refuse_secrets(plan, secrets)
     output = GoldenOutput(options, secrets, target=shown_target(shared, target))
     output.check(plan)
     if shared.dry_run:
         output.plan(plan)
         return 0
-    progress = output.progress()
+    progress = output.progress(lambda: waiting_notice(methods))
     configuration = {"golden": str(options.folder), "history": options.history}
     settings = settings_of(shared, methods, resumed, configuration=configuration, on_progress=progress)
-    evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
-    if progress is not None:
-        progress.finish()
-        tell_spending(methods)
+    with spending_told(methods, after=progress.finish if progress else lambda: None):
+        evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
     verdict = decided(shared, plan, evaluations, enabled=manifest.ci_gate)
     try:
         output.evaluation(manifest, evaluations, verdict, plan=plan)

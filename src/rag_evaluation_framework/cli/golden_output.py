@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from rag_evaluation_framework.cli.evaluation_output import Output
+from rag_evaluation_framework.cli.evaluation_output import Output, Told
 from rag_evaluation_framework.cli.golden_options import GoldenOptions
 from rag_evaluation_framework.evaluation.golden.golden_runs import missing_splits
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
@@ -13,6 +12,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import Plan, check_
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.reports.golden_json import golden_json
 from rag_evaluation_framework.reports.golden_text import golden_text
+from rag_evaluation_framework.reports.markdown import evaluation_markdown
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import GateVerdict
 from rag_evaluation_framework.results.golden import RESULTS_FILE, golden_evaluation, write_golden_results
@@ -38,13 +38,24 @@ class GoldenOutput(Output):
         verdict: GateVerdict,
         *,
         plan: Plan,
-    ) -> str | dict[str, Any]:
-        """Write the results of a run that is complete, and return what is printed."""
-        golden = golden_evaluation(evaluations, missing_splits(manifest))
-        if all(each.outcome.completed for each in evaluations):
-            for path in (evaluations[0].folder.path / RESULTS_FILE, self.options.out):
-                if path is not None:
-                    write_golden_results(golden, path, folder=self.folder)
+    ) -> Told:
+        """Tell all splits as one; only a run that is complete has results."""
+        golden = golden_evaluation(evaluations, missing_splits(manifest), plan.warnings)
+
+        def write_results() -> None:
+            if all(each.outcome.completed for each in evaluations):
+                for path in (evaluations[0].folder.path / RESULTS_FILE, self.options.out):
+                    if path is not None:
+                        write_golden_results(golden, path, folder=self.folder)
+
         if self.options.as_json:
-            return golden_json(golden, verdict, plan=plan, target=self.target)
-        return golden_text(golden, verdict, warnings=plan.warnings)
+            return Told(golden_json(golden, verdict, plan=plan, target=self.target), write_results)
+        return Told(golden_text(golden, verdict, warnings=plan.warnings), write_results)
+
+    def _markdown(
+        self, evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, warnings: Sequence[str]
+    ) -> str:
+        refusals = golden_evaluation(evaluations).refusals
+        return evaluation_markdown(
+            evaluations, verdict, target=self.target, warnings=warnings, refusals=refusals
+        )

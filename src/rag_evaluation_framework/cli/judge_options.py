@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,7 @@ from rag_evaluation_framework.errors import UsageError
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
     from rag_evaluation_framework.evaluation.manifests.preflight import Plan
+    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
     from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
     from rag_evaluation_framework.extensions import Embedder
     from rag_evaluation_framework.judging.judges.judge import Judge
@@ -74,7 +76,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         default=60.0,
         show_default=True,
         metavar="SECONDS",
-        help="How long one question to the judge may take.",
+        help="How long one attempt to ask the judge may take; a question is put up to 5 times.",
     ),
     click.option(
         "--embedder", metavar="EMBEDDER", help="Compare texts by meaning: hashing, openai(model=…), onnx(…)."
@@ -122,8 +124,8 @@ class ScoringOptions:
     def methods(self, declared: JudgeSettings | None = None) -> ScoringMethods:
         """Set up what was asked for; what is opened for it is closed with the command.
 
-        A judge that was ``declared`` in a manifest is used where the user names none, and the user's other
-        options are said of it.
+        Each option of the user's goes before what a manifest ``declared`` in its place; the rest of what it
+        declared stays, though the user names another model.
         """
         from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 
@@ -149,9 +151,9 @@ class ScoringOptions:
         }
         told = {name: value for name, value in said.items() if value is not None}
         if self.judge_models:
-            return JudgeSettings(models=tuple(dict.fromkeys(self.judge_models)), **told)
-        if declared is not None:
-            return replace(declared, **told)
+            told["models"] = tuple(dict.fromkeys(self.judge_models))
+        if declared is not None or self.judge_models:
+            return replace(declared or JudgeSettings(models=()), **told)
         if told:
             raise UsageError("expected --judge-model beside the other options of a judge, got none")
         return None
@@ -193,17 +195,38 @@ def methods_of(given: dict[str, Any]) -> ScoringMethods:
     return ScoringOptions.taken_from(given).methods()
 
 
-def tell_spending(methods: ScoringMethods) -> None:
-    """Say on standard error what the judge has cost."""
+@contextmanager
+def spending_told(methods: ScoringMethods, *, after: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Say on standard error what the judge has cost, however the work ends; ``after`` is called first."""
     from rag_evaluation_framework.reports.spending import spending_text
 
-    if methods.judge is not None and methods.spending is not None:
-        click.echo(spending_text(methods.judge.name, methods.spending), err=True)
+    try:
+        yield
+    finally:
+        after()
+        judge, spending = methods.judge, methods.spending
+        if judge is not None and spending is not None:
+            click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)
 
 
-def with_kinship(plan: Plan, methods: ScoringMethods, model: str | None) -> Plan:
-    """Return the plan with a warning where the judge is of the same family as the model that it judges."""
+def waiting_notice(methods: ScoringMethods) -> str:
+    """Say how many questions wait because the judge fails or asks for less; nothing where none does."""
+    models = () if methods.judge is None else methods.judge.models
+    waiting = sum(getattr(model, "waiting", 0) for model in models)
+    questions = "1 question waits" if waiting == 1 else f"{waiting:,} questions wait"
+    return f"{questions} to be put to the judge again" if waiting else ""
+
+
+def with_judge_warnings(
+    plan: Plan, methods: ScoringMethods, *, model: str | None, baseline: RunGroup | None
+) -> Plan:
+    """Return the plan with what there is to warn of: a judge that is kin to the ``model`` that it judges, and
+    one that is another than the baseline's, though of the same name.
+    """
+    from rag_evaluation_framework.results.run_judges import other_judge_warnings
+
     told = kinship_warnings(methods, [model] if model and plan.judge_calls else [])
+    told += other_judge_warnings(plan, baseline, methods)
     return replace(plan, warnings=(*plan.warnings, *told))
 
 

@@ -25,8 +25,10 @@ from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.results.model_evaluations import ModelEvaluation, evaluate_model
+from rag_evaluation_framework.results.run_judges import judge_fields
 
 _MAX_ATTEMPTS = 5
 
@@ -44,9 +46,9 @@ class ModelWork:
         scorers: Sequence[MetricScorer],
         seed: int,
         secrets: Secrets,
-        scoring_threads: int = 16,
+        methods: ScoringMethods,
     ) -> None:
-        self._scoring_threads = scoring_threads
+        self._methods = methods
         self.runs, self.seed = runs, seed
         self._options, self._data, self._samples, self._scorers = options, data, samples, scorers
         self._secrets = secrets
@@ -85,7 +87,8 @@ class ModelWork:
         if on_progress is not None:
             before = folder.counts
             total = len(self._samples.selection)
-            on_progress(model, Progress(total=total, done=before.done, failed=before.failed))
+            done = before.done - before.rescorable
+            on_progress(model, Progress(total=total, done=done, failed=before.failed))
         return evaluate_model(
             self._samples.selection,
             target,
@@ -98,8 +101,9 @@ class ModelWork:
                 sample_timeout=max(300.0, self._options.timeout * _MAX_ATTEMPTS),
                 max_attempts=_MAX_ATTEMPTS,
                 seed=self.seed,
-                scoring_threads=self._scoring_threads,
+                scoring_threads=self._methods.threads,
             ),
+            methods=self._methods,
             on_progress=None if on_progress is None else lambda progress: on_progress(model, progress),
         )
 
@@ -113,17 +117,18 @@ class ModelWork:
                 parameters=self._parameters,
                 dataset_hash=self._samples.content_hash,
                 scorers=self._scorers,
+                judge=judge_fields(self._methods),
                 seed=self.seed,
             )
             self.runs.runs[model] = RunFolder.create(self._directory, head)
         return self.runs.runs[model]
 
     def _target(self, model: str) -> Target | None:
-        """Return what is asked: nothing where a run is complete."""
+        """Return what is asked: nothing where a run is complete and lacks no score that it could have."""
         folder = self.runs.runs.get(model)
         parameters = self._parameters
         if folder is not None:
-            if folder.state == "complete":
+            if folder.state == "complete" and not folder.counts.rescorable:
                 return None
             # Where to ask is never taken from a file alone: the key goes only where the user says.
             parameters = parameters_of(folder.head)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.judge_options import judge_options, methods_of, tell_spending
+from rag_evaluation_framework.cli.judge_options import (
+    judge_options,
+    methods_of,
+    spending_told,
+    waiting_notice,
+)
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+    from rag_evaluation_framework.reports.progress import ProgressLine
+    from rag_evaluation_framework.results.run_judges import JudgeUsage
     from rag_evaluation_framework.results.run_summaries import RunSummary
 
 INCOMPLETE = 3
@@ -85,6 +94,7 @@ def command(
     from rag_evaluation_framework.evaluation.scorers.scoring_methods import with_documents
     from rag_evaluation_framework.results.documents import write_results_document
     from rag_evaluation_framework.results.rescoring import RescoredRows, rescored_head
+    from rag_evaluation_framework.results.run_judges import judge_usage
     from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
     methods = methods_of(scoring)
@@ -95,18 +105,27 @@ def command(
     methods = with_documents(methods, metrics, dialect=dialect, path=path)
     scorers = scorers_for(metrics, methods)
 
-    with TemporaryFile() as kept:
-        rows = RescoredRows(folder, lambda: dialect.stream(path), scorers, kept=kept, threads=methods.threads)
+    progress = None if as_json else _progress(lambda: waiting_notice(methods))
+    with TemporaryFile() as kept, spending_told(methods, after=progress.finish if progress else lambda: None):
+        rows = RescoredRows(
+            folder,
+            lambda: dialect.stream(path),
+            scorers,
+            kept=kept,
+            threads=methods.threads,
+            on_progress=None if progress is None else lambda done: progress(folder.head.dataset_id, done),
+        )
         summary = summarise_run(
             rows(),
             total=folder.counts.total,
             intervals=IntervalSettings(seed=seed),
             directions={scorer.name: scorer.higher_is_better for scorer in scorers},
         )
+        usage = judge_usage(methods)
         if out is not None:
-            write_results_document(out, rescored_head(folder, scorers), rows, summary)
-    _show(folder, summary, as_json=as_json)
-    tell_spending(methods)
+            head = rescored_head(folder, scorers, methods)
+            write_results_document(out, head, rows, summary, judge_usage=usage)
+    _show(folder, summary, usage, as_json=as_json)
     return INCOMPLETE if summary.unfinished else 0
 
 
@@ -124,7 +143,13 @@ def _recorded_dataset(folder: RunFolder) -> Path:
     return path
 
 
-def _show(folder: RunFolder, summary: RunSummary, *, as_json: bool) -> None:
+def _progress(notice: Callable[[], str]) -> ProgressLine:
+    from rag_evaluation_framework.reports.progress import ProgressLine
+
+    return ProgressLine(sys.stderr, live=sys.stderr.isatty(), notice=notice)
+
+
+def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, as_json: bool) -> None:
     from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.metric_figures import run_figures_text
 
@@ -137,6 +162,7 @@ def _show(folder: RunFolder, summary: RunSummary, *, as_json: bool) -> None:
             "failed": summary.failed,
             "metrics": {metric.metric: metric.to_dict() for metric in summary.metrics},
             "not_scored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
+            "judge_usage": None if usage is None else usage.to_dict(),
         }
         click.echo(strict_json.encode(figures, indent=2))
         return

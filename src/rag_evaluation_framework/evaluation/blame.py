@@ -11,15 +11,19 @@
 ``unknown``           cannot be told; ``why`` says what is missing
 ====================  ===================================================================================
 
-An answer is right when it makes every claim of the reference and contradicts none of the relevant text;
+An answer is right when it has all the names, the relation or the steps that its sample expects, or in a
+conversation all that the turn's reference adds, as the metrics of these read it. Where nothing of the kind is
+expected, it is right when it makes every claim of the reference and contradicts none of the relevant text;
 without a reference, when it makes a claim that stands in the relevant text. Who decides what supports what is
 a :class:`SupportMethod`, and blame is worth as much as that is.
+
+A conversation is blamed turn by turn. As a whole it has the blame of the first turn at fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -28,14 +32,28 @@ from rag_evaluation_framework.evaluation.retrieved_truth import (
     RetrievedTruth,
     relevant_passages,
     retrieved_truth,
-    statements_of,
-    supported_by,
     texts_retrieved,
 )
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
+    NOT_TOLD_BY_TURN,
+    AnsweredTurn,
+    answered_turns,
+    expected_turns,
+    is_conversation,
+)
+from rag_evaluation_framework.evaluation.wanted_points import (
+    Point,
+    WantedPoints,
+    point_of,
+    statements_of,
+    supported_by,
+    wanted_points,
+)
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.verdicts import ClaimVerdict, SupportMethod
+from rag_evaluation_framework.judging.verdicts import SupportMethod
+from rag_evaluation_framework.judging.words.comparable_text import variants
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 
@@ -76,51 +94,134 @@ class Blame:
 
 
 def blame(
-    sample: Sample, response: Response, support: SupportMethod, *, documents: CitableTexts | None = None
+    sample: Sample,
+    response: Response,
+    support: SupportMethod,
+    *,
+    documents: CitableTexts | None = None,
+    has_readings: bool = False,
 ) -> Blame:
-    """Say where an answer failed. ``documents`` are those that spans and citations name."""
+    """Say where an answer failed. ``documents`` are those that spans and citations name.
+
+    With ``has_readings``, "A/B" in a reference means either, and dots what is not written yet.
+    """
+    if is_conversation(sample):
+        return blame_of_conversation(
+            blamed_turns(sample, response, support, documents=documents, has_readings=has_readings)
+        )
+    return _blame(sample, response, support, documents=documents, has_readings=has_readings)
+
+
+def blamed_turns(
+    sample: Sample,
+    response: Response,
+    support: SupportMethod,
+    *,
+    documents: CitableTexts | None = None,
+    has_readings: bool = False,
+) -> dict[int, Blame]:
+    """Say of each turn that expects something, by its number, where its answer failed.
+
+    There are none where the sample is no conversation, or the target does not tell its answers turn by turn.
+    """
+    answered = answered_turns(sample, response) if is_conversation(sample) else None
+    if answered is None:
+        return {}
+    found = dict.fromkeys(expected_turns(sample), Blame("unknown", _no_answer(response)))
+    for turn in answered:
+        found[turn.number] = _blame(
+            turn.as_sample(sample),
+            turn.as_response(response),
+            support,
+            documents=documents,
+            has_readings=has_readings,
+            turn=turn,
+        )
+    return found
+
+
+def blame_of_conversation(turns: Mapping[int, Blame]) -> Blame:
+    """Return the blame of the first turn at fault, or else of the first of which it cannot be told."""
+    if not turns:
+        return Blame("unknown", NOT_TOLD_BY_TURN)
+    at_fault = [number for number, found in turns.items() if found.kind not in ("ok", "unknown")]
+    untold = [number for number, found in turns.items() if found.kind == "unknown"]
+    for number in (*at_fault, *untold):
+        return replace(turns[number], why=f"turn {number}: {turns[number].why}")
+    return Blame("ok", f"{'the one turn is' if len(turns) == 1 else f'all {len(turns)} turns are'} right")
+
+
+def _blame(
+    sample: Sample,
+    response: Response,
+    support: SupportMethod,
+    *,
+    documents: CitableTexts | None,
+    has_readings: bool,
+    turn: AnsweredTurn | None = None,
+) -> Blame:
     if response.failure is not None:
-        return Blame("unknown", f"there is no answer: {response.failure.kind}")
+        return Blame("unknown", _no_answer(response))
     if response.text is None or not response.text.strip():
         return Blame("unknown", "the answer is empty")
+    reference = sample.reference or ""
+    readings = (variants(reference) if has_readings else []) or [reference]
     try:
-        return _Case(sample, response, support, documents or CitableTexts(())).blame()
+        return _Case(sample, response, support, documents or CitableTexts(()), readings, turn).blame()
     except ModelError as error:
         return Blame("unknown", f"no verdict: {error}")
+
+
+def _no_answer(response: Response) -> str:
+    return f"there is no answer: {'not asked' if response.failure is None else response.failure.kind}"
 
 
 class _Case:
     """One answer, and what is found out about it when it is first asked for."""
 
     def __init__(
-        self, sample: Sample, response: Response, support: SupportMethod, documents: CitableTexts
+        self,
+        sample: Sample,
+        response: Response,
+        support: SupportMethod,
+        documents: CitableTexts,
+        readings: Sequence[str],
+        turn: AnsweredTurn | None,
     ) -> None:
         self.sample, self.response = sample, response
         self.support, self.documents = support, documents
+        self.readings, self.turn = readings, turn
         self.answer = response.text or ""
+        self.texts = texts_retrieved(response)
+
+    @cached_property
+    def wanted(self) -> WantedPoints:
+        """What the answer should say, and what it does say of it."""
+        return wanted_points(
+            self.sample, self.answer, self.texts, self.support, readings=self.readings, turn=self.turn
+        )
 
     @cached_property
     def truth(self) -> RetrievedTruth:
         """Whether the relevant text was retrieved."""
-        return retrieved_truth(self.sample, self.response, self.support, documents=self.documents)
+        return retrieved_truth(
+            self.sample, self.response, self.support, documents=self.documents, wanted=self.wanted
+        )
 
     @cached_property
     def passages(self) -> tuple[str, ...]:
         return relevant_passages(self.sample, self.documents)
 
     @cached_property
-    def recalled(self) -> list[ClaimVerdict]:
-        """Whether the answer makes the claims of the reference."""
-        wanted = statements_of(self.sample.reference or "")
-        return supported_by(wanted, [self.answer], self.sample, self.support)
-
-    @cached_property
-    def checked(self) -> list[ClaimVerdict]:
+    def checked(self) -> list[Point]:
         """Whether the relevant text, else the reference, bears out the claims of the answer."""
-        against = self.passages or tuple(filter(None, [self.sample.reference]))
+        against = self.passages or tuple(filter(None, self.readings))
         if not against:
             return []
-        return supported_by(statements_of(self.answer), against, self.sample, self.support)
+        return [
+            point_of(each)
+            for each in supported_by(statements_of(self.answer), against, self.sample, self.support)
+        ]
 
     def blame(self) -> Blame:
         kind = classify_answer(self.answer, self.sample.question).kind
@@ -130,20 +231,22 @@ class _Case:
             return self._without_answer("refused_wrongly", _DECLINES[kind])
         if kind == "asks_back":
             return self._without_answer("not_used", "the answer asks back")
-        if not self.recalled and not self.passages:
+        if not self.wanted.points and not self.passages:
             missing = "there is no reference and no relevant passage to tell whether the answer is right"
             return Blame("unknown", missing)
-        contradicted = [each for each in (*self.checked, *self.recalled) if each.label == "contradicted"]
         lacking = self._lacking()
+        if not lacking and self.wanted.are_enough:
+            return self._of_right_answer()
+        contradicted = [each for each in (*self.checked, *self.wanted.points) if each.label == "contradicted"]
         if lacking or contradicted:
             return self._of_wrong_answer(lacking, contradicted)
         return self._of_right_answer()
 
-    def _lacking(self) -> list[ClaimVerdict]:
+    def _lacking(self) -> list[Point]:
         """Return what the answer should say and does not."""
-        if self.recalled:
-            return [verdict for verdict in self.recalled if not verdict.is_supported]
-        return [] if any(verdict.is_supported for verdict in self.checked) else self.checked
+        if self.wanted.points:
+            return [point for point in self.wanted.points if not point.is_said]
+        return [] if any(point.is_said for point in self.checked) else self.checked
 
     def _of_expected_refusal(self, kind: str) -> Blame:
         if kind in _DECLINES:
@@ -160,10 +263,8 @@ class _Case:
             return Blame(if_retrieved, why)
         return Blame("retrieval_missed", why, _missing(self.truth))
 
-    def _of_wrong_answer(
-        self, lacking: Sequence[ClaimVerdict], contradicted: Sequence[ClaimVerdict]
-    ) -> Blame:
-        wrong = _wrong(len(lacking), len(self.recalled), len(contradicted))
+    def _of_wrong_answer(self, lacking: Sequence[Point], contradicted: Sequence[Point]) -> Blame:
+        wrong = _wrong(self.wanted, lacking, contradicted)
         why = f"{wrong}; {self.truth.why}"
         if self.truth.is_retrieved is None:
             return Blame("unknown", why)
@@ -176,16 +277,14 @@ class _Case:
             return Blame("contradicted", why, _evidence(contradicted))
         return Blame("not_used", why, _evidence(lacking))
 
-    def _absent(self, lacking: Sequence[ClaimVerdict]) -> list[ClaimVerdict]:
-        """Return the claims of the reference that no retrieved text supports either."""
-        texts = texts_retrieved(self.response)
-        if not self.recalled or not texts:
+    def _absent(self, lacking: Sequence[Point]) -> list[Point]:
+        """Return what the answer lacks and no retrieved text has either."""
+        if not self.wanted.points or not self.texts:
             return list(lacking)
-        found = supported_by([verdict.claim for verdict in lacking], texts, self.sample, self.support)
-        return [verdict for verdict in found if not verdict.is_supported]
+        return self.wanted.absent(lacking, self.texts)
 
     def _of_right_answer(self) -> Blame:
-        right = _right(len(self.recalled))
+        right = _right(self.wanted)
         cited = CitationVerdicts(self.sample, self.response, texts=self.documents, support=self.support)
         if not cited.answer.brackets and not self.response.citations:
             return Blame("ok", right)
@@ -218,28 +317,30 @@ def _astray(cited: CitationVerdicts) -> list[str]:
     return unsupported
 
 
-def _wrong(lacking: int, wanted: int, contradicted: int) -> str:
+def _wrong(wanted: WantedPoints, lacking: Sequence[Point], contradicted: Sequence[Point]) -> str:
     parts = []
-    if lacking and wanted:
-        parts.append(f"the answer lacks {lacking} of {wanted} claims of the reference")
+    if lacking and wanted.points:
+        parts.append(f"the answer lacks {len(lacking)} of {len(wanted.points)} {wanted.what}")
     elif lacking:
         parts.append("nothing that the answer claims stands in the relevant text")
-    if contradicted:
-        parts.append(f"{contradicted} {'claim is' if contradicted == 1 else 'claims are'} contradicted")
+    told_wrongly = sum(point in contradicted for point in wanted.points) if wanted.are_enough else 0
+    if told_wrongly:
+        parts.append(f"{told_wrongly} {wanted.denied}")
+    claims = len(contradicted) - told_wrongly
+    if claims:
+        parts.append(f"{claims} {'claim is' if claims == 1 else 'claims are'} contradicted")
     return ", ".join(parts)
 
 
-def _right(wanted: int) -> str:
-    if not wanted:
+def _right(wanted: WantedPoints) -> str:
+    number = len(wanted.points)
+    if not number:
         return "what the answer claims stands in the relevant text"
-    return f"the answer makes {'the one claim' if wanted == 1 else f'all {wanted} claims'} of the reference"
+    return f"the answer has {number} of {number} {wanted.what}"
 
 
-def _evidence(verdicts: Iterable[ClaimVerdict]) -> tuple[BlameEvidence, ...]:
-    return tuple(
-        BlameEvidence(verdict.claim.text, None if verdict.evidence is None else verdict.evidence.text)
-        for verdict in verdicts
-    )
+def _evidence(points: Iterable[Point]) -> tuple[BlameEvidence, ...]:
+    return tuple(BlameEvidence(point.text, point.passage) for point in points)
 
 
 def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:

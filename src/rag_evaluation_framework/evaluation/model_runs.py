@@ -8,7 +8,7 @@ is asked (where, at which temperature).
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -100,9 +100,10 @@ def model_head(
     parameters: ModelParameters,
     dataset_hash: str,
     scorers: Sequence[MetricScorer],
+    judge: Mapping[str, Any],
     seed: int,
 ) -> RunHead:
-    """Return the head of a new run of one model beside the others."""
+    """Return the head of a new run of one model beside the others; ``judge`` is its part on who judges."""
     tie = {} if runs.leader is None else {_FIRST_RUN: _leader_of(runs.leader.head)}
     return RunHead(
         run_id=NEW_RUN,
@@ -115,6 +116,7 @@ def model_head(
             **asdict(parameters),
             **asdict(data),
             "metrics": {scorer.name: scorer.method for scorer in scorers},
+            **judge,
             _MODELS: list(runs.models),
             **tie,
         },

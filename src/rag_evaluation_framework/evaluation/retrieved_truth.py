@@ -2,7 +2,7 @@
 
 In this order: relevant characters against the characters retrieved; relevant passages (reference contexts, or
 the text of relevant characters) against the texts retrieved; relevant chunks; relevant documents; and at last
-the claims of the reference against the texts retrieved. Every relevant place must be found, but of documents
+what the answer should say against the texts retrieved. Every relevant place must be found, but of documents
 one is enough, since each may hold the answer.
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_evaluation_framework.evaluation.wanted_points import WantedPoints, statements_of, supported_by
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
-from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.metrics.span_sets import merge_spans
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.responses import Response
@@ -45,20 +45,15 @@ def relevant_passages(sample: Sample, documents: CitableTexts) -> tuple[str, ...
     return given or tuple(dict.fromkeys(filter(None, _texts_of_spans(sample, documents))))
 
 
-def statements_of(text: str) -> list[Claim]:
-    """Return the claims of a text; one that is no sentence, such as a name, is a claim as a whole."""
-    claims = claims_of(text)
-    bare = text.strip()
-    if claims or not bare:
-        return claims
-    start = text.index(bare)
-    return [Claim(bare, start, start + len(bare))]
-
-
 def retrieved_truth(
-    sample: Sample, response: Response, support: SupportMethod, *, documents: CitableTexts
+    sample: Sample,
+    response: Response,
+    support: SupportMethod,
+    *,
+    documents: CitableTexts,
+    wanted: WantedPoints,
 ) -> RetrievedTruth:
-    """Tell whether the text that answers a sample was retrieved."""
+    """Tell whether the text that answers a sample was retrieved; ``wanted`` is what the answer should say."""
     texts = texts_retrieved(response)
     if not texts and not response.hits:
         return RetrievedTruth(None, "the system told neither contexts nor hits")
@@ -71,28 +66,19 @@ def retrieved_truth(
         return _found("relevant passages", len(passages), missing)
     ids = {hit.id for hit in response.hits}
     if sample.relevant_chunk_ids and ids:
-        wanted = sample.relevant_chunk_ids
-        return _found("relevant chunks", len(wanted), [each for each in wanted if each not in ids])
+        chunks = sample.relevant_chunk_ids
+        return _found("relevant chunks", len(chunks), [each for each in chunks if each not in ids])
     relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
     if relevant and ids:
         ids |= {hit.span.doc_id for hit in response.hits if hit.span is not None}
         missing = [document for document in relevant if document not in ids]
         return _found("relevant documents", len(relevant), missing, one_is_enough=True)
-    claims = statements_of(sample.reference or "")
-    if claims and texts:
-        verdicts = supported_by(claims, texts, sample, support)
-        missing = [verdict.claim.text for verdict in verdicts if not verdict.is_supported]
-        return _found("claims of the reference", len(verdicts), missing)
-    if claims or passages:
+    if wanted.points and texts:
+        missing = [point.text for point in wanted.absent(wanted.points, texts)]
+        return _found(wanted.what, len(wanted.points), missing)
+    if wanted.points or passages:
         return RetrievedTruth(None, "no texts came with the hits")
     return RetrievedTruth(None, "nothing is known to be relevant")
-
-
-def supported_by(
-    claims: Sequence[Claim], texts: Sequence[str], sample: Sample, support: SupportMethod
-) -> list[ClaimVerdict]:
-    """Return a verdict for each claim; nobody is asked where there are none."""
-    return support.supports(claims, texts, question=sample.question) if claims else []
 
 
 def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool = False) -> RetrievedTruth:

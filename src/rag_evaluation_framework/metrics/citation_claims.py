@@ -6,13 +6,23 @@ supports is the metric's method; how the flags are found is told in ``judging/ci
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT
 from rag_evaluation_framework.metrics.declaration import Method, metric
 
 _METHODS: tuple[Method, ...] = ("lexical", "judge")
 _NEEDS = ("answer", "citations")
+_EVIDENCE = ("answer", "evidence")
+
+OVERALL_WEIGHTS: Mapping[str, float] = {
+    "tolerance_jaccard": 0.30,
+    "citation_validity": 0.30,
+    "mean_consistency": 0.25,
+    "no_hallucination": 0.15,
+}
+"""What each part counts in ``overall_citation_accuracy`` unless told otherwise."""
 
 
 @metric("citation_recall", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
@@ -101,6 +111,66 @@ def citation_validity(valid: Sequence[bool]) -> float | None:
     Source: citation checks that open what is cited.
     """
     return _share(valid)
+
+
+@metric("factual_consistency", family="citations", needs=_EVIDENCE, method=LEXICAL_SUPPORT, methods=_METHODS)
+def factual_consistency(consistent: Sequence[bool]) -> float | None:
+    """What share of the answer's claims is consistent with the sources, whatever the answer cites.
+
+    Formula: consistent claims / claims. The sources are the contexts that came with the answer; without any,
+    the documents that it cites or that are relevant to the question.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``factual_consistency``.
+    """
+    return _share(consistent)
+
+
+@metric(
+    "hallucination_rate",
+    family="citations",
+    needs=_EVIDENCE,
+    higher_is_better=False,
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def hallucination_rate(consistent: Sequence[bool]) -> float | None:
+    """What share of the answer's claims the sources do not bear out.
+
+    Formula: (claims − consistent claims) / claims, with the sources of factual_consistency; 1 −
+    factual_consistency.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``hallucination_rate``.
+    """
+    return _share([not each for each in consistent])
+
+
+@metric(
+    "overall_citation_accuracy",
+    family="citations",
+    needs=("answer", "citations", "relevant_spans"),
+    method=LEXICAL_SUPPORT,
+    methods=_METHODS,
+)
+def overall_citation_accuracy(
+    parts: Mapping[str, float | None], weights: Mapping[str, float] = OVERALL_WEIGHTS
+) -> float | None:
+    """How good the citations of an answer are from every side, as one figure.
+
+    Formula: 0.30 × citation_tolerance_jaccard + 0.30 × citation_validity + 0.25 × mean consistency + 0.15 ×
+    (1 − hallucination_rate). The mean consistency is that of the claims' probabilities to be supported; an
+    answer that claims something and cites nothing has validity 0.
+
+    Empty: no value where a part that counts has none; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``overall_citation_accuracy``.
+    """
+    if any(parts[name] is None for name, weight in weights.items() if weight):
+        return None
+    return math.fsum(weight * (parts[name] or 0.0) for name, weight in weights.items())
 
 
 def _share(flags: Sequence[bool]) -> float | None:

@@ -41,13 +41,14 @@ def span_citations(citations: Sequence[CitationLike], side: str) -> list[SpanCit
     read = []
     for number, citation in enumerate(citations):
         try:
-            read.append(_span_citation(citation))
+            read.append(span_citation(citation))
         except InputError as error:
             raise error.located(within=f"{side}[{number}]") from None
     return read
 
 
-def _span_citation(citation: CitationLike) -> SpanCitation:
+def span_citation(citation: CitationLike) -> SpanCitation:
+    """Read a citation of any accepted form."""
     if isinstance(citation, SpanCitation):
         return citation
     if isinstance(citation, CharacterSpan):

@@ -15,7 +15,7 @@ from rag_evaluation_framework.metrics.citation_pairs import (
     same_place,
     span_citations,
 )
-from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.declaration import Within, metric
 from rag_evaluation_framework.metrics.span_columns import columns_of
 from rag_evaluation_framework.metrics.span_sets import count_characters
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -60,18 +60,21 @@ def evaluate_citation_spans(
     true: Sequence[CitationLike],
     predicted: Sequence[CitationLike],
     tolerance_chars: int = DEFAULT_TOLERANCE,
+    *,
+    unreadable: int = 0,
 ) -> CitationSpanReport:
     """Pair the predicted citations with the true ones and measure how far they agree.
 
     A citation is a SpanCitation, a CharacterSpan, or ``{file_name, page_number, start_char, end_char}``.
     Pairs are one to one, within the same file (and page where both have one), and share as many characters
-    as possible. A citation without a page may be on any.
+    as possible. A citation without a page may be on any. So many more predicted citations as are
+    ``unreadable`` were meant and have no characters: they are unpaired.
     """
     if not isinstance(tolerance_chars, int) or tolerance_chars < 0:
         raise invalid("tolerance_chars", "a whole number of at least 0", tolerance_chars)
     expected, found = span_citations(true, "true"), span_citations(predicted, "predicted")
     pairs = pair_citations(expected, found, tolerance_chars=tolerance_chars)
-    scored = len(expected) + len(found) - len(pairs)
+    scored = len(expected) + len(found) + unreadable - len(pairs)
     recall, precision = _share_covered(expected, found), _share_covered(found, expected)
     return CitationSpanReport(
         mean_exact_jaccard=_mean([pair.exact_jaccard for pair in pairs], scored),
@@ -82,7 +85,7 @@ def evaluate_citation_spans(
         character_recall=recall,
         character_f1=_f1(precision, recall),
         unpaired_true=len(expected) - len(pairs),
-        unpaired_predicted=len(found) - len(pairs),
+        unpaired_predicted=len(found) + unreadable - len(pairs),
         pairs=tuple(pairs),
     )
 
@@ -127,17 +130,20 @@ def _on_one_line(citations: Sequence[SpanCitation]) -> list[CharacterSpan]:
 
 
 @metric("citation_exact_jaccard", family="citations", needs=("citations", "relevant_spans"))
-def citation_exact_jaccard(predicted: Sequence[CitationLike], true: Sequence[CitationLike]) -> float | None:
+def citation_exact_jaccard(
+    predicted: Sequence[CitationLike], true: Sequence[CitationLike], *, unreadable: int = 0
+) -> float | None:
     """How far the cited spans are the true ones, to the character.
 
     Formula: mean over pairs of |true ∩ predicted| / |true ∪ predicted|, in characters; pairs are one to one
-    and share as many characters as possible; an unpaired span of either side counts 0.
+    and share as many characters as possible; an unpaired span of either side counts 0, and so does a
+    citation that cannot be read.
 
     Empty: 0 when one side is empty; no value when both are.
 
     Source: span accuracy of citations, ``mean_exact_jaccard``; Jaccard, 1901.
     """
-    return evaluate_citation_spans(true, predicted).mean_exact_jaccard
+    return evaluate_citation_spans(true, predicted, unreadable=unreadable).mean_exact_jaccard
 
 
 @metric(
@@ -145,12 +151,14 @@ def citation_exact_jaccard(predicted: Sequence[CitationLike], true: Sequence[Cit
     family="citations",
     needs=("citations", "relevant_spans"),
     parameters={"tolerance_chars": DEFAULT_TOLERANCE},
+    allowed={"tolerance_chars": Within(0)},
 )
 def citation_tolerance_jaccard(
     predicted: Sequence[CitationLike],
     true: Sequence[CitationLike],
     *,
     tolerance_chars: int = DEFAULT_TOLERANCE,
+    unreadable: int = 0,
 ) -> float | None:
     """How far the cited spans are the true ones, forgiving ends that are off by a few characters.
 
@@ -161,7 +169,8 @@ def citation_tolerance_jaccard(
 
     Source: span accuracy of citations, ``mean_tolerance_jaccard``.
     """
-    return evaluate_citation_spans(true, predicted, tolerance_chars).mean_tolerance_jaccard
+    report = evaluate_citation_spans(true, predicted, tolerance_chars, unreadable=unreadable)
+    return report.mean_tolerance_jaccard
 
 
 @metric("citation_span_precision", family="citations", needs=("citations", "relevant_spans"))

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, TypeVar
+from math import inf
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.specifications import Specification, parse_specification
@@ -53,6 +54,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """The numbers that a parameter may be: from ``low`` to ``high``, without the ends if ``is_open``."""
+
+    low: float
+    high: float = inf
+    is_open: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        return self.low < value < self.high if self.is_open else self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        if self.is_open:
+            return f"above {self.low} and below {self.high}"
+        return f"of at least {self.low}" if self.high == inf else f"from {self.low} to {self.high}"
+
+
+Allowed: TypeAlias = tuple[str, ...] | Within
+"""What a parameter may be, beyond being of its default's type: one of these words, or such a number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """A declared metric: what it is called, needs and means, and the function that computes it."""
 
@@ -69,6 +91,8 @@ class Metric:
     """Where there are several ways to come by what the function is given; a metric's text may name one."""
     is_share: bool = True
     """Whether the values are from 0 to 1."""
+    allowed: Mapping[str, Allowed] = field(default_factory=dict, hash=False)
+    """What the parameters may be, for those of which not every value makes sense."""
 
     @property
     def summary(self) -> str:
@@ -136,12 +160,13 @@ def metric(
     aliases: tuple[str, ...] = (),
     methods: tuple[Method, ...] = (),
     is_share: bool = True,
+    allowed: Mapping[str, Allowed] | None = None,
 ) -> Callable[[F], F]:
     """Declare the function below as a metric. The function itself is returned unchanged.
 
-    ``parameters`` has each keyword parameter with its default; ``k`` is the cut-off written ``@k``. A metric
-    with ``methods`` may be asked for by one of them, ``faithfulness(method=lexical)``; the function does not
-    see which.
+    ``parameters`` has each keyword parameter with its default, and ``allowed`` what it may be; ``k`` is the
+    cut-off written ``@k``. A metric with ``methods`` may be asked for by one of them,
+    ``faithfulness(method=lexical)``; the function does not see which.
     """
 
     if family not in FAMILY_MODULES:
@@ -164,6 +189,7 @@ def metric(
             aliases,
             methods,
             is_share,
+            allowed or {},
         )
         _aliases.update(dict.fromkeys(aliases, name))
         return function
@@ -225,7 +251,7 @@ def _parsed(text: str) -> BoundMetric:
     for key, value in given.items():
         if key not in declared.parameters:
             raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")
-        given[key] = _checked(text, key, value, declared.parameters[key])
+        given[key] = _checked(text, key, value, declared)
     if given.get("method", AUTO) not in (AUTO, *declared.methods):
         raise UnknownNameError(f"method of {declared.name}", given["method"], [AUTO, *declared.methods])
     return BoundMetric(declared, {**declared.parameters, **given})
@@ -244,10 +270,20 @@ def _cut_off(text: str, digits: str) -> int:
     raise UsageError(f"metric {shown(text)}: expected {expected}, got {shown(digits)}")
 
 
-def _checked(text: str, key: str, value: Any, default: Any) -> Any:
-    """Accept a value of the default's type; ``k``, whose default is the whole list, is a whole number."""
+def _checked(text: str, key: str, value: Any, declared: Metric) -> Any:
+    """Accept a value that the metric allows; ``k``, whose default is the whole list, is a whole number."""
     if key == "k":
         return _cut_off(text, str(value))
+    value = _of_type(text, key, value, declared.parameters[key])
+    allowed = declared.allowed.get(key)
+    if allowed is None or value in allowed:
+        return value
+    if isinstance(allowed, tuple):
+        raise UnknownNameError(f"{key} of {declared.name}", value, allowed)
+    raise UsageError(f"metric {shown(text)}: expected {key} {allowed}, got {shown(value)}")
+
+
+def _of_type(text: str, key: str, value: Any, default: Any) -> Any:
     if type(value) is type(default):  # a subclass will not do: to Python, true is a whole number
         return value
     if type(default) is float and type(value) is int:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.metrics.declaration import BoundMetric, metric
+from rag_evaluation_framework.metrics.declaration import BoundMetric, Within, metric
 from rag_evaluation_framework.metrics.judged_rankings import (
     Floats,
     Integers,
@@ -109,6 +109,7 @@ def recall(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     family="ranking",
     needs=_NEEDS,
     parameters={"k": None, "gain": "linear"},
+    allowed={"gain": ("linear", "exponential")},
     aliases=("ndcg_cut", "nDCG"),
 )
 def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") -> Floats:
@@ -121,8 +122,6 @@ def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") 
 
     Source: Järvelin and Kekäläinen 2002; linear as trec_eval's ndcg_cut, exponential as Burges et al. 2005
     """
-    if gain not in ("linear", "exponential"):
-        raise UsageError(f"ndcg: expected gain to be linear or exponential, got {gain!r}")
     if gain == "linear":
         achieved, ideal = judged.discounted_gains
     else:
@@ -193,7 +192,14 @@ def bpref(judged: JudgedRankings) -> Floats:
     return _share(last_row(running_sum(preferred), None), judged.relevant)
 
 
-@metric("rbp", family="ranking", needs=_NEEDS, parameters={"k": None, "p": 0.8}, aliases=("RBP",))
+@metric(
+    "rbp",
+    family="ranking",
+    needs=_NEEDS,
+    parameters={"k": None, "p": 0.8},
+    allowed={"p": Within(0, 1, is_open=True)},
+    aliases=("RBP",),
+)
 def rbp(judged: JudgedRankings, *, k: int | None = None, p: float = 0.8) -> Floats:
     """What a user gains who looks at the next rank with probability p; binary relevance.
 
@@ -203,13 +209,18 @@ def rbp(judged: JudgedRankings, *, k: int | None = None, p: float = 0.8) -> Floa
 
     Source: Moffat and Zobel 2008; p = 0.8 as ir_measures has it
     """
-    if not 0 < p < 1:
-        raise UsageError(f"rbp: expected p above 0 and below 1, got {p!r}")
     weights = (1.0 - p) * p ** (judged.ranks - 1.0)
     return last_row(running_sum(judged.is_relevant * weights), k)
 
 
-@metric("err", family="ranking", needs=_NEEDS, parameters={"k": None, "max_grade": 4}, aliases=("ERR",))
+@metric(
+    "err",
+    family="ranking",
+    needs=_NEEDS,
+    parameters={"k": None, "max_grade": 4},
+    allowed={"max_grade": Within(1, _HIGHEST_EXPONENT)},
+    aliases=("ERR",),
+)
 def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> Floats:
     """The expected reciprocal rank at which a user who reads down the list is satisfied.
 
@@ -222,8 +233,6 @@ def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> 
     user in sixteen: for binary judgements write err(max_grade=1)
     """
     highest = int(judged.grades.max(initial=0))
-    if not 1 <= max_grade <= _HIGHEST_EXPONENT:
-        raise UsageError(f"err: expected max_grade from 1 to {_HIGHEST_EXPONENT}, got {max_grade}")
     if highest > max_grade:
         raise UsageError(
             f"err(max_grade={max_grade}): expected no grade above {max_grade}, got {highest}; "

@@ -23,7 +23,7 @@ def answer_similarity(answer: str, reference: str | Sequence[str]) -> float:
     space left out. Where a reference is a sequence of texts, the best counts. By the embedding method: the
     cosine of the two texts, 0 where it is below.
 
-    Empty: an empty answer scores 0; an empty reference is an error.
+    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
 
     Source: Popović, "chrF", WMT 2015 and 2016. A right answer in other words often scores below 0.5, so a
     threshold meant for an embedding or a judge does not carry over.

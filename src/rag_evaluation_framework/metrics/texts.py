@@ -1,6 +1,7 @@
 """An answer's words against a reference's, without a model. Pure functions of two texts.
 
-Where a reference is a sequence of texts, each is acceptable and the best counts.
+Where a reference is a sequence of texts, each is acceptable and the best counts. Both texts are taken as they
+stand: a citation such as ``[1]`` is part of the words.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def string_match(answer: str, reference: str | Sequence[str], *, alternatives: b
     Formula: 1 if the reference is a substring of the answer, both after NFKC, case folding and with
     single spaces, else 0. With ``alternatives``, "A/B" in the reference means either.
 
-    Empty: an empty answer scores 0; an empty reference is an error.
+    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
 
     Source: the substring match of agent test suites; "A/B" as golden sets write it.
     """
@@ -48,7 +49,7 @@ def exact_match(answer: str, reference: str | Sequence[str]) -> float:
     Formula: 1 if both are equal after NFKC, case folding, and removing punctuation, "a", "an", "the" and
     surplus white space, else 0. A text that is nothing but these keeps them.
 
-    Empty: an empty answer scores 0; an empty reference is an error.
+    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
 
     Source: Rajpurkar et al., "SQuAD", EMNLP 2016.
     """
@@ -62,7 +63,7 @@ def token_f1(answer: str, reference: str | Sequence[str]) -> float:
     Formula: 2 × shared / (tokens of the answer + tokens of the reference); a token shared several times
     counts as often as it stands in both. Texts as in exact_match; Chinese and kana by the character.
 
-    Empty: an empty answer scores 0; an empty reference is an error.
+    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
 
     Source: Rajpurkar et al., "SQuAD", EMNLP 2016.
     """
@@ -74,7 +75,12 @@ def token_f1(answer: str, reference: str | Sequence[str]) -> float:
 
 
 @metric(
-    "rouge", family="texts", needs=("answer", "reference"), parameters={"variant": "rougeL"}, method="lexical"
+    "rouge",
+    family="texts",
+    needs=("answer", "reference"),
+    parameters={"variant": "rougeL"},
+    allowed={"variant": ROUGE_VARIANTS},
+    method="lexical",
 )
 def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL") -> float:
     """How much of the reference's wording the answer has: n-grams or longest common subsequence.
@@ -83,7 +89,8 @@ def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL
     (``rouge1``), bigrams (``rouge2``), or the longest common subsequence and tokens (``rougeL``). Tokens
     are runs of letters and digits; Chinese and kana by the character; no stemming.
 
-    Empty: an answer without units scores 0; an empty reference is an error.
+    Empty: 0 for an answer without units, and an empty one has failed where a run is scored; an empty
+    reference is an error.
 
     Source: Lin, "ROUGE", 2004; equal to the rouge-score package on English.
     """
@@ -103,7 +110,8 @@ def bleu(answer: str, reference: str | Sequence[str]) -> float:
     shorter); the j-th order without a match has precision 1 / (2^j × n-grams). Tokens by mteval-v13a;
     where a reference has Chinese characters or kana, by sacreBLEU's "zh". Case counts.
 
-    Empty: an answer without a matching token scores 0; an empty reference is an error.
+    Empty: 0 for an answer without a matching token, and an empty one has failed where a run is scored; an
+    empty reference is an error.
 
     Source: Papineni et al., ACL 2002; smoothing Chen and Cherry, WMT 2014; equal to sacreBLEU / 100.
     """
@@ -117,7 +125,7 @@ def chrf(answer: str, reference: str | Sequence[str]) -> float:
     Formula: F2 of precision and recall, each averaged over the orders 1 to 6 that both texts have; white
     space is left out. Case counts.
 
-    Empty: an empty answer scores 0; an empty reference is an error.
+    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
 
     Source: Popović, "chrF", WMT 2015 and 2016; equal to sacreBLEU / 100.
     """

@@ -11,6 +11,9 @@ from rag_evaluation_framework.errors import invalid
 
 Status = Literal["scored", "skipped", "failed"]
 
+ENDPOINT_ERROR = "endpoint_error"
+"""Where the details of a failed score have the kind of error of a model's endpoint, if that is why."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
@@ -42,6 +45,11 @@ class Score:
             if not self.reason:
                 raise invalid("reason", f"why the sample was {self.status}", self.reason)
 
+    @property
+    def may_be_retried(self) -> bool:
+        """Whether it failed only because a model's endpoint did: scored later, it may have a value."""
+        return self.status == "failed" and ENDPOINT_ERROR in self.details
+
     @classmethod
     def scored(
         cls, metric: str, value: float, *, method: str, details: Mapping[str, Any] | None = None
@@ -55,6 +63,8 @@ class Score:
         return cls(metric=metric, method=method, status="skipped", reason=reason)
 
     @classmethod
-    def failed(cls, metric: str, reason: str, *, method: str) -> Score:
+    def failed(
+        cls, metric: str, reason: str, *, method: str, details: Mapping[str, Any] | None = None
+    ) -> Score:
         """Return the score of a sample on which the metric broke."""
-        return cls(metric=metric, method=method, status="failed", reason=reason)
+        return cls(metric=metric, method=method, status="failed", reason=reason, details=details or {})

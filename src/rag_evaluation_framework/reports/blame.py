@@ -1,4 +1,4 @@
-"""Where answers fail, as a block of text for a terminal."""
+"""Where answers fail, as a block of text for a terminal and as the cells of a table for other reports."""
 
 from __future__ import annotations
 
@@ -26,22 +26,41 @@ def blame_text(summary: BlameSummary) -> str:
     return "\n".join(_lines(summary))
 
 
-def _lines(summary: BlameSummary) -> Iterator[str]:
-    yield f"where it fails ({summary.method}): {summary.told:,} of {counted(summary.total, 'answer')}"
+def blame_title(summary: BlameSummary) -> str:
+    """Say by which method and of how many answers it is told where they fail."""
+    return f"where it fails ({summary.method}): {summary.told:,} of {counted(summary.total, 'answer')}"
+
+
+def blame_cells(summary: BlameSummary) -> tuple[list[str], list[list[str]]]:
+    """Return the headers and the rows of the kinds that there are; no rows where nothing can be told."""
     shown = [share for share in summary.shares if share.kind != "unknown" and share.count]
-    if shown:
-        interval = next(share.interval for share in shown)
-        confidence = 0.95 if interval is None else interval.confidence
-        headers = ["", "part", "answers", "share", interval_header(confidence)]
-        yield ""
-        yield text_table(headers, [_row(share) for share in shown], align="<<>>>")
+    interval = next((share.interval for share in shown), None)
+    confidence = 0.95 if interval is None else interval.confidence
+    headers = ["", "part", "answers", "share", interval_header(confidence)]
+    return headers, [_row(share) for share in shown]
+
+
+def untold_blame(summary: BlameSummary) -> str | None:
+    """Say of how many answers it cannot be told, and what is missing; ``None`` where it can of all."""
     unknown = summary.total - summary.told
-    if unknown:
-        reasons = list(summary.unknown_because.items())
-        listed = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
-        more = "; …" if len(reasons) > _LISTED_REASONS else ""
+    if not unknown:
+        return None
+    reasons = list(summary.unknown_because.items())
+    listed = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
+    more = "; …" if len(reasons) > _LISTED_REASONS else ""
+    return f"cannot be told for {unknown:,}: {listed}{more}"
+
+
+def _lines(summary: BlameSummary) -> Iterator[str]:
+    yield blame_title(summary)
+    headers, rows = blame_cells(summary)
+    if rows:
         yield ""
-        yield f"cannot be told for {unknown:,}: {listed}{more}"
+        yield text_table(headers, rows, align="<<>>>")
+    untold = untold_blame(summary)
+    if untold is not None:
+        yield ""
+        yield untold
 
 
 def _row(share: BlameShare) -> list[str]:

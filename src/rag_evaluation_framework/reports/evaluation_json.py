@@ -2,6 +2,7 @@
 
 The keys ``dataset, agentUrl, totalSamples, metrics, ciGateResult, samples`` are those of AgentSpec's own
 command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Ours stand beside them.
+Of a conversation ``input``, ``expected`` and ``actual`` are of the last turn; ``turns`` has all of them.
 Of several datasets ``dataset`` is a list, and ``metrics`` has the figures of each that was begun under its
 name.
 """
@@ -12,7 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rag_evaluation_framework.evaluation.blame import Blame
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
+from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateVerdict
 
@@ -74,7 +77,7 @@ def _sample(evaluation: DatasetEvaluation, sample: EvaluatedSample) -> dict[str,
     return {
         "index": sample.index,
         "input": sample.sample.question,
-        "expected": sample.sample.reference,
+        "expected": sample.expected,
         "actual": response.text,
         "pass": sample.passes,
         "latencyMs": response.latency_ms,
@@ -90,8 +93,26 @@ def _sample(evaluation: DatasetEvaluation, sample: EvaluatedSample) -> dict[str,
             for score in sample.result.scores
             if score.value is None
         },
-        "blame": None if sample.blame is None else {"kind": sample.blame.kind, "why": sample.blame.why},
+        "blame": _blame(sample.blame),
+        "turns": list(map(_turn, sample.turns)),
     }
+
+
+def _turn(turn: EvaluatedTurn) -> dict[str, Any]:
+    return {
+        "turn": turn.number,
+        "question": turn.question,
+        "expected": turn.expected,
+        "expectsRefusal": turn.expects_refusal,
+        "answer": turn.answer,
+        "value": turn.value,
+        "scores": dict(turn.scores),
+        "blame": _blame(turn.blame),
+    }
+
+
+def _blame(blame: Blame | None) -> dict[str, str] | None:
+    return None if blame is None else {"kind": blame.kind, "why": blame.why}
 
 
 def _run(evaluation: DatasetEvaluation) -> dict[str, Any]:
@@ -110,5 +131,6 @@ def _run(evaluation: DatasetEvaluation) -> dict[str, Any]:
         "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
         "notScored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
         "performance": dict(summary.performance),
+        "judgeUsage": None if evaluation.judge_usage is None else evaluation.judge_usage.to_dict(),
         "blame": None if evaluation.blame is None else evaluation.blame.to_dict(),
     }

@@ -9,6 +9,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.exchanges import sample_lines
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
@@ -140,15 +141,7 @@ def _worst(samples: Iterable[EvaluatedSample]) -> Iterator[EvaluatedSample]:
 def _lines(sample: EvaluatedSample) -> Iterator[str]:
     line = sample.sample.origin.line if sample.sample.origin else None
     place = f"line {line}" if line is not None else sample.sample.id
-    yield f"  {place}: {one_line(sample.sample.question)}"
-    if sample.error is not None:
-        yield f"    error     {one_line(sample.error, 300)}"
-    if sample.sample.reference is not None:
-        yield f"    expected  {one_line(sample.sample.reference)}"
-    if sample.result.response.text is not None:
-        yield f"    got       {one_line(sample.result.response.text)}"
-    if sample.blame is not None and sample.blame.kind not in ("ok", "unknown"):
-        yield f"    fails in  {sample.blame.kind}: {one_line(sample.blame.why)}"
+    yield from sample_lines(sample, place)
     yield from (f"    claim     {claim}" for claim in islice(doubtful_claims(sample.result), _LISTED_CLAIMS))
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from rag_evaluation_framework.reports.excerpts import one_line
+from rag_evaluation_framework.reports.exchanges import expected_and_got
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import GateVerdict
 
@@ -49,7 +50,7 @@ def _samples(evaluation: DatasetEvaluation) -> Iterator[str]:
     failing = (sample for sample in evaluation.samples() if sample.passes is False or sample.error)
     for sample in islice(failing, _LISTED_SAMPLES):
         origin = sample.sample.origin
-        said = sample.error or f"expected {sample.sample.reference}, got {sample.result.response.text}"
+        said = sample.error or expected_and_got(sample)
         yield annotation(
             "warning",
             f"{one_line(sample.sample.question)}: {said}",

@@ -1,4 +1,4 @@
-"""A golden run as one JSON document: that of an evaluation, with the splits and the refusals beside it."""
+"""A golden run as one JSON document: that of an evaluation, with splits, refusals and blame beside it."""
 
 from __future__ import annotations
 
@@ -23,4 +23,5 @@ def golden_json(golden: GoldenEvaluation, verdict: GateVerdict, *, plan: Plan, t
         "missingSplits": list(golden.missing),
         "notScored": {split: dict(reasons) for split, reasons in golden.unscored.items() if reasons},
         "refusals": golden.refusals.to_dict(),
+        "blame": None if golden.blame is None else golden.blame.to_dict(),
     }

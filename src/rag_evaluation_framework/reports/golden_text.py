@@ -1,24 +1,29 @@
-"""A golden run as text for a terminal: one table of all splits, refusals, what went wrong first."""
+"""A golden run as text for a terminal: one table of all splits, refusals, blame, what went wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.evaluation_text import gate_text
 from rag_evaluation_framework.reports.excerpts import counted, figure, one_line
+from rag_evaluation_framework.reports.exchanges import sample_lines
+from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import GateVerdict
-from rag_evaluation_framework.results.golden import GoldenEvaluation, Refusals, RefusalTable
+from rag_evaluation_framework.results.golden import GoldenEvaluation, RefusalTable
 
 _LISTED_SAMPLES = 3
 
 
 def golden_text(golden: GoldenEvaluation, verdict: GateVerdict, *, warnings: Sequence[str] = ()) -> str:
-    """Render the figures of all splits, refusals, the first samples that do not pass, and the gate."""
+    """Render the figures of all splits, refusals, where it fails, samples that do not pass, and the gate."""
     parts = ["\n".join(_heads(golden)), _figures(golden)]
     parts += [refusals_text(golden.refusals)] if golden.refusals.methods else []
+    if golden.blame is not None and golden.blame.told:
+        parts.append(blame_text(golden.blame))
     parts += ["\n".join(lines) for each in golden.evaluations if (lines := list(_failing(each)))]
     parts += ["\n".join(f"warning: {one_line(warning, 400)}" for warning in warnings)] if warnings else []
     return "\n\n".join([*parts, gate_text(verdict)])
@@ -26,20 +31,8 @@ def golden_text(golden: GoldenEvaluation, verdict: GateVerdict, *, warnings: Seq
 
 def refusals_text(table: RefusalTable) -> str:
     """Render what should be declined against what was, then over-refusal split by split."""
-    rows = [
-        ["should refuse", *_counts(table.should_refuse)],
-        ["should answer", *_counts(table.should_answer)],
-        *([f"  {name}", *_counts(counts)] for name, counts in table.by_split.items()),
-    ]
-    headers = [f"refusals ({', '.join(table.methods)})", "refused", "answered", "refused", "95% interval"]
+    headers, rows = refusal_cells(table)
     return text_table(headers, rows, align="<>>>>")
-
-
-def _counts(counts: Refusals) -> list[str]:
-    interval = counts.interval
-    share = "–" if counts.rate is None else f"{counts.rate:.1%}"
-    ends = "–" if interval is None else f"[{interval.low:.1%}, {interval.high:.1%}]"
-    return [f"{counts.refused:,}", f"{counts.answered:,}", share, ends]
 
 
 def _heads(golden: GoldenEvaluation) -> Iterator[str]:
@@ -85,16 +78,4 @@ def _failing(evaluation: DatasetEvaluation) -> Iterator[str]:
     if listed:
         yield f"{evaluation.plan.name}, first samples that do not pass:"
         for each in listed:
-            yield from _sample(each)
-
-
-def _sample(each: EvaluatedSample) -> Iterator[str]:
-    yield f"  {each.sample.id}: {one_line(each.sample.question)}"
-    if each.error is not None:
-        yield f"    error     {one_line(each.error, 300)}"
-    if each.sample.reference is not None:
-        yield f"    expected  {one_line(each.sample.reference)}"
-    if each.result.response.text is not None:
-        yield f"    got       {one_line(each.result.response.text)}"
-    if each.blame is not None and each.blame.kind not in ("ok", "unknown"):
-        yield f"    fails in  {each.blame.kind}: {one_line(each.blame.why)}"
+            yield from sample_lines(each, each.sample.id)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from rag_evaluation_framework.reports.excerpts import one_line
+from rag_evaluation_framework.reports.exchanges import expected_and_got
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateRow, GateVerdict
 
@@ -61,7 +62,7 @@ def _sample(dataset: str, sample: EvaluatedSample) -> str:
     elif sample.passes is None:
         kind, message = "skipped", "nothing that counts was scored"
     elif not sample.passes:
-        kind, message = "failure", f"expected {sample.sample.reference}, got {response.text}"
+        kind, message = "failure", expected_and_got(sample)
     name = f"{sample.index}: {one_line(sample.sample.question)}"
     seconds = None if response.latency_ms is None else response.latency_ms / 1000
     return _case(dataset, name, kind, one_line(message, 1000), seconds=seconds)

@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from html import escape
 from itertools import islice
 
+from rag_evaluation_framework.reports.blame import blame_cells, blame_title, untold_blame
 from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.exchanges import exchanges
+from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.unscored import unscored_lines
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.golden import RefusalTable
 
 _LISTED_SAMPLES = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
@@ -22,8 +27,12 @@ def evaluation_markdown(
     *,
     target: str,
     warnings: Sequence[str] = (),
+    refusals: RefusalTable | None = None,
 ) -> str:
-    """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass."""
+    """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass.
+
+    ``refusals`` are those of a golden run.
+    """
     title = {"PASS": "Evaluation passed", "FAIL": "Evaluation failed", "N/A": "Evaluation"}[verdict.result]
     parts = [f"## {title}", f"Target: {escaped(target)}"]
     if verdict.enabled and not verdict.passed:
@@ -32,6 +41,11 @@ def evaluation_markdown(
         parts.append(_gate(verdict))
     parts += [_metrics(evaluations)]
     parts += [part for each in evaluations if (part := _unscored(each))]
+    if refusals is not None and refusals.methods:
+        parts.append(_table(*refusal_cells(refusals)))
+    blame = blame_of_all(each.blame for each in evaluations if each.blame is not None)
+    if blame is not None and blame.told:
+        parts.append(_blame(blame))
     parts += [f"> **Warning:** {escaped(warning)}" for warning in warnings]
     parts += [part for each in evaluations if (part := _samples(each))]
     return "\n\n".join(parts) + "\n"
@@ -80,25 +94,33 @@ def _unscored(evaluation: DatasetEvaluation) -> str:
     return "\n".join([f"Not scored of {escaped(evaluation.plan.name)}:", "", *lines]) if lines else ""
 
 
+def _blame(summary: BlameSummary) -> str:
+    untold = untold_blame(summary)
+    last = [] if untold is None else [escaped(untold, 1000)]
+    return "\n\n".join([escaped(blame_title(summary)), _table(*blame_cells(summary)), *last])
+
+
 def _samples(evaluation: DatasetEvaluation) -> str:
     failing = (sample for sample in evaluation.samples() if sample.passes is False or sample.error)
     listed = list(islice(failing, _LISTED_SAMPLES + 1))
     if not listed:
         return ""
-    rows = [
-        [
-            sample.sample.question,
-            sample.sample.reference or "–",
-            sample.error or sample.result.response.text or "–",
-        ]
-        for sample in listed[:_LISTED_SAMPLES]
-    ]
+    rows = [row for sample in listed[:_LISTED_SAMPLES] for row in _rows(sample)]
     more = "\n\n… and more" if len(listed) > _LISTED_SAMPLES else ""
     # This line is HTML, in which Markdown's backslashes would be shown.
     summary = f"<summary>{escape(one_line(evaluation.plan.name))}: samples that do not pass</summary>"
     return f"<details>{summary}\n\n{_table(['input', 'expected', 'got'], rows)}{more}\n\n</details>"
 
 
+def _rows(sample: EvaluatedSample) -> list[list[str]]:
+    """Return a row for a sample, or one for each turn of a conversation that is at fault."""
+    shown = exchanges(sample)
+    if len(shown) == 1:
+        return [[shown[0].asked, shown[0].expected or "–", sample.error or shown[0].answer or "–"]]
+    return [[each.asked, each.expected or "–", each.answer or sample.error or "–"] for each in shown]
+
+
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headers, ["---"] * len(headers), *([escaped(cell) for cell in row] for row in rows)]
+    written = [[escaped(cell) for cell in row] for row in (headers, *rows)]
+    lines = [written[0], ["---"] * len(headers), *written[1:]]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

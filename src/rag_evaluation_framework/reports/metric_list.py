@@ -33,7 +33,7 @@ def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
 
 
 def metric_list_text(metrics: Sequence[Metric]) -> str:
-    """Render the metrics family by family: name, direction, needs, then meaning and formula."""
+    """Render the metrics family by family: name, direction, needs, version, then meaning and formula."""
     parts = []
     for family, members in groupby(metrics, key=lambda metric: metric.family):
         parts.append(f"{family}\n{'─' * len(family)}")
@@ -44,7 +44,8 @@ def metric_list_text(metrics: Sequence[Metric]) -> str:
 def _described(metric: Metric) -> str:
     direction = "higher is better" if metric.higher_is_better else "lower is better"
     ways = f"; by {', '.join(metric.methods)}" if metric.methods else ""
-    lines = [f"{metric.signature}   ({direction}; needs {', '.join(metric.needs)}{ways})"]
+    needs = ", ".join(metric.needs)
+    lines = [f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})"]
     lines += [_indented(metric.summary), _indented(f"= {metric.formula}")]
     if metric.aliases:
         lines.append(_indented(f"also written: {', '.join(metric.aliases)}"))

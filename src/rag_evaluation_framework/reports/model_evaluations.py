@@ -150,6 +150,7 @@ def _model(shown: SideBySide, evaluation: ModelEvaluation) -> dict[str, Any]:
         "metrics": {each.metric: each.to_dict() for each in summary.metrics},
         "performance": dict(summary.performance),
         "cost_usd": shown.cost_of(evaluation),
+        "judge_usage": None if evaluation.judge_usage is None else evaluation.judge_usage.to_dict(),
     }
 
 

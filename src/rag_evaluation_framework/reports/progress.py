@@ -19,7 +19,8 @@ _ERASE_LINE = "\r\x1b[2K"
 class ProgressLine:
     """Told how far the run of a dataset is, as often as anyone likes; writes only so often.
 
-    The first word on a dataset says what was done before. ``mask`` is applied to everything that is written.
+    The first word on a dataset says what was done before. ``mask`` is applied to everything that is written;
+    what ``notice`` says at that moment, if anything, stands at the end.
     """
 
     def __init__(
@@ -28,10 +29,11 @@ class ProgressLine:
         *,
         live: bool,
         mask: Callable[[str], str] = str,
+        notice: Callable[[], str] = str,
         clock: Callable[[], float] = time.monotonic,
         columns: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
     ) -> None:
-        self._stream, self._live, self._mask = stream, live, mask
+        self._stream, self._live, self._mask, self._notice = stream, live, mask, notice
         self._clock, self._columns = clock, columns
         self._seconds = LIVE_SECONDS if live else PLAIN_SECONDS
         self._written_at = clock() if not live else -LIVE_SECONDS
@@ -48,7 +50,8 @@ class ProgressLine:
             return
         self._ended |= {dataset} if ended else set()
         self._written_at = now
-        text = self._mask(progress_text(dataset, progress, begun_with=begun_with))
+        parts = (progress_text(dataset, progress, begun_with=begun_with), self._notice())
+        text = self._mask("; ".join(filter(None, parts)))
         if self._live:
             self._stream.write(_ERASE_LINE + _cut(text, self._columns() - 1))
         else:

@@ -37,9 +37,18 @@ def run_list_text(folder: Path, rows: Sequence[dict[str, Any]]) -> str:
     )
     notes = [f"broken: {row['run_id']}: {row['error']}" for row in rows if row["error"]]
     notes += [f"running: {row['run_id']}: {row['owner']}" for row in rows if row["owner"]]
-    if any(row["state"] == "incomplete" for row in rows):
-        notes.append("An incomplete run goes on with: rag-eval evaluate … --resume RUN")
+    notes += _ways_on(rows)
     return "\n".join([table, *(["", *notes] if notes else [])])
+
+
+def _ways_on(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return how the incomplete runs go on: golden sets by another command than the rest."""
+    golden = {bool(row["golden"]) for row in rows if row["state"] == "incomplete"}
+    ways = {
+        False: "An incomplete run goes on with: rag-eval evaluate … --resume RUN",
+        True: "An incomplete run of golden sets goes on with: rag-eval golden DIR … --resume RUN",
+    }
+    return [way for is_golden, way in ways.items() if is_golden in golden]
 
 
 def _row(run: ListedRun) -> dict[str, Any]:
@@ -49,6 +58,7 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "dataset_id": None,
         "dataset_version": None,
         "target": None,
+        "golden": None,
         "done": None,
         "failed": None,
         "total": None,
@@ -64,6 +74,7 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "dataset_id": head.dataset_id,
         "dataset_version": head.dataset_version,
         "target": head.target,
+        "golden": head.configuration.get("golden"),
         "started_at": head.started_at,
         "owner": None if owner is None else str(owner),
     }

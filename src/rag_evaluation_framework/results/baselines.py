@@ -24,11 +24,19 @@ _Scores = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
+class Uncompared:
+    """A metric that no sample has in both runs, and whether any sample of the baseline has it."""
+
+    metric: str
+    in_baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BaselineComparison:
     """The comparisons that could be made, and the metrics for which none could."""
 
     comparisons: tuple[MetricComparison, ...]
-    uncompared: tuple[str, ...]
+    uncompared: tuple[Uncompared, ...]
 
 
 def check_baseline(baseline: RunFolder, scorers: Sequence[MetricScorer]) -> None:
@@ -63,9 +71,11 @@ def compare_with_baseline(
         if scores[_BASELINE][scorer.name].keys() & scores[_CURRENT][scorer.name].keys()
     ]
     comparable = {str(metric) for metric in metrics}
+    missed = [scorer.name for scorer in compared if scorer.name not in comparable]
+    in_baseline = _scored(baseline) if missed else set()
     return BaselineComparison(
         tuple(compare_systems(scores, metrics, baseline=_BASELINE, seed=seed)) if metrics else (),
-        tuple(scorer.name for scorer in compared if scorer.name not in comparable),
+        tuple(Uncompared(name, in_baseline=name in in_baseline) for name in missed),
     )
 
 
@@ -79,6 +89,10 @@ def _methods(folder: RunFolder) -> dict[str, set[str]]:
         for score in result.scores:
             found.setdefault(score.metric, set()).add(score.method)
     return found
+
+
+def _scored(folder: RunFolder) -> set[str]:
+    return {score.metric for result in folder.results() for score in result.scores if score.value is not None}
 
 
 def _scores(folder: RunFolder, metrics: set[str], samples: set[str]) -> _Scores:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameKind, blame
+from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameKind, blame, blamed_turns
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.results.run_rows import RunRow
@@ -62,12 +62,28 @@ class BlameSummary:
 
 
 def blamed_rows(
-    rows: Iterable[RunRow], support: SupportMethod, *, documents: CitableTexts | None = None
+    rows: Iterable[RunRow],
+    support: SupportMethod,
+    *,
+    documents: CitableTexts | None = None,
+    has_readings: bool = False,
 ) -> Iterator[tuple[str, Blame]]:
-    """Yield each sample's id and where its answer failed; a row without its sample is passed over."""
+    """Yield each sample's id and where its answer failed, of a conversation once for each of its turns.
+
+    A row without its sample is passed over.
+    """
     for row in rows:
-        if row.sample is not None:
-            yield row.result.sample_id, blame(row.sample, row.result.response, support, documents=documents)
+        if row.sample is None:
+            continue
+        response = row.result.response
+        turns = blamed_turns(row.sample, response, support, documents=documents, has_readings=has_readings)
+        for found in turns.values():
+            yield row.result.sample_id, found
+        if not turns:
+            yield (
+                row.result.sample_id,
+                blame(row.sample, response, support, documents=documents, has_readings=has_readings),
+            )
 
 
 def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0.95) -> BlameSummary:
@@ -81,6 +97,26 @@ def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0
         counts[each.kind] += 1
         if each.kind == "unknown":
             reasons[each.why] += 1
+    return _summary(counts, reasons, method=method, confidence=confidence)
+
+
+def blame_of_all(summaries: Iterable[BlameSummary], *, confidence: float = 0.95) -> BlameSummary | None:
+    """Return one summary of several runs; ``None`` of none."""
+    counts: Counter[BlameKind] = Counter()
+    reasons: Counter[str] = Counter()
+    methods: dict[str, None] = {}
+    for each in summaries:
+        methods[each.method] = None
+        counts.update({share.kind: share.count for share in each.shares})
+        reasons.update(each.unknown_because)
+    if not methods:
+        return None
+    return _summary(counts, reasons, method=" + ".join(methods), confidence=confidence)
+
+
+def _summary(
+    counts: Counter[BlameKind], reasons: Counter[str], *, method: str, confidence: float
+) -> BlameSummary:
     told = counts.total() - counts["unknown"]
     shares = []
     for kind in BLAME_KINDS:

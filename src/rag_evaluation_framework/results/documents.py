@@ -7,7 +7,8 @@
     retrieval_metrics        ranking, chunk and span metrics
     citation_metrics         citation metrics
     answer_quality_metrics   everything else
-    performance_metrics      latencies, tokens, cost, memory: whatever differs between two equal runs
+    performance_metrics      latencies, tokens, cost, memory, what a judge cost: whatever differs between
+                             two equal runs
     query_results            a line for each query: question, answer, citations, scores
     statistical_analysis     how the intervals were made
     metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
@@ -43,6 +44,7 @@ from rag_evaluation_framework.results.metric_sections import (
 from rag_evaluation_framework.results.performance import QUERY_LATENCIES
 from rag_evaluation_framework.results.query_results import query_result
 from rag_evaluation_framework.results.resource_usage import ResourceUsage
+from rag_evaluation_framework.results.run_judges import JudgeUsage
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 
@@ -51,12 +53,16 @@ Rows: TypeAlias = Callable[[], Iterable[RunRow]]
 
 
 def results_document(
-    head: RunHead, rows: Rows, summary: RunSummary, *, resources: ResourceUsage | None = None
+    head: RunHead,
+    rows: Rows,
+    summary: RunSummary,
+    *,
+    resources: ResourceUsage | None = None,
+    judge_usage: JudgeUsage | None = None,
 ) -> dict[str, Any]:
     """Return the results of a run as plain values."""
-    return {
-        name: in_memory(value) for name, value in _sections(head, rows, summary, resources=resources).items()
-    }
+    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage)
+    return {name: in_memory(value) for name, value in sections.items()}
 
 
 def write_results_document(
@@ -66,16 +72,19 @@ def write_results_document(
     summary: RunSummary,
     *,
     resources: ResourceUsage | None = None,
+    judge_usage: JudgeUsage | None = None,
 ) -> None:
     """Write the results of a run atomically, in the format that the name asks for; by default JSON.
 
     JSON, compressed or not, is streamed; YAML, CSV and Parquet are made in memory.
     """
     if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
-        write_results(results_document(head, rows, summary, resources=resources), path)
+        document = results_document(head, rows, summary, resources=resources, judge_usage=judge_usage)
+        write_results(document, path)
         return
+    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage)
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
-        for piece in json_pieces(_sections(head, rows, summary, resources=resources)):
+        for piece in json_pieces(sections):
             stream.write(piece)
 
 
@@ -87,6 +96,7 @@ def write_run_results(
     summary: RunSummary | None = None,
     intervals: IntervalSettings | None = None,
     resources: ResourceUsage | None = None,
+    judge_usage: JudgeUsage | None = None,
 ) -> RunSummary:
     """Write the results of a run on the disk, by default into its folder, and return their summary.
 
@@ -99,12 +109,24 @@ def write_run_results(
 
     if summary is None:
         summary = summarise_run(rows_of_folder(folder), total=folder.counts.total, intervals=intervals)
-    write_results_document(path or folder.results_path, folder.head, rows, summary, resources=resources)
+    write_results_document(
+        path or folder.results_path,
+        folder.head,
+        rows,
+        summary,
+        resources=resources,
+        judge_usage=judge_usage,
+    )
     return summary
 
 
 def _sections(
-    head: RunHead, rows: Rows, summary: RunSummary, *, resources: ResourceUsage | None
+    head: RunHead,
+    rows: Rows,
+    summary: RunSummary,
+    *,
+    resources: ResourceUsage | None,
+    judge_usage: JudgeUsage | None,
 ) -> dict[str, Any]:
     if head.started_at is None:
         raise invalid("started_at", "when the run began", None)
@@ -117,7 +139,7 @@ def _sections(
         "configuration": dict(head.configuration),
         "summary": _counts(summary),
         **_metric_sections(summary),
-        PERFORMANCE: _performance(summary, resources),
+        PERFORMANCE: _performance(summary, resources, judge_usage),
         "query_results": Streamed(lambda: map(query_result, rows()), is_object=False),
         "statistical_analysis": {"confidence_intervals": _interval_settings(summary.intervals)},
         "metadata": _metadata(head),
@@ -149,7 +171,9 @@ def _metric_sections(summary: RunSummary) -> dict[str, dict[str, Any]]:
     return sections
 
 
-def _performance(summary: RunSummary, resources: ResourceUsage | None) -> dict[str, Any]:
+def _performance(
+    summary: RunSummary, resources: ResourceUsage | None, judge_usage: JudgeUsage | None
+) -> dict[str, Any]:
     figures: dict[str, Any] = {
         metric.metric: metric.to_dict()
         for metric in summary.metrics
@@ -158,6 +182,8 @@ def _performance(summary: RunSummary, resources: ResourceUsage | None) -> dict[s
     figures |= summary.performance
     if resources is not None:
         figures["resource_usage"] = resources.to_dict()
+    if judge_usage is not None:
+        figures["judge_usage"] = judge_usage.to_dict()
     if "latency_stats" in figures:
         figures[QUERY_LATENCIES] = Streamed(lambda: iter(summary.query_latencies), is_object=True)
     return figures

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.blame import Blame, blame
+from rag_evaluation_framework.evaluation.blame import Blame, blame, blame_of_conversation, blamed_turns
 from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan, SampleChoice
 from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_fields
@@ -22,6 +22,7 @@ from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOu
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
@@ -33,8 +34,16 @@ from rag_evaluation_framework.results.baselines import (
 )
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_summary, blamed_rows
 from rag_evaluation_framework.results.documents import write_run_results
+from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
 from rag_evaluation_framework.results.gate import GateInput
 from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
+from rag_evaluation_framework.results.run_judges import (
+    JudgeUsage,
+    judge_fields,
+    judge_usage,
+    usage_of_run,
+    with_same_judge,
+)
 from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
@@ -49,11 +58,15 @@ OnProgress: TypeAlias = Callable[[str, Progress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSettings:
-    """How an evaluation runs, and what its heads record beside the plan."""
+    """How an evaluation runs, and what its heads record beside the plan.
+
+    ``methods`` are those that the plan was made with: their judge is recorded, and what it costs.
+    """
 
     runs_directory: Path
     run: RunSettings
     choice: SampleChoice
+    methods: ScoringMethods = field(default_factory=ScoringMethods, hash=False)
     metrics: tuple[str, ...] = ()
     configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
     on_progress: OnProgress | None = field(default=None, hash=False)
@@ -68,6 +81,13 @@ class EvaluatedSample:
     result: SampleResult
     passes: bool | None
     blame: Blame | None = None
+    turns: tuple[EvaluatedTurn, ...] = ()
+    """The turns of a conversation, in their order."""
+
+    @property
+    def expected(self) -> str | None:
+        """What should be said in the end; ``None`` where no words are expected."""
+        return self.turns[-1].expected if self.turns else self.sample.reference
 
     @property
     def error(self) -> str | None:
@@ -94,7 +114,9 @@ class DatasetEvaluation:
     resources: ResourceUsage
     baseline: BaselineComparison | None = None
     blame: BlameSummary | None = None
-    """Where the answers fail, where a metric looks at contexts at all."""
+    """Where the answers fail; of golden sets always, else where a metric looks at contexts."""
+    judge_usage: JudgeUsage | None = None
+    """What the judge has cost, in all parts of the run."""
 
     @property
     def metrics(self) -> tuple[MetricSummary, ...]:
@@ -114,6 +136,7 @@ class DatasetEvaluation:
             errors=self.errors,
             comparisons=compared.comparisons,
             uncompared=compared.uncompared,
+            unmeasured=self.plan.unmeasured,
         )
 
     def samples(self) -> Iterator[EvaluatedSample]:
@@ -122,10 +145,22 @@ class DatasetEvaluation:
         listed = enumerate(listed_samples(self.plan.selection, self.folder.samples_path))
         for entry in self.folder.entries(order="dataset"):
             sample = next(sample for place, sample in listed if place == entry.index)
-            blamed = None if self.blame is None else blame(sample, entry.result.response, _SUPPORT)
-            yield EvaluatedSample(
-                entry.index, sample, entry.result, sample_passes(entry.result, bounds), blamed
-            )
+            blamed, turns = self._blamed(sample, entry.result)
+            passes = sample_passes(entry.result, bounds)
+            yield EvaluatedSample(entry.index, sample, entry.result, passes, blamed, turns)
+
+    def _blamed(self, sample: Sample, result: SampleResult) -> tuple[Blame | None, tuple[EvaluatedTurn, ...]]:
+        """Return where a sample's answer failed, if that is told, and its turns with where theirs did."""
+        if self.blame is None:
+            return None, evaluated_turns(sample, result)
+        documents, has_readings = self.plan.documents, self.plan.is_golden
+        turns = blamed_turns(
+            sample, result.response, _SUPPORT, documents=documents, has_readings=has_readings
+        )
+        if turns:
+            return blame_of_conversation(turns), evaluated_turns(sample, result, turns)
+        found = blame(sample, result.response, _SUPPORT, documents=documents, has_readings=has_readings)
+        return found, evaluated_turns(sample, result)
 
     def write_results(self, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
@@ -135,6 +170,7 @@ class DatasetEvaluation:
             samples=self.plan.selection,
             summary=self.summary,
             resources=self.resources,
+            judge_usage=self.judge_usage,
         )
 
 
@@ -156,6 +192,7 @@ def run_evaluation(
         folder = resumed.runs.get(dataset.name) if resumed else None
         if folder is not None:
             check_methods(folder.head, dataset.scorers)
+            folder = with_same_judge(folder, settings.methods)
         if folder is None:
             head = _head(dataset, plan, target, settings, leader=leader)
             folder = RunFolder.create(settings.runs_directory, head)
@@ -176,7 +213,9 @@ def _evaluated(
     tell = settings.on_progress
     if tell is not None:
         before = folder.counts
-        tell(dataset.name, Progress(total=len(dataset.selection), done=before.done, failed=before.failed))
+        done = before.done - before.rescorable
+        tell(dataset.name, Progress(total=len(dataset.selection), done=done, failed=before.failed))
+    spent_before = judge_usage(settings.methods) if dataset.judge_calls else None
     with ResourceMeter() as meter:
         outcome = run_samples(
             dataset.selection,
@@ -186,6 +225,7 @@ def _evaluated(
             settings=settings.run,
             on_progress=None if tell is None else lambda progress: tell(dataset.name, progress),
         )
+    spent = judge_usage(settings.methods)
     counter = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
     summary = summarise_run(
         _counted(folder, counter),
@@ -208,6 +248,7 @@ def _evaluated(
         resources=meter.usage,
         baseline=compared,
         blame=_blamed(dataset, folder),
+        judge_usage=None if not spent or not spent_before else usage_of_run(folder, spent - spent_before),
     )
     if outcome.completed:
         evaluation.write_results()
@@ -216,9 +257,14 @@ def _evaluated(
 
 def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
     """Tell retrieval's failures from generation's, without a judge: nobody is asked for it."""
-    if not any("context" in scorer.needs for scorer in dataset.scorers):
+    if not dataset.is_golden and not any("context" in scorer.needs for scorer in dataset.scorers):
         return None
-    rows = blamed_rows(rows_of_folder(folder, dataset.selection), _SUPPORT)
+    rows = blamed_rows(
+        rows_of_folder(folder, dataset.selection),
+        _SUPPORT,
+        documents=dataset.documents,
+        has_readings=dataset.is_golden,
+    )
     return blame_summary((each for _, each in rows), method=_SUPPORT.name)
 
 
@@ -252,6 +298,7 @@ def _head(
             "dataset_path": str(dataset.entry.path),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
+            **(judge_fields(settings.methods) if plan.judge_calls else {}),
             **group,
         },
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},

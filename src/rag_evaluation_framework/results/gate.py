@@ -2,25 +2,30 @@
 
 - A threshold is held against the unrounded mean; equality passes. With ``by="bound"`` it is held against the
   near end of the interval instead: the lower one for ``>=``, the upper one for ``<=``.
-- A metric that ran and scored nothing fails its threshold. A metric that did not run is *not evaluated*.
+- A metric that ran and scored nothing fails its threshold. A threshold whose metric did not run, on the
+  dataset that it is for or on any, is *not evaluated*; nor is it on a dataset that cannot measure the metric.
 - More errors than allowed, missing samples, no sample at all, or no threshold that could be evaluated fail
   the gate whatever the figures.
 - Against a baseline a metric fails when it is significantly worse, by more than the drop that is allowed, and
-  when there are too few samples to test whether it is.
+  when no sample has a score any more in both runs. A larger drop over too few samples to test is *not
+  evaluated*, and so is a metric that the baseline has no score of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold
+from rag_evaluation_framework.results.baselines import Uncompared
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.summaries import MetricSummary
 
 Status = Literal["passed", "failed", "not evaluated"]
 JudgedBy = Literal["mean", "bound"]
+
+_AGAINST_BASELINE = "mean against the baseline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +39,15 @@ class GateInput:
     finished: int
     errors: int
     comparisons: tuple[MetricComparison, ...] = ()
-    uncompared: tuple[str, ...] = ()
+    uncompared: tuple[Uncompared, ...] = ()
     """Metrics for which a comparison was asked and none could be made."""
+    unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Metrics that were asked for and could not be measured on this dataset, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRow:
-    """One check: ``value operator bound``. ``dataset`` is ``None`` where the metric ran on none of them."""
+    """One check: ``value operator bound``. ``dataset`` is ``None`` where a metric for any ran on none."""
 
     dataset: str | None
     metric: str
@@ -145,56 +152,77 @@ def _held(threshold: Threshold, summary: MetricSummary, dataset: str, by: Judged
     )
 
 
-def _not_evaluated(inputs: Sequence[GateInput]) -> list[GateRow]:
-    """Return a row for each threshold whose metric ran on none of the datasets."""
-    run = {summary.metric for each in inputs for summary in each.metrics}
-    idle = dict.fromkeys(
-        threshold for each in inputs for threshold in each.thresholds if threshold.metric not in run
+def _not_evaluated(inputs: Sequence[GateInput]) -> Iterator[GateRow]:
+    """Yield a row for each threshold that was held nowhere, and where a dataset cannot measure its metric.
+
+    A threshold for any dataset needs to be held on those only that are scored by its metric.
+    """
+    told: set[Threshold] = set()
+    for each in inputs:
+        run = {summary.metric for summary in each.metrics}
+        for threshold in each.thresholds:
+            why = each.unmeasured.get(threshold.metric)
+            if threshold.metric not in run and (why is not None or threshold.dataset is not None):
+                told.add(threshold)
+                yield _idle(threshold, each.dataset, why)
+    run_anywhere = {summary.metric for each in inputs for summary in each.metrics}
+    for threshold in dict.fromkeys(threshold for each in inputs for threshold in each.thresholds):
+        if threshold.metric not in run_anywhere and threshold not in told:
+            yield _idle(threshold, None, None)
+
+
+def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> GateRow:
+    return GateRow(
+        dataset=dataset,
+        metric=threshold.metric,
+        operator=threshold.operator,
+        bound=threshold.bound,
+        value=None,
+        status="not evaluated",
+        held="mean",
+        reason=why or "the metric did not run",
+        line=threshold.line,
     )
-    return [
-        GateRow(
-            dataset=None,
-            metric=threshold.metric,
-            operator=threshold.operator,
-            bound=threshold.bound,
-            value=None,
-            status="not evaluated",
-            held="mean",
-            reason="the metric did not run",
-            line=threshold.line,
-        )
-        for threshold in idle
-    ]
 
 
 def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
     for compared in given.comparisons:
         up = compared.higher_is_better
-        drop = -compared.difference if up else compared.difference
-        untested = compared.p_adjusted is None
-        worse = compared.verdict == "worse" and drop > max_drop
-        told = "too few to test" if untested else f"p = {compared.p_adjusted:.4g}: {compared.verdict}"
+        told = "too few to test"
+        if compared.p_adjusted is not None:
+            told = f"p = {compared.p_adjusted:.4g}: {compared.verdict}"
+        samples = f"{compared.n:,} sample{'' if compared.n == 1 else 's'}"
         yield GateRow(
             dataset=given.dataset,
             metric=compared.metric,
             operator=">=" if up else "<=",
             bound=compared.baseline_mean - max_drop if up else compared.baseline_mean + max_drop,
             value=compared.contender_mean,
-            status="failed" if worse or untested else "passed",
-            held="mean against the baseline",
-            reason=f"{compared.difference:+.4g} over {compared.n} samples, {told}",
+            status=_against_baseline(compared, max_drop),
+            held=_AGAINST_BASELINE,
+            reason=f"{compared.difference:+.4g} over {samples}, {told}",
         )
-    for metric in given.uncompared:
+    for missed in given.uncompared:
+        reason = "no sample was scored in both runs"
         yield GateRow(
             dataset=given.dataset,
-            metric=metric,
+            metric=missed.metric,
             operator=">=",
             bound=None,
             value=None,
-            status="failed",
-            held="mean against the baseline",
-            reason="no sample was scored in both runs",
+            status="failed" if missed.in_baseline else "not evaluated",
+            held=_AGAINST_BASELINE,
+            reason=reason if missed.in_baseline else "the baseline has no score of it",
         )
+
+
+def _against_baseline(compared: MetricComparison, max_drop: float) -> Status:
+    drop = -compared.difference if compared.higher_is_better else compared.difference
+    if drop <= max_drop:
+        return "passed"
+    if compared.p_adjusted is None:
+        return "not evaluated"
+    return "failed" if compared.verdict == "worse" else "passed"
 
 
 def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[GateRow], max_errors: int) -> Iterator[str]:
@@ -209,4 +237,4 @@ def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[GateRow], max_erro
     if errors > max_errors:
         yield f"{errors:,} samples with errors, at most {max_errors:,} allowed"
     if all(row.status == "not evaluated" for row in rows):
-        yield "no threshold could be evaluated: none is set for what was measured"
+        yield "nothing could be evaluated: no threshold is set, or drop can be tested, for what was measured"

@@ -1,8 +1,9 @@
 """A golden run in figures: the splits, refusals as a table of two by two, and one results document for all.
 
 The document has the shape of any other. Its metrics are taken over the samples of all splits that have
-them; ``golden`` has the figures of each split, what was not there, and the table of refusals. Samples are
-told apart by their split: ``facts/fact_001``.
+them; ``golden`` has the figures of each split, what was not there, the table of refusals, and where the
+answers fail. Each sample says its split and its blame, and a conversation its turns. Samples are told apart
+by their split: ``facts/fact_001``.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from typing import Any
 from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
 from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.evaluation.golden.golden_runs import OVER_REFUSAL, REFUSAL_RECALL
-from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TURNS
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.compression import plain_name
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
 from rag_evaluation_framework.results.documents import results_document
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.run_judges import JudgeUsage
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.summaries import MetricSummary
@@ -100,6 +104,19 @@ class GoldenEvaluation:
     refusals: RefusalTable
     unscored: Mapping[str, Mapping[str, str]] = field(hash=False)
     """By split and metric, the commonest reason why a metric has no score at all."""
+    warnings: tuple[str, ...] = ()
+    """What there was to warn about before anything was asked."""
+
+    @property
+    def blame(self) -> BlameSummary | None:
+        """Where the answers of all splits fail, turns of conversations counted one by one."""
+        return blame_of_all(each.blame for each in self.evaluations if each.blame is not None)
+
+    @property
+    def judge_usage(self) -> JudgeUsage | None:
+        """What the judge has cost in all splits."""
+        usages = [each.judge_usage for each in self.evaluations if each.judge_usage is not None]
+        return sum(usages[1:], usages[0]) if usages else None
 
     def metrics(self, evaluation: DatasetEvaluation) -> tuple[MetricSummary, ...]:
         """Return the figures of one split, those that nothing was scored for left out."""
@@ -107,7 +124,7 @@ class GoldenEvaluation:
 
 
 def golden_evaluation(
-    evaluations: Sequence[DatasetEvaluation], missing: Sequence[str] = ()
+    evaluations: Sequence[DatasetEvaluation], missing: Sequence[str] = (), warnings: Sequence[str] = ()
 ) -> GoldenEvaluation:
     """Sum up what was evaluated; each journal is read once."""
     should_refuse = Refusals()
@@ -119,23 +136,26 @@ def golden_evaluation(
         for row in rows_of_folder(each.folder):
             for score in row.result.scores:
                 name = score.metric.partition("(")[0]
-                if name in (REFUSAL_RECALL, OVER_REFUSAL) and score.value is not None:
+                if name in (REFUSAL_RECALL, OVER_REFUSAL) and (counts := _declined(score)).total:
                     methods.add(score.method)
-                    counts = _declined(score)
                     if name == REFUSAL_RECALL:
                         should_refuse += counts
                     else:
                         by_split[each.plan.name] = by_split.get(each.plan.name, Refusals()) + counts
                 if score.status == "skipped":
                     reasons.setdefault(score.metric, Counter())[score.reason or ""] += 1
-        unscored[each.plan.name] = {
+        unscored[each.plan.name] = dict(each.plan.unmeasured) | {
             summary.metric: reasons[summary.metric].most_common(1)[0][0]
             for summary in each.metrics
             if not summary.n_scored and not summary.n_failed and summary.metric in reasons
         }
     table = RefusalTable(should_refuse=should_refuse, by_split=by_split, methods=tuple(sorted(methods)))
     return GoldenEvaluation(
-        evaluations=tuple(evaluations), missing=tuple(missing), refusals=table, unscored=unscored
+        evaluations=tuple(evaluations),
+        missing=tuple(missing),
+        refusals=table,
+        unscored=unscored,
+        warnings=tuple(warnings),
     )
 
 
@@ -148,23 +168,40 @@ def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path) 
         write_bytes_atomically(path, strict_json.encode(document, indent=2) + b"\n")
 
 
+def whole_results_of(folder: RunFolder) -> Path | None:
+    """Return the results of all splits, of which a run is one; ``None`` where it is not, or has none yet."""
+    configuration = folder.head.configuration
+    leader = configuration.get("evaluation", folder.head.run_id)
+    path = folder.path.parent / str(leader) / RESULTS_FILE
+    return path if "golden" in configuration and path.is_file() else None
+
+
 def golden_document(golden: GoldenEvaluation, *, folder: Path) -> dict[str, Any]:
     """Return the results of all splits as one document of plain values."""
     rows = list(_rows(golden.evaluations))
-    document = results_document(_head(golden, folder), lambda: iter(rows), _summary(golden, rows))
-    for written, row in zip(document["query_results"], rows, strict=True):
-        written["split"] = row.result.sample_id.partition("/")[0]
+    document = results_document(
+        _head(golden, folder), lambda: iter(rows), _summary(golden, rows), judge_usage=golden.judge_usage
+    )
+    samples = [(each.plan.name, sample) for each in golden.evaluations for sample in each.samples()]
+    for written, (split, sample) in zip(document["query_results"], samples, strict=True):
+        written["split"] = split
+        written |= {"turns": [turn.to_dict() for turn in sample.turns]} if sample.turns else {}
+        written |= {"blame": sample.blame.to_dict()} if sample.blame is not None else {}
     document["golden"] = {
         "splits": {each.plan.name: _split(golden, each) for each in golden.evaluations},
         "missing_splits": list(golden.missing),
         "refusals": golden.refusals.to_dict(),
+        "blame": None if golden.blame is None else golden.blame.to_dict(),
+        "warnings": list(golden.warnings),
     }
     return document
 
 
 def _declined(score: Score) -> Refusals:
+    """Count the answers that a score is of: the turns that have a value, else the one that it has itself."""
     turns = score.details.get(TURNS)
-    values = [turn["value"] for turn in turns] if isinstance(turns, list) else [score.value]
+    own = [] if score.value is None else [score.value]
+    values = [turn["value"] for turn in turns] if isinstance(turns, list) else own
     refused = sum(value == 1 for value in values)
     return Refusals(refused, len(values) - refused)
 
@@ -211,4 +248,6 @@ def _split(golden: GoldenEvaluation, evaluation: DatasetEvaluation) -> dict[str,
         "errors": evaluation.errors,
         "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
         "not_scored": dict(golden.unscored.get(evaluation.plan.name, {})),
+        "blame": None if evaluation.blame is None else evaluation.blame.to_dict(),
+        "judge_usage": None if evaluation.judge_usage is None else evaluation.judge_usage.to_dict(),
     }

@@ -11,11 +11,13 @@ from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOu
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples, check_unchanged
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.results.comparison import MetricComparison, corrected_together
 from rag_evaluation_framework.results.documents import write_run_results
 from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
 from rag_evaluation_framework.results.run_comparison import compare_scored, shared_metrics
+from rag_evaluation_framework.results.run_judges import JudgeUsage, judge_usage, usage_of_run
 from rag_evaluation_framework.results.run_rows import rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.scored_runs import scored_run
@@ -30,6 +32,7 @@ class ModelEvaluation:
     outcome: RunOutcome
     summary: RunSummary
     resources: ResourceUsage
+    judge_usage: JudgeUsage | None = None
     shortfall: str | None = None
 
     @property
@@ -43,7 +46,14 @@ class ModelEvaluation:
 
     def write_results(self, samples: Samples, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
-        write_run_results(self.folder, path, samples=samples, summary=self.summary, resources=self.resources)
+        write_run_results(
+            self.folder,
+            path,
+            samples=samples,
+            summary=self.summary,
+            resources=self.resources,
+            judge_usage=self.judge_usage,
+        )
 
 
 def evaluate_model(
@@ -53,12 +63,16 @@ def evaluate_model(
     *,
     folder: RunFolder,
     settings: RunSettings,
+    methods: ScoringMethods | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> ModelEvaluation:
     """Ask one model what its run has not asked yet, and sum the run up.
 
     A run that is complete needs no target; that its samples are still the same is checked all the same.
+    ``methods`` are those that the scorers were made with: what their judge costs is counted.
     """
+    methods = methods or ScoringMethods()
+    spent_before = judge_usage(methods)
     with ResourceMeter() as meter:
         if target is None:
             check_unchanged(samples, folder.samples_path)
@@ -67,6 +81,7 @@ def evaluate_model(
             outcome = run_samples(
                 samples, target, scorers, folder=folder, settings=settings, on_progress=on_progress
             )
+    spent = judge_usage(methods)
     summary = summarise_run(
         rows_of_folder(folder),
         total=outcome.done + outcome.remaining,
@@ -79,6 +94,7 @@ def evaluate_model(
         outcome=outcome,
         summary=summary,
         resources=meter.usage,
+        judge_usage=None if not spent or not spent_before else usage_of_run(folder, spent - spent_before),
         shortfall=_shortfall(folder, outcome),
     )
     if outcome.completed:

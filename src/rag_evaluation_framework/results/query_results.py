@@ -9,6 +9,7 @@ from rag_evaluation_framework.records.citations import ContextCitation, SpanCita
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
 from rag_evaluation_framework.results.run_rows import RunRow
 
 
@@ -18,6 +19,7 @@ def query_result(row: RunRow) -> dict[str, Any]:
     written = {
         "query_id": row.result.sample_id,
         **(_asked(sample) if sample is not None else {}),
+        "turns": _turns(row.result, sample),
         "retrieval_results": _retrieved(response.hits, sample),
         "generated_answer": response.text,
         "contexts": list(response.contexts),
@@ -39,6 +41,11 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "tags": list(sample.tags),
         "ground_truth_answer": sample.reference,
     }
+
+
+def _turns(result: SampleResult, sample: Sample | None) -> list[dict[str, Any]]:
+    """Return every turn of a conversation, what was expected of it and what it is worth."""
+    return [] if sample is None else [turn.to_dict() for turn in evaluated_turns(sample, result)]
 
 
 def _retrieved(hits: tuple[Hit, ...], sample: Sample | None) -> dict[str, Any]:

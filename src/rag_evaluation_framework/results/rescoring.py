@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, replace
 from typing import IO
 
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.run_judges import JUDGE, judge_fields
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 
 _ROWS_PER_THREAD = 4
+# Somebody who watches sees that the scoring is alive, even when nothing finishes.
+_TELL_SECONDS = 1.0
 
 
 def rescored_rows(
-    folder: RunFolder, samples: Samples, scorers: Sequence[MetricScorer], *, threads: int = 16
+    folder: RunFolder,
+    samples: Samples,
+    scorers: Sequence[MetricScorer],
+    *,
+    threads: int = 16,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[RunRow]:
     """Yield the rows of a run with the scores of these scorers in place of those it had.
 
     ``samples`` must hold every sample of the run as it was; it may hold others too. Where a scorer waits for
-    somebody else, such as a judge, so many ``threads`` wait at once.
+    somebody else, such as a judge, so many ``threads`` wait at once, and ``on_progress`` is told after each
+    row and at least once a second.
     """
     check_scorers(scorers)
 
@@ -38,26 +50,58 @@ def rescored_rows(
 
     rows = (row for row in rows_of_folder(folder, samples) if row.sample is not None)
     if any(getattr(scorer, "is_slow", False) for scorer in scorers):
-        return _in_threads(rescored, rows, threads)
+        return _InThreads(rescored, threads, _Teller(folder, on_progress)).rows(rows)
     return map(rescored, rows)
 
 
-def _in_threads(
-    rescored: Callable[[RunRow], RunRow], rows: Iterable[RunRow], threads: int
-) -> Iterator[RunRow]:
-    """Yield the rows in order while many are being scored; no more than a few hundred are held."""
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="scoring")
-    waiting: deque[Future[RunRow]] = deque()
-    try:
-        for row in rows:
-            waiting.append(pool.submit(rescored, row))
-            if len(waiting) > _ROWS_PER_THREAD * threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        # Nobody waits for a judge any more where this ends early; whoever opened the judge closes it.
-        pool.shutdown(wait=False, cancel_futures=True)
+class _Teller:
+    """Tells how far the scoring of a run is."""
+
+    def __init__(self, folder: RunFolder, on_progress: Callable[[Progress], None] | None) -> None:
+        self._on_progress = on_progress
+        self._total = 0 if on_progress is None else folder.counts.done
+        self._began = time.monotonic()
+        self._failed = 0
+
+    def scored(self, row: RunRow) -> None:
+        """Take note of a row."""
+        self._failed += row.result.response.failure is not None
+
+    def tell(self, done: int) -> None:
+        if self._on_progress is not None:
+            elapsed = time.monotonic() - self._began
+            self._on_progress(Progress(total=self._total, done=done, failed=self._failed, elapsed=elapsed))
+
+
+class _InThreads:
+    """Scores rows in threads, and gives them back in order; no more than a few hundred are held."""
+
+    def __init__(self, rescored: Callable[[RunRow], RunRow], threads: int, teller: _Teller) -> None:
+        self._rescored, self._threads, self._teller = rescored, threads, teller
+        self._given = 0
+        self._waiting: deque[Future[RunRow]] = deque()
+
+    def rows(self, rows: Iterable[RunRow]) -> Iterator[RunRow]:
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="scoring")
+        try:
+            for row in rows:
+                self._waiting.append(pool.submit(self._rescored, row))
+                if len(self._waiting) > _ROWS_PER_THREAD * self._threads:
+                    yield self._next()
+            while self._waiting:
+                yield self._next()
+        finally:
+            # Nobody waits for a judge any more where this ends early; whoever opened the judge closes it.
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self) -> RunRow:
+        while not wait([self._waiting[0]], timeout=_TELL_SECONDS).done:
+            self._teller.tell(self._given + sum(each.done() for each in self._waiting))
+        row = self._waiting.popleft().result()
+        self._given += 1
+        self._teller.scored(row)
+        self._teller.tell(self._given)
+        return row
 
 
 class RescoredRows:
@@ -71,9 +115,10 @@ class RescoredRows:
         *,
         kept: IO[bytes],
         threads: int = 16,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._folder, self._samples, self._scorers, self._threads = folder, samples, scorers, threads
-        self._kept = kept
+        self._kept, self._on_progress = kept, on_progress
         self._is_scored = False
 
     def __call__(self) -> Iterator[RunRow]:
@@ -82,7 +127,10 @@ class RescoredRows:
 
     def _scored(self) -> Iterator[RunRow]:
         self._kept.seek(0)
-        for row in rescored_rows(self._folder, self._samples, self._scorers, threads=self._threads):
+        rows = rescored_rows(
+            self._folder, self._samples, self._scorers, threads=self._threads, on_progress=self._on_progress
+        )
+        for row in rows:
             self._kept.write(strict_json.encode([asdict(score) for score in row.result.scores]) + b"\n")
             yield row
         self._is_scored = True
@@ -95,11 +143,16 @@ class RescoredRows:
             yield replace(row, result=replace(row.result, scores=scores))
 
 
-def rescored_head(folder: RunFolder, scorers: Sequence[MetricScorer]) -> RunHead:
-    """Return the head of a run with the metrics it is scored by now, their methods and versions."""
-    methods = {scorer.name: scorer.method for scorer in scorers}
+def rescored_head(
+    folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods | None = None
+) -> RunHead:
+    """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
+    judge of ``methods`` in place of the one it had.
+    """
+    before = {name: value for name, value in folder.head.configuration.items() if name != JUDGE}
+    metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(
         folder.head,
-        configuration={**folder.head.configuration, "metrics": methods},
+        configuration={**before, "metrics": metrics, **judge_fields(methods or ScoringMethods())},
         metric_versions={scorer.name: scorer.version for scorer in scorers},
     )

@@ -2,8 +2,10 @@
 
 A sample passes when it was answered and each of its scores meets the threshold of its metric. Where no metric
 of the run has a threshold, ``string_match`` and ``exact_match`` must be 1. It fails when the request failed,
-when a score that counts failed, or when one misses its bound. Where nothing that counts was scored it neither
-passes nor fails: it is left out of ``pass_rate``, and counted.
+when the answer that has no score is empty, or when a score misses its bound. Where a score that counts failed
+on an answer, as when a judge gave no verdict, it is not known whether the sample passes; where nothing that
+counts was scored it neither passes nor fails. Both are left out of ``pass_rate``, and counted: as failed, and
+as skipped.
 """
 
 from __future__ import annotations
@@ -11,8 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import told_answers
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE
+from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
@@ -29,14 +34,14 @@ def sample_bounds(thresholds: Sequence[Threshold], metrics: Iterable[str]) -> tu
 
 
 def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | None:
-    """Tell whether a sample passes; ``None`` where nothing that counts was scored."""
+    """Tell whether a sample passes; ``None`` where a score that counts failed, or nothing that counts was
+    scored.
+    """
     if result.response.failure is not None:
         return False
-    scores = {score.metric: score for score in result.scores}
-    counted = [(scores[bound.metric], bound) for bound in bounds if bound.metric in scores]
-    if any(score.status == "failed" for score, _ in counted):
-        return False
-    values = [(score.value, bound) for score, bound in counted if score.value is not None]
+    if _lacks_a_score(result, bounds):
+        return False if _is_empty(result.response) else None
+    values = [(score.value, bound) for score, bound in _counted(result, bounds) if score.value is not None]
     return all(bound.is_met_by(value) for value, bound in values) if values else None
 
 
@@ -46,17 +51,21 @@ def has_error(result: SampleResult) -> bool:
 
 
 class PassCounter:
-    """Counts the samples of a run that pass, fail or neither, and those with an error."""
+    """Counts the samples of a run that pass, that fail, of which it is not known, that do neither, and those
+    with an error.
+    """
 
     def __init__(self, bounds: Sequence[Threshold]) -> None:
         self.bounds = tuple(bounds)
-        self.passed = self.failed = self.undecided = self.errors = 0
+        self.passed = self.failed = self.unmeasured = self.undecided = self.errors = 0
 
     def add(self, result: SampleResult) -> None:
         """Take in one result."""
         self.errors += has_error(result)
         verdict = sample_passes(result, self.bounds)
-        if verdict is None:
+        if verdict is None and _lacks_a_score(result, self.bounds):
+            self.unmeasured += 1
+        elif verdict is None:
             self.undecided += 1
         elif verdict:
             self.passed += 1
@@ -64,7 +73,7 @@ class PassCounter:
             self.failed += 1
 
     def summary(self, *, confidence: float = 0.95) -> MetricSummary:
-        """Return ``pass_rate``; a failed request counts against it."""
+        """Return ``pass_rate``; a failed request counts against it, a missing verdict does not."""
         decided = self.passed + self.failed
         return MetricSummary(
             metric=PASS_RATE,
@@ -72,7 +81,21 @@ class PassCounter:
             interval=wilson_interval(self.passed, decided, confidence=confidence) if decided else None,
             n_scored=decided,
             n_skipped=self.undecided,
-            n_failed=0,
+            n_failed=self.unmeasured,
             higher_is_better=True,
             method=PASS_METHOD,
         )
+
+
+def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Score, Threshold]]:
+    scores = {score.metric: score for score in result.scores}
+    return [(scores[bound.metric], bound) for bound in bounds if bound.metric in scores]
+
+
+def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:
+    return any(score.status == "failed" for score, _ in _counted(result, bounds))
+
+
+def _is_empty(response: Response) -> bool:
+    """Tell whether there is nothing to score in the answer, or in one of those of a conversation."""
+    return not all(answer.strip() for answer, _ in told_answers(response))

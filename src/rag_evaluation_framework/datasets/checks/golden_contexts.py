@@ -73,6 +73,19 @@ def spans_of_contexts(
     }
 
 
+def unlocated_contexts(
+    samples: Sequence[Sample], root: str | Path | None = None
+) -> list[tuple[Sample, Issue]]:
+    """Return every snippet that gives no span, with its sample and the reason; files are read once."""
+    sources = _sources(samples, root)
+    return [
+        (sample, next(search.issues()))
+        for sample in samples
+        for search in (_Search(context, sources) for context in golden_contexts(sample))
+        if search.context.snippet is not None and not any(True for _ in search.spans())
+    ]
+
+
 def source_texts(samples: Sequence[Sample], root: str | Path | None = None) -> dict[str, SourceText]:
     """Return the files that the golden contexts name, by that name; one that cannot be had is left out."""
     sources = _sources(samples, root)

@@ -16,6 +16,7 @@ from rag_evaluation_framework.datasets.folders.catalogue_files import (
     read_ground_truth,
     reason,
 )
+from rag_evaluation_framework.datasets.folders.own_truth import truth_of_dataset
 from rag_evaluation_framework.datasets.folders.versions import (
     parse_version,
     precedence,
@@ -49,13 +50,28 @@ class EvaluationDatasetLoader:
     def load_ground_truth(self, dataset_id: str, version: str | None = None) -> dict[str, Any]:
         """Load the ground truth annotations of a dataset, found and validated in the same way.
 
-        A file that is a plain list comes back as ``{"dataset_id": …, "annotations": […]}``.
+        A file that is a plain list comes back as ``{"dataset_id": …, "annotations": […]}``. Where there is
+        no file, the dataset's own citations are its ground truth, in the same form.
         """
         folder = self.data_directory / "ground_truth"
         entries = ground_truth_entries(folder)
-        entry = _found(entries, dataset_id, version=version, what="ground truth", folder=folder)
+        try:
+            entry = _found(entries, dataset_id, version=version, what="ground truth", folder=folder)
+        except MissingDatasetError:
+            own = self._own_truth(dataset_id, version)
+            if own is None:
+                raise
+            return own
         value = read_ground_truth(entry.path)
         return value if isinstance(value, dict) else {"dataset_id": entry.dataset_id, "annotations": value}
+
+    def _own_truth(self, dataset_id: str, version: str | None) -> dict[str, Any] | None:
+        """Return the citations of a dataset as annotations; ``None`` without a dataset that has any."""
+        try:
+            truth = truth_of_dataset(self.load_dataset(dataset_id, version))
+        except MissingDatasetError:
+            return None
+        return truth if truth["annotations"] else None
 
     def get_available_datasets(self) -> list[dict[str, Any]]:
         """List the evaluation datasets by id and version.

@@ -6,14 +6,14 @@ content of its file, whatever it is called. The plan is one like any other: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
 from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
-from rag_evaluation_framework.evaluation.golden.golden_spans import golden_span_scorers
+from rag_evaluation_framework.evaluation.golden.golden_spans import LocatedContexts
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import (
     DatasetPlan,
@@ -21,7 +21,9 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     SampleChoice,
     plan_evaluation,
 )
+from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
+from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
@@ -103,7 +105,7 @@ def golden_manifest(folder: str | Path, settings: GoldenSettings) -> Manifest:
     """Return the manifest that a folder of golden sets stands for; its datasets are the splits."""
     found = find_splits(folder)
     entries = tuple(
-        DatasetEntry(name=name, path=path, metrics=settings.metrics.get(name, SPLITS[name].metrics))
+        DatasetEntry(name=name, path=path, metrics=_metrics_of(name, settings))
         for name, path in found.items()
     )
     for split in settings.splits_named:
@@ -121,7 +123,6 @@ def golden_manifest(folder: str | Path, settings: GoldenSettings) -> Manifest:
 
 def plan_golden(
     manifest: Manifest,
-    settings: GoldenSettings,
     *,
     splits: Sequence[str] = (),
     choice: SampleChoice | None = None,
@@ -130,17 +131,19 @@ def plan_golden(
     """Plan a run over the splits named, or all of them; all problems are in one error.
 
     Of the metrics of refusals a split has those that its samples have a use for, and span metrics where
-    golden contexts can be located. In conversations every turn is scored by itself. In a reference "A/B"
-    means either, and dots what is not written yet.
+    golden contexts can be located; those that cannot are warned about. In conversations every turn is scored
+    by itself. In a reference "A/B" means either, and dots what is not written yet.
     """
     bare = replace(manifest, datasets=tuple(_without_spans(entry) for entry in manifest.datasets))
     # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
     tolerant = replace(choice or SampleChoice(), allow_missing=True)
     plan = plan_evaluation(bare, datasets=splits, choice=tolerant, methods=methods)
     asked = {entry.name: entry.metrics for entry in manifest.datasets}
-    datasets = tuple(_suited(dataset, asked[dataset.name], settings) for dataset in plan.datasets)
-    warnings = (threshold.warning for threshold in settings.every_threshold if threshold.warning)
-    return Plan(datasets=datasets, warnings=tuple(warnings))
+    suited = [_suited(dataset, asked[dataset.name]) for dataset in plan.datasets]
+    datasets = tuple(dataset for dataset, _ in suited)
+    _check_thresholds(manifest.thresholds, datasets)
+    doubts = (threshold.warning for threshold in manifest.thresholds if threshold.warning)
+    return Plan(datasets=datasets, warnings=(*doubts, *(each for _, told in suited for each in told)))
 
 
 def missing_splits(manifest: Manifest) -> tuple[str, ...]:
@@ -169,12 +172,37 @@ def _splits_in(folder: Path) -> dict[str, Path]:
     return found
 
 
+def _metrics_of(split: str, settings: GoldenSettings) -> tuple[str, ...]:
+    """Return what a split is scored by: always by its refusals too, for the table of all splits."""
+    chosen = settings.metrics.get(split, SPLITS[split].metrics)
+    there = {name.partition("(")[0] for name in chosen}
+    return (*chosen, *(name for name in _REFUSALS if name not in there))
+
+
+def _check_thresholds(thresholds: Iterable[Threshold], datasets: Sequence[DatasetPlan]) -> None:
+    """Raise :class:`UsageError` for thresholds of a split that is not asked, or not scored by the metric."""
+    known = {
+        dataset.name: [*(scorer.name for scorer in dataset.scorers), *dataset.unmeasured, PASS_RATE]
+        for dataset in datasets
+    }
+    own = [each for each in thresholds if each.dataset is not None and each.dataset not in known]
+    problems = [f"{each}: expected a split that is asked ({', '.join(known)})" for each in own]
+    problems += [
+        f"{each}: expected a metric of its samples ({', '.join(known[dataset.name])})"
+        for dataset in datasets
+        for each in dataset.thresholds
+        if each.dataset is not None and each.metric not in known[dataset.name]
+    ]
+    if problems:
+        raise UsageError("\n".join(f"threshold {problem}" for problem in problems))
+
+
 def _without_spans(entry: DatasetEntry) -> DatasetEntry:
     return replace(entry, metrics=tuple(name for name in entry.metrics if not _is_span(name)))
 
 
-def _suited(dataset: DatasetPlan, asked: Sequence[str], settings: GoldenSettings) -> DatasetPlan:
-    """Return a planned split with the scorers that suit its samples, and the thresholds of its own."""
+def _suited(dataset: DatasetPlan, asked: Sequence[str]) -> tuple[DatasetPlan, list[str]]:
+    """Return a planned split with the scorers that suit its samples, and what there is to warn about."""
     samples = list(dataset.selection())
     unused = set(_unused_refusals(samples))
     scorers = [
@@ -182,11 +210,21 @@ def _suited(dataset: DatasetPlan, asked: Sequence[str], settings: GoldenSettings
         for scorer in dataset.scorers
         if scorer.name.partition("(")[0] not in unused
     ]
-    scorers += golden_span_scorers([name for name in asked if _is_span(name)], samples)
+    spans = [name for name in asked if _is_span(name)]
+    contexts = LocatedContexts.of(samples if spans else ())
+    scorers += contexts.scorers(spans)
     order = list(asked)
     scorers.sort(key=lambda scorer: order.index(scorer.name) if scorer.name in order else len(order))
-    own = settings.split_thresholds.get(dataset.name, ())
-    return replace(dataset, scorers=tuple(scorers), thresholds=(*dataset.thresholds, *own), incomplete=())
+    unmeasured = {} if contexts.truth else dict.fromkeys(spans, contexts.count)
+    suited = replace(dataset, scorers=tuple(scorers), incomplete=(), unmeasured=unmeasured, is_golden=True)
+    return suited, list(_context_warnings(suited, contexts))
+
+
+def _context_warnings(dataset: DatasetPlan, contexts: LocatedContexts) -> Iterator[str]:
+    if contexts.unlocated:
+        lost = f", so {' and '.join(dataset.unmeasured)} cannot be measured" if dataset.unmeasured else ""
+        first = contexts.unlocated[0]
+        yield f"{dataset.name}: {contexts.count}{lost} (rag-eval validate tells all): {first}"
 
 
 def _fitted(scorer: MetricScorer, split: str) -> MetricScorer:

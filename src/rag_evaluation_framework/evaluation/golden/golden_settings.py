@@ -48,20 +48,16 @@ class GoldenSettings:
 
     file: Path | None = None
     thresholds: tuple[Threshold, ...] = ()
-    split_thresholds: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict, hash=False)
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     gate: bool = False
     api: AgentApi = field(default_factory=AgentApi)
     judge: JudgeSettings | None = None
 
     @property
-    def every_threshold(self) -> tuple[Threshold, ...]:
-        return (*self.thresholds, *(each for group in self.split_thresholds.values() for each in group))
-
-    @property
     def splits_named(self) -> tuple[str, ...]:
         """The splits that settings were made for."""
-        return tuple(dict.fromkeys((*self.metrics, *self.split_thresholds)))
+        held = (threshold.dataset for threshold in self.thresholds if threshold.dataset is not None)
+        return tuple(dict.fromkeys((*self.metrics, *held)))
 
 
 def read_golden_settings(path: str | Path) -> GoldenSettings:
@@ -87,23 +83,17 @@ def read_golden_settings(path: str | Path) -> GoldenSettings:
 
 def with_thresholds(settings: GoldenSettings, written: Iterable[str]) -> GoldenSettings:
     """Return the settings with thresholds as the command line writes them; these switch the gate on."""
-    everywhere, own = list(settings.thresholds), dict(settings.split_thresholds)
+    thresholds = list(settings.thresholds)
     problems = Problems()
     texts = list(written)
     for text in texts:
         with problems.collected():
-            split, found = _written(text)
-            if split is None:
-                everywhere += found
-            else:
-                own[split] = (*own.get(split, ()), *found)
+            thresholds += _written(text)
     problems.raise_all()
-    return replace(
-        settings, thresholds=tuple(everywhere), split_thresholds=own, gate=settings.gate or bool(texts)
-    )
+    return replace(settings, thresholds=tuple(thresholds), gate=settings.gate or bool(texts))
 
 
-def _written(text: str) -> tuple[str | None, list[Threshold]]:
+def _written(text: str) -> list[Threshold]:
     match = _THRESHOLD.fullmatch(text)
     try:
         bound = float(match["bound"]) if match else None
@@ -114,7 +104,8 @@ def _written(text: str) -> tuple[str | None, list[Threshold]]:
     metric, side = match["metric"], {">=": "min", "<=": "max"}.get(match["operator"])
     check_known(metric, frozenset())
     try:
-        return match["split"], list(read_thresholds(metric, bound if side is None else {side: bound}))
+        read = read_thresholds(metric, bound if side is None else {side: bound})
+        return [replace(threshold, dataset=match["split"]) for threshold in read]
     except (InputError, UsageError) as error:
         raise UsageError(f"--threshold {shown(text)}: {error}") from None
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from rag_evaluation_framework.datasets.checks.golden_contexts import source_texts, spans_of_contexts
+from rag_evaluation_framework.datasets.checks.golden_contexts import (
+    source_texts,
+    spans_of_contexts,
+    unlocated_contexts,
+)
 from rag_evaluation_framework.datasets.checks.scenes import SourceText
 from rag_evaluation_framework.datasets.checks.snippets import Stretch
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import SpanScorer
@@ -39,30 +43,24 @@ class GoldenSpanScorer:
         self.needs: tuple[str, ...] = ()
 
     def score(self, sample: Sample, response: Response) -> Score:
-        """Score what was retrieved; where that cannot be told, the sample is skipped."""
+        """Score what was retrieved; a target that does not tell what it retrieved is skipped."""
         relevant = self._truth.get(sample.id, ())
-        if relevant and not response.hits and not response.contexts:
-            return Score.skipped(self.name, "the target returns no contexts", method=self.method)
         spans = self._retrieved(response, relevant)
-        if relevant and spans is None:
-            reason = "none of its contexts stands in the source files"
-            return Score.skipped(self.name, reason, method=self.method)
-        hits = tuple(Hit(id=span.doc_id, span=span) for span in spans or ())
+        if relevant and not spans:
+            return Score.skipped(self.name, "the target returns no contexts", method=self.method)
+        hits = tuple(Hit(id=span.doc_id, span=span) for span in spans)
         return self._scorer.score(sample, replace(response, hits=hits))
 
-    def _retrieved(self, response: Response, relevant: Sequence[CharacterSpan]) -> list[CharacterSpan] | None:
-        """Return the characters that were retrieved; ``None`` where no text is found in the sources."""
+    def _retrieved(self, response: Response, relevant: Sequence[CharacterSpan]) -> list[CharacterSpan]:
+        """Return the characters that were retrieved, those that stand nowhere in the sources included."""
         if response.hits and all(hit.span is not None for hit in response.hits):
             return [
                 replace(hit.span, doc_id=self._file(hit.span.doc_id)) for hit in response.hits if hit.span
             ]
         texts = [text.strip() for text in response.contexts if text.strip()]
-        found = [self._located(text, relevant) for text in texts]
-        if not any(found):
-            return None
         return [
-            span or CharacterSpan(DocumentId(f"elsewhere {number}"), 0, len(text))
-            for number, (span, text) in enumerate(zip(found, texts, strict=True))
+            self._located(text, relevant) or CharacterSpan(DocumentId(f"elsewhere {number}"), 0, len(text))
+            for number, text in enumerate(texts)
         ]
 
     def _located(self, context: str, relevant: Sequence[CharacterSpan]) -> CharacterSpan | None:
@@ -87,20 +85,39 @@ class GoldenSpanScorer:
         return doc_id
 
 
-def golden_span_scorers(
-    metrics: Iterable[str], samples: Sequence[Sample], root: str | Path | None = None
-) -> list[GoldenSpanScorer]:
-    """Return a scorer for each span metric; none where no golden context of the samples can be located."""
-    located = spans_of_contexts(samples, root)
-    truth = {
-        sample_id: tuple(CharacterSpan(DocumentId(cited.file), cited.start, cited.end) for cited in spans)
-        for sample_id, spans in located.items()
-        if spans
-    }
-    if not truth:
-        return []
-    sources = source_texts(samples, root)
-    return [GoldenSpanScorer(metric, truth, sources) for metric in metrics]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocatedContexts:
+    """Where the golden contexts of some samples stand: the truth of span metrics.
+
+    ``unlocated`` says of each snippet that does not stand in one place which sample's it is, and why.
+    """
+
+    truth: Mapping[str, Sequence[CharacterSpan]] = field(hash=False)
+    sources: Mapping[str, SourceText] = field(hash=False)
+    unlocated: tuple[str, ...]
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample], root: str | Path | None = None) -> LocatedContexts:
+        """Look up the golden contexts of samples in their files."""
+        truth = {
+            sample_id: tuple(CharacterSpan(DocumentId(cited.file), cited.start, cited.end) for cited in spans)
+            for sample_id, spans in spans_of_contexts(samples, root).items()
+            if spans
+        }
+        unlocated = tuple(f"{sample.id}: {issue}" for sample, issue in unlocated_contexts(samples, root))
+        return cls(truth=truth, sources=source_texts(samples, root), unlocated=unlocated)
+
+    def scorers(self, metrics: Iterable[str]) -> list[GoldenSpanScorer]:
+        """Return a scorer for each span metric; none where no golden context could be located."""
+        return [GoldenSpanScorer(metric, self.truth, self.sources) for metric in metrics if self.truth]
+
+    @property
+    def count(self) -> str:
+        """How many were located, in words; contexts without a snippet are not counted."""
+        located = sum(map(len, self.truth.values()))
+        if not located and not self.unlocated:
+            return "no golden context has a snippet"
+        return f"{located:,} of {located + len(self.unlocated):,} golden contexts located"
 
 
 def _is_end_of(doc_id: str, name: str) -> bool:

@@ -1,19 +1,26 @@
-"""Which samples lack what a metric needs, found before the first request and named by their lines."""
+"""Which samples lack what a metric needs, found before the first request and named by their lines.
+
+Where several samples stand on one line, as in a file that is one JSON object, they are named by their ids.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rag_evaluation_framework.errors import Issue
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import is_conversation
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 
 _LISTED_RANGES = 12
+_LISTED_IDS = 5
+_RELEVANT = ("relevant_documents", "relevant_chunk_ids", "relevant_spans")
 _EXPECTATIONS = {"entities": Entities, "relation": Relation, "milestones": Milestones}
 
 
 class MissingFields:
-    """Looks at samples one by one, and keeps for each needed field the lines of those that lack it."""
+    """Looks at samples one by one, and keeps for each needed field which of them lack it."""
 
     def __init__(self, scorers: Sequence[MetricScorer], *, file: str) -> None:
         self._file = file
@@ -21,16 +28,20 @@ class MissingFields:
         for scorer in scorers:
             for field in scorer.needs:
                 self._metrics.setdefault(field, []).append(scorer.name)
-        self._lines: dict[str, _Ranges] = {field: _Ranges() for field in self._metrics}
+        self._lacking: dict[str, _Lacking] = {field: _Lacking() for field in self._metrics}
         self._seen = 0
+        self._last_line = 0
+        self._has_lines = True
 
     def look_at(self, sample: Sample) -> None:
         """Take note of what a sample lacks."""
         self._seen += 1
-        line = sample.origin.line if sample.origin else None
-        for field, ranges in self._lines.items():
+        line = sample.origin.line if sample.origin and sample.origin.line is not None else self._seen
+        self._has_lines = self._has_lines and line > self._last_line
+        self._last_line = line
+        for field, lacking in self._lacking.items():
             if lacks(sample, field):
-                ranges.add(line if line is not None else self._seen)
+                lacking.add(line, sample.id)
 
     def issues(self) -> list[Issue]:
         """Return one issue for each field that a sample lacks."""
@@ -39,14 +50,27 @@ class MissingFields:
                 "missing-field",
                 f"{field} in every sample, which {' and '.join(self._metrics[field])} "
                 f"{'needs' if len(self._metrics[field]) == 1 else 'need'}",
-                f"none in {ranges.count:,} of {self._seen:,}: {_counted(ranges)}",
+                f"none in {lacking.count:,} of {self._seen:,}: {self._named(lacking)}",
                 field,
                 file=self._file,
-                line=ranges.first,
+                line=lacking.first if self._has_lines else None,
             )
-            for field, ranges in self._lines.items()
-            if ranges.count
+            for field, lacking in self._lacking.items()
+            if lacking.count
         ]
+
+    def refusals(self) -> list[Issue]:
+        """Return the same issues, each with what can be done without completing the file."""
+        return [replace(issue, found=issue.found + self._way_out(issue.path)) for issue in self.issues()]
+
+    def _way_out(self, field: str) -> str:
+        if field == "context":
+            return "; --allow-missing scores by the contexts that the system returns"
+        some_have_it = self._lacking[field].count < self._seen
+        return "; --allow-missing scores the others" if some_have_it else ""
+
+    def _named(self, lacking: _Lacking) -> str:
+        return lacking.lines if self._has_lines else lacking.sample_ids
 
 
 def lacks(sample: Sample, field: str) -> bool:
@@ -58,8 +82,13 @@ def lacks(sample: Sample, field: str) -> bool:
         return not (sample.recorded and _any_text(sample.recorded.contexts))
     if field == "reference_contexts":
         return not _any_text(sample.reference_contexts)
-    if field == "relevant_spans":
-        return not sample.relevant_spans and not isinstance(sample.expectation, Refusal)
+    if field in _RELEVANT:
+        return not getattr(sample, field) and not isinstance(sample.expectation, Refusal)
+    if field == "turns":
+        return not (is_conversation(sample) or isinstance(sample.expectation, Refusal))
+    if field == "hops":
+        expected = sample.expectation
+        return not (isinstance(expected, Refusal) or (isinstance(expected, Milestones) and expected.hops))
     if field in _EXPECTATIONS:
         return not isinstance(sample.expectation, (_EXPECTATIONS[field], Refusal))
     raise ValueError(f"no such field of a sample: {field}")
@@ -69,27 +98,40 @@ def _any_text(texts: Iterable[str]) -> bool:
     return any(text.strip() for text in texts)
 
 
-class _Ranges:
-    """Growing line numbers as ranges, so that a million of them take a few bytes."""
+class _Lacking:
+    """Growing line numbers as ranges, so that a million of them take a few bytes, and the first ids."""
 
     def __init__(self) -> None:
         self.count = 0
         self.ranges: list[list[int]] = []
+        self._first_ids: list[str] = []
 
     @property
     def first(self) -> int | None:
         return self.ranges[0][0] if self.ranges else None
 
-    def add(self, line: int) -> None:
+    @property
+    def lines(self) -> str:
+        """The lines, in words."""
+        listed = self.ranges[:_LISTED_RANGES]
+        words = [f"{low}" if low == high else f"{low}–{high}" for low, high in listed]
+        kind = "line" if self.count == 1 else "lines"
+        return f"{kind} {', '.join(words)}{self._more(sum(high - low + 1 for low, high in listed))}"
+
+    @property
+    def sample_ids(self) -> str:
+        """The first ids, in words."""
+        return f"{', '.join(self._first_ids)}{self._more(len(self._first_ids))}"
+
+    def add(self, line: int, sample_id: str) -> None:
+        """Take note of a sample."""
         self.count += 1
+        if len(self._first_ids) < _LISTED_IDS:
+            self._first_ids.append(sample_id)
         if self.ranges and self.ranges[-1][1] == line - 1:
             self.ranges[-1][1] = line
         else:
             self.ranges.append([line, line])
 
-
-def _counted(ranges: _Ranges) -> str:
-    listed = [f"{low}" if low == high else f"{low}–{high}" for low, high in ranges.ranges[:_LISTED_RANGES]]
-    more = ranges.count - sum(high - low + 1 for low, high in ranges.ranges[:_LISTED_RANGES])
-    word = "line" if ranges.count == 1 else "lines"
-    return f"{word} {', '.join(listed)}" + (f" and {more:,} more" if more else "")
+    def _more(self, listed: int) -> str:
+        return f" and {self.count - listed:,} more" if self.count > listed else ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
@@ -27,6 +27,7 @@ from rag_evaluation_framework.evaluation.scorers.scoring_methods import (
     with_documents,
 )
 from rag_evaluation_framework.files.refusals import refused
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.records.samples import Sample
 
 _BYTES_PER_TOKEN = 4
@@ -70,6 +71,12 @@ class DatasetPlan:
     votes: int = 0
     """How often a judge is asked a question: by each of its models, as many times as it votes."""
     incomplete: tuple[Issue, ...] = ()
+    is_golden: bool = False
+    """A golden set: every answer is blamed, and "A/B" in a reference means either."""
+    unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The metrics that were asked for and cannot be measured, and why."""
+    documents: CitableTexts = field(default_factory=lambda: CitableTexts(()), hash=False)
+    """The documents that answers may cite, as far as they are at hand."""
 
     @property
     def name(self) -> str:
@@ -191,17 +198,18 @@ def _planned(
         input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
         output_bytes += _expected_bytes(sample)
     if missing.issues() and not choice.allow_missing:
-        raise InputError(missing.issues())
+        raise InputError(missing.refusals())
     return DatasetPlan(
         entry=entry,
         selection=selection,
         scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
-        thresholds=tuple(_named_as_scored(manifest.thresholds, scorers)),
+        thresholds=tuple(_thresholds_of(entry.name, manifest.thresholds, scorers)),
         calls=calls,
         input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
         output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
         votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
         incomplete=tuple(missing.issues()),
+        documents=CitableTexts(() if methods.corpus is None else methods.corpus.documents),
     )
 
 
@@ -222,13 +230,17 @@ def _scorers(entry: DatasetEntry, manifest: Manifest, methods: ScoringMethods) -
     return found
 
 
-def _named_as_scored(
-    thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
+def _thresholds_of(
+    dataset: str, thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
 ) -> Iterator[Threshold]:
-    """Yield thresholds under the names of scores: ``rouge(variant=rougeL)`` scores as ``rouge``."""
+    """Yield the thresholds that hold for a dataset, under the names of scores.
+
+    ``rouge(variant=rougeL)`` scores as ``rouge``.
+    """
     for threshold in thresholds:
-        scorer = scorers.get(threshold.metric)
-        yield replace(threshold, metric=scorer.name) if scorer else threshold
+        if threshold.dataset in (None, dataset):
+            scorer = scorers.get(threshold.metric)
+            yield replace(threshold, metric=scorer.name) if scorer else threshold
 
 
 def _warnings(manifest: Manifest, plans: Sequence[DatasetPlan]) -> Iterator[str]:
@@ -238,7 +250,9 @@ def _warnings(manifest: Manifest, plans: Sequence[DatasetPlan]) -> Iterator[str]
             yield place + threshold.warning
     for plan in plans:
         for issue in plan.incomplete:
-            yield f"{issue}; the others are scored (--allow-missing)"
+            is_context = issue.path == "context"
+            scored = "those that the system returns count" if is_context else "the others are scored"
+            yield f"{issue}; {scored} (--allow-missing)"
 
 
 def _expected_bytes(sample: Sample) -> int:

@@ -23,19 +23,24 @@ _HIGH_CEILING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A bound for one metric's mean; equality passes. ``line`` is where the manifest writes it."""
+    """A bound for one metric's mean; equality passes. ``line`` is where the manifest writes it.
+
+    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
+    """
 
     metric: str
     operator: Operator
     bound: float
     line: int | None = None
     warning: str | None = None
+    dataset: str | None = None
 
     def is_met_by(self, value: float) -> bool:
         return value >= self.bound if self.operator == ">=" else value <= self.bound
 
     def __str__(self) -> str:
-        return f"{self.metric} {self.operator} {self.bound:g}"
+        of = "" if self.dataset is None else f"{self.dataset}:"
+        return f"{of}{self.metric} {self.operator} {self.bound:g}"
 
 
 def read_thresholds(metric: str, written: Any, *, line: int | None = None) -> Iterator[Threshold]:

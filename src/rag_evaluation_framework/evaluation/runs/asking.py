@@ -20,6 +20,7 @@ from rag_evaluation_framework.evaluation.runs.retries import (
 )
 from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
 from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Failure, Request, Response
 from rag_evaluation_framework.records.samples import Sample
@@ -100,7 +101,10 @@ class Asker:
         spent: float,
     ) -> Asked:
         if isinstance(outcome, TargetError):
-            response = Response(failure=Failure(kind=outcome.kind, message=outcome.message))
+            response = Response(
+                failure=Failure(kind=outcome.kind, message=outcome.message),
+                metadata={TURNS: list(outcome.answered)} if outcome.answered else {},
+            )
             if reason := self._watch.sample_failed(outcome):
                 self._stop.set(reason)
         else:

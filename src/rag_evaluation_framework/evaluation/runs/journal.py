@@ -7,8 +7,9 @@ A line is written with one call, so a kill leaves it whole or leaves a torn end.
   asked again.
 - *damage in the middle*: an error that names the line. All other lines stay readable.
 
-A sample that stands in the journal twice counts once: the first line wins, and a second one that says
-something else is an inconsistency that is reported.
+A sample that stands in the journal twice counts once. Where scores of the first line failed because a judge's
+endpoint did, a later line with the same answer has its scores made again, and wins. Else the first line wins,
+and a second one that says something else is an inconsistency that is reported.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rag_evaluation_framework.errors import InputError, Issue, StorageError
 from rag_evaluation_framework.evaluation.runs.journal_lines import (
     Glance,
     JournalEntry,
+    answered_part,
     comparable_part,
     entry_from,
     glance_at,
@@ -106,6 +108,8 @@ class JournalIndex:
     usage: UsageTotals = field(default_factory=UsageTotals)
     metrics: frozenset[str] | None = None
     """The metrics of the first entry, ``None`` in an empty journal."""
+    rescorable: set[int] = field(default_factory=set)
+    """The samples that have an answer, and scores that failed only because a model's endpoint did."""
     problems: list[Issue] = field(default_factory=list)
     """Damaged lines, and lines that contradict an earlier one for the same sample."""
 
@@ -128,12 +132,14 @@ def read_index(path: Path, *, total: int) -> JournalIndex:
             index.problems += damaged
             damaged.clear()
             index.end = offset + len(line)
-            if index.is_done(glance.index):
+            if not index.is_done(glance.index):
+                _count(index, glance, offset)
+            elif _is_rescored(index, glance, content, file=file):
+                _place(index, glance, offset)
+            else:
                 index.problems += _contradictions(
                     index, glance, content, file=file, place=(str(path), number)
                 )
-            else:
-                _count(index, glance, offset)
         index.torn_bytes = file.seek(0, os.SEEK_END) - index.end
     return index
 
@@ -215,13 +221,26 @@ def _glanced(content: bytes | None, total: int) -> Glance | None:
     return glance if 0 <= glance.index < total else None
 
 
-def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
+def _place(index: JournalIndex, glance: Glance, offset: int) -> None:
     index.offsets[glance.index] = offset
+    (index.rescorable.add if glance.may_be_rescored else index.rescorable.discard)(glance.index)
+
+
+def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
+    _place(index, glance, offset)
     index.done += 1
     index.failed += glance.failed
     index.usage.add(glance.result.response.usage)
     if index.metrics is None:
         index.metrics = frozenset(glance.metrics)
+
+
+def _is_rescored(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:
+    """Tell whether the line has scores made again for the answer of the one before for its sample."""
+    if glance.index not in index.rescorable:
+        return False
+    before = _content_at(file, index.offsets[glance.index])
+    return bool(answered_part(before) == answered_part(content))
 
 
 def _contradictions(

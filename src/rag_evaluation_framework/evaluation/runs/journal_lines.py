@@ -47,8 +47,24 @@ class _GlancedResponse(msgspec.Struct):
     usage: Usage | None = None
 
 
+class _GlancedDetails(msgspec.Struct):
+    endpoint_error: Any = None
+
+
 class _GlancedScore(msgspec.Struct):
     metric: str
+    status: str = ""
+    details: msgspec.Raw = msgspec.Raw(b"{}")
+
+    @property
+    def may_be_retried(self) -> bool:
+        """As the property of :class:`Score`, which has the reason."""
+        if self.status != "failed":
+            return False
+        try:
+            return msgspec.json.decode(self.details, type=_GlancedDetails).endpoint_error is not None
+        except msgspec.DecodeError:  # a plug-in's details may be anything
+            return False
 
 
 class _GlancedResult(msgspec.Struct):
@@ -71,6 +87,11 @@ class Glance(msgspec.Struct):
     @property
     def failed(self) -> bool:
         return self.result.response.failure is not None
+
+    @property
+    def may_be_rescored(self) -> bool:
+        """Whether there is an answer, and a score is missing only because a model's endpoint failed."""
+        return not self.failed and any(score.may_be_retried for score in self.result.scores)
 
     @property
     def metrics(self) -> set[str]:
@@ -119,3 +140,8 @@ def entry_from(content: bytes) -> JournalEntry:
 def comparable_part(content: bytes) -> Any:
     """Return what two entries for the same sample must agree on."""
     return msgspec.json.decode(content)["result"]
+
+
+def answered_part(content: bytes) -> Any:
+    """Return what an entry must agree on with the one that it has other scores than."""
+    return comparable_part(content)["response"]

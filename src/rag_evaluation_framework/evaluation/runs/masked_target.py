@@ -31,6 +31,7 @@ class MaskedTarget:
                 retry=error.retry,
                 throttled=error.throttled,
                 retry_after=error.retry_after,
+                answered=self._secrets.mask_value(error.answered),
             ) from None
         except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake must not tell secrets
             message = self._secrets.mask(f"{type(error).__name__}: {error}")

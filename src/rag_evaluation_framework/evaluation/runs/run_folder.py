@@ -7,6 +7,7 @@
     ├── samples.jsonl   the ids and fingerprints of the samples, in order
     ├── journal.jsonl   a checksummed line for each finished sample
     ├── lock            who works on the run now
+    ├── judge_usage.json  what its judge has cost so far, if it has one
     └── results.json    the results document, once the run has been summed up
 
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
@@ -16,7 +17,7 @@ A run is *running* while a living process holds its lock, *complete* when every 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -54,11 +55,15 @@ _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """How many samples a run is over, how many are finished, and how many of those failed."""
+    """How many samples a run is over, how many are finished, and how many of those failed.
+
+    ``rescorable`` are finished too, but lack scores that a resume may make.
+    """
 
     total: int
     done: int
     failed: int
+    rescorable: int = 0
 
     @property
     def remaining(self) -> int:
@@ -88,8 +93,7 @@ class RunFolder:
             run_id=path.name,
             started_at=head.started_at or started.isoformat(timespec="seconds"),
         )
-        content = strict_json.encode(_head_fields(head), indent=2) + b"\n"
-        write_bytes_atomically(path / "head.json", content, overwrite=False)
+        _write_head(path / "head.json", head, overwrite=False)
         sync_folder(path.parent)
         return cls(path, head)
 
@@ -102,6 +106,12 @@ class RunFolder:
         known = [path.name for path in _run_paths(Path(runs_directory))]
         hint = f"the latest there is {known[-1]}" if known else "there is none"
         raise UsageError(f"no run {str(path_or_id)!r} in {runs_directory}; {hint}")
+
+    def amended(self, configuration: Mapping[str, Any]) -> RunFolder:
+        """Change what the head's configuration says of a run that has no answers yet."""
+        head = replace(self.head, configuration={**self.head.configuration, **configuration})
+        _write_head(self.head_path, head, overwrite=True)
+        return RunFolder(self.path, head)
 
     @property
     def head_path(self) -> Path:
@@ -118,6 +128,10 @@ class RunFolder:
     @property
     def results_path(self) -> Path:
         return self.path / "results.json"
+
+    @property
+    def judge_usage_path(self) -> Path:
+        return self.path / "judge_usage.json"
 
     @property
     def owner(self) -> LockOwner | None:
@@ -145,7 +159,7 @@ class RunFolder:
     def counts(self) -> RunCounts:
         """How far the run is; reads the journal. A run that never began is over 0 samples."""
         index = self.index()
-        return RunCounts(len(index.offsets), index.done, index.failed)
+        return RunCounts(len(index.offsets), index.done, index.failed, len(index.rescorable))
 
     def index(self) -> JournalIndex:
         """Read where each sample's entry stands in the journal, and whatever is wrong with it."""
@@ -256,8 +270,9 @@ def _last(directory: Path, prefix: str) -> int:
     return max((int(number) for number in taken if number.isdecimal()), default=0)
 
 
-def _head_fields(head: RunHead) -> dict[str, Any]:
-    return {field.name: getattr(head, field.name) for field in fields(head)}
+def _write_head(path: Path, head: RunHead, *, overwrite: bool) -> None:
+    written = {field.name: getattr(head, field.name) for field in fields(head)}
+    write_bytes_atomically(path, strict_json.encode(written, indent=2) + b"\n", overwrite=overwrite)
 
 
 def _read_head(path: Path) -> RunHead:

@@ -12,17 +12,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError
-from rag_evaluation_framework.evaluation.runs.asking import Asked, Asker
+from rag_evaluation_framework.evaluation.runs.asking import Asker
 from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
 from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry, line_of
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
-from rag_evaluation_framework.evaluation.runs.scoring import scored_result, writable_result
+from rag_evaluation_framework.evaluation.runs.scoring import (
+    rescored_result,
+    scored_result,
+    writable_result,
+)
 from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 
@@ -35,12 +38,34 @@ _FAREWELL = 1.0
 _TELL_SECONDS = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class OpenSample:
+    """A sample that is to be asked, or of which the journal has an ``answered`` entry to score again."""
+
+    place: int
+    sample: Sample
+    answered: JournalEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What is to be written down of a sample; ``is_new`` where its answer is in no earlier line."""
+
+    sample: Sample
+    entry: JournalEntry
+    is_new: bool
+
+
 class RunLoop:
-    """One pass over the samples that are not in the journal yet."""
+    """One pass over the samples that are not in the journal yet, or not with all the scores they could have.
+
+    Both kinds are counted as done when they are written. ``rescorable`` counts those that are written with
+    scores which the endpoint of a judge failed.
+    """
 
     def __init__(
         self,
-        samples: Iterator[tuple[int, Sample]],
+        samples: Iterator[OpenSample],
         target: Target,
         scorers: Sequence[Scorer],
         *,
@@ -52,7 +77,8 @@ class RunLoop:
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self.stop = stop
-        self.done, self.failed = index.done, index.failed
+        self.done, self.failed = index.done - len(index.rescorable), index.failed
+        self.rescorable = 0
         self._total = len(index.offsets)
         self._samples = samples
         self._target = target
@@ -62,9 +88,9 @@ class RunLoop:
         self._on_progress = on_progress
         self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
         self._usage = replace(index.usage)
-        self._finished: deque[tuple[int, Sample, Asked, SampleResult]] = deque()
+        self._finished: deque[_Finished] = deque()
         self._scoring = _pool(scorers, settings.scoring_threads)
-        self._written: list[Response] = []
+        self._written: list[_Finished] = []
         self._sync_now = asyncio.Event()
         self._ending = False
         self._began = self._told = time.monotonic()
@@ -110,47 +136,54 @@ class RunLoop:
             worker.result()
 
     async def _work(self) -> None:
-        for index, sample in self._samples:
+        for each in self._samples:
             if self.stop.is_set:
                 return
             try:
-                asked = await self._asker.ask(sample)
+                finished = await self._finished_result(each)
             except Stopped:
                 return
-            try:
-                result = await self._scored(sample, asked.response)
             except ModelOutageError as error:
                 self.stop.set(f"the judge cannot be asked ({error})")
                 return
             except StorageError as error:
                 self.stop.set(str(error))
                 return
-            self._finished.append((index, sample, asked, result))
+            self._finished.append(finished)
             # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
             if not self._asker.in_doubt:
                 self._write_finished()
 
-    async def _scored(self, sample: Sample, response: Response) -> SampleResult:
+    async def _finished_result(self, each: OpenSample) -> _Finished:
+        sample, answered = each.sample, each.answered
+        if answered is not None:
+            result = await self._scored(lambda: rescored_result(sample, answered.result, self._scorers))
+            return _Finished(sample, replace(answered, result=result), is_new=False)
+        asked = await self._asker.ask(sample)
+        result = await self._scored(lambda: scored_result(sample, asked.response, self._scorers))
+        return _Finished(sample, JournalEntry(each.place, result, asked.timing), is_new=True)
+
+    async def _scored(self, scored: Callable[[], SampleResult]) -> SampleResult:
         if self._scoring is None:
-            return scored_result(sample, response, self._scorers)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._scoring, scored_result, sample, response, self._scorers)
+            return scored()
+        return await asyncio.get_running_loop().run_in_executor(self._scoring, scored)
 
     def _write_finished(self) -> None:
         try:
             while self._finished:
-                self._write_down(*self._finished.popleft())
+                self._write_down(self._finished.popleft())
         except StorageError as error:
             self.stop.set(str(error))
 
-    def _write_down(self, index: int, sample: Sample, asked: Asked, result: SampleResult) -> None:
+    def _write_down(self, finished: _Finished) -> None:
+        entry = finished.entry
         try:
-            line = line_of(JournalEntry(index, result, asked.timing))
+            line = line_of(entry)
         except InputError:
-            result = writable_result(sample, result, self._scorers)
-            line = line_of(JournalEntry(index, result, asked.timing))
+            entry = replace(entry, result=writable_result(finished.sample, entry.result, self._scorers))
+            line = line_of(entry)
         self._journal.append(line)
-        self._written.append(result.response)
+        self._written.append(replace(finished, entry=entry))
         if len(self._written) >= SYNC_LINES:
             self._sync_now.set()
 
@@ -179,11 +212,14 @@ class RunLoop:
         if not self._ending:
             self.stop.set("the journal could not be kept")
 
-    def _count(self, durable: list[Response]) -> None:
+    def _count(self, durable: list[_Finished]) -> None:
         self.done += len(durable)
-        for response in durable:
-            self.failed += response.failure is not None
-            self._usage.add(response.usage)
+        for finished in durable:
+            result = finished.entry.result
+            self.rescorable += any(score.may_be_retried for score in result.scores)
+            if finished.is_new:
+                self.failed += result.response.failure is not None
+                self._usage.add(result.response.usage)
 
     def _tell(self) -> None:
         self._told = time.monotonic()

@@ -61,7 +61,8 @@ class RunOutcome:
     """How a run ended. ``done`` counts every sample in the journal, the failed included.
 
     A run that is not ``completed`` says why in ``reason`` and can be resumed; ``interrupted`` means that the
-    user stopped it. ``notes`` tell what was put right on the way, such as a torn end that was cut off.
+    user stopped it. ``notes`` tell what was put right on the way, such as a torn end that was cut off, and
+    what a resume could still put right.
     """
 
     completed: bool

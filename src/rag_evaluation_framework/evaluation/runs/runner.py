@@ -16,13 +16,12 @@ from contextlib import suppress
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_loop import RunLoop
+from rag_evaluation_framework.evaluation.runs.run_loop import OpenSample, RunLoop
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples, check_unchanged, placed, write_list
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers
 from rag_evaluation_framework.evaluation.runs.stopping import StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.records.samples import Sample
 
 __all__ = ["Progress", "RunOutcome", "RunSettings", "Samples", "run_samples"]
 
@@ -43,9 +42,10 @@ def run_samples(
 ) -> RunOutcome:
     """Put every sample that is not in the folder's journal yet to the target, score it, and write it down.
 
-    The same call begins a run and resumes it. ``samples`` are gone through twice: once to see that they are
-    those the run began with, once to ask. Anything that forbids the run (other data, other metrics, a
-    damaged journal, a folder that cannot be written, another process at work on it) is raised before the
+    The same call begins a run and resumes it. An answer in the journal whose scores failed because a judge's
+    endpoint did is scored again, not asked for again. ``samples`` are gone through twice: once to see that
+    they are those the run began with, once to ask. Anything that forbids the run (other data, other metrics,
+    a damaged journal, a folder that cannot be written, another process at work on it) is raised before the
     first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in the
     outcome, and the run can be resumed.
 
@@ -59,7 +59,7 @@ def run_samples(
         try:
             return _run_in_thread(
                 lambda stop: RunLoop(
-                    _unfinished(samples, folder, index),
+                    _open_samples(samples, folder, index),
                     target,
                     scorers,
                     run_id=folder.head.run_id,
@@ -99,9 +99,19 @@ def _notes(index: JournalIndex) -> tuple[str, ...]:
     return (f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal",)
 
 
-def _unfinished(samples: Samples, folder: RunFolder, index: JournalIndex) -> Iterator[tuple[int, Sample]]:
-    listed = placed(samples, folder.samples_path)
-    return ((place, sample) for place, sample in listed if not index.is_done(place))
+def _left_to_score(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    lacking = "1 sample lacks" if count == 1 else f"{count:,} samples lack"
+    return (f"{lacking} scores because the judge's endpoint failed; a resume makes them again",)
+
+
+def _open_samples(samples: Samples, folder: RunFolder, index: JournalIndex) -> Iterator[OpenSample]:
+    for place, sample in placed(samples, folder.samples_path):
+        if not index.is_done(place):
+            yield OpenSample(place, sample)
+        elif place in index.rescorable:
+            yield OpenSample(place, sample, folder.entry_at(index.offsets[place]))
 
 
 def _run_in_thread(
@@ -124,6 +134,7 @@ def _run_in_thread(
                 counts.done, counts.failed, total=total, reason=_INTERRUPTED, interrupted=True, notes=notes
             )
     reason = run.stop.reason
+    notes += _left_to_score(run.rescorable)
     return _outcome(run.done, run.failed, total=total, reason=reason, interrupted=interrupted, notes=notes)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError, UsageError, shown
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields, timing_fields
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure, Response
@@ -24,12 +26,21 @@ def check_scorers(scorers: Sequence[Scorer]) -> None:
 
 
 def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer]) -> SampleResult:
-    """Score one response. Where there is no answer, every score is failed for that reason.
+    """Score one response. Where there is no answer, every score is failed for that reason; what was answered
+    before in the same conversation is in the details of those that score turns.
 
     Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
     cannot be kept: then it is not the answer that has failed.
     """
     return SampleResult(sample.id, response, tuple(_score(scorer, sample, response) for scorer in scorers))
+
+
+def rescored_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
+    """Make the scores again that failed only because a model's endpoint did; the others stay."""
+    again = {score.metric for score in result.scores if score.may_be_retried}
+    scored = scored_result(sample, result.response, [scorer for scorer in scorers if scorer.name in again])
+    made = {score.metric: score for score in scored.scores}
+    return replace(result, scores=tuple(made.get(score.metric, score) for score in result.scores))
 
 
 def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
@@ -48,7 +59,7 @@ def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scor
 
 
 def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
-    if response.failure is not None:
+    if response.failure is not None and not _has_turns_to_score(scorer, response):
         return _failed(scorer, f"no answer: {response.failure.kind}")
     try:
         score = scorer.score(sample, response)
@@ -59,6 +70,11 @@ def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
     if not isinstance(score, Score) or score.metric != scorer.name:
         return _failed(scorer, f"the scorer broke: expected a score of {scorer.name}, got {shown(score)}")
     return score
+
+
+def _has_turns_to_score(scorer: Scorer, response: Response) -> bool:
+    """Tell whether a conversation failed after some of its turns, which the scorer scores one by one."""
+    return bool(getattr(scorer, "scores_turns", False) and response.metadata.get(TURNS))
 
 
 def _failed(scorer: Scorer, reason: str) -> Score:

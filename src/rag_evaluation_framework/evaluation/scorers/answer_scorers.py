@@ -40,7 +40,7 @@ def answer_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMetri
         if method == "embedding" and methods.embedder is not None:
             return EmbeddedRelevancy(metric, methods.embedder)
         return LexicalRelevancy(metric)
-    return WordScorer(metric)
+    return WordScorer(metric, _lexical())
 
 
 @lru_cache(maxsize=1)

@@ -11,8 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from rag_evaluation_framework.judging.citations.said_text import said_in
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
+from rag_evaluation_framework.judging.judges.judged_answers import judge_answer_class
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -45,22 +48,35 @@ class found_once(Generic[T]):  # noqa: N801  # used as a decorator
 
 
 class AnswerVerdicts:
-    """The claims of an answer and of its reference, against the contexts and against each other."""
+    """The claims of an answer and of its reference, against the contexts and against each other.
+
+    ``answer`` and ``reference`` are what they say: spaces stand where they cite, every place is the same.
+    """
 
     def __init__(self, sample: Sample, response: Response, support: SupportMethod) -> None:
         self.sample, self.response = sample, response
-        self.answer, self.reference = response.text or "", sample.reference or ""
+        self.answer, self.reference = said_in(response.text or ""), said_in(sample.reference or "")
+        if not self.reference.strip():
+            self.reference = sample.reference or ""  # a bracket is all that is expected
         self._support = support
 
     @found_once
     def answer_class(self) -> AnswerClass:
-        """Whether the answer answers at all."""
-        return classify_answer(self.answer, self.sample.question)
+        """Whether the answer answers at all. Where it seems not to, a judge decides, if there is one."""
+        if self._seems_to_answer or not isinstance(self._support, JudgeSupport):
+            return self._class_by_patterns
+        return judge_answer_class(self._support.judge, self.sample.question, self.response.text or "")
 
     @found_once
     def claims(self) -> list[Claim]:
         """The claims of the answer; to refuse, not to know and to ask back claim nothing."""
-        return claims_of(self.answer) if self.answer_class.kind == "answered" else []
+        if self.answer_class.kind != "answered":
+            return []
+        claims = claims_of(self.answer)
+        if self._seems_to_answer:
+            return claims
+        # An answer all the same: only the sentences that decline are none of its claims.
+        return [claim for claim in claims if self._by_patterns(claim.text).kind == "answered"] or claims
 
     @property
     def no_claims_because(self) -> str:
@@ -95,7 +111,8 @@ class AnswerVerdicts:
     @found_once
     def attributed(self) -> list[ClaimVerdict]:
         """Whether the contexts support the claims of the reference contexts."""
-        truth = [claim for context in self.sample.reference_contexts for claim in claims_of(context)]
+        contexts = map(said_in, self.sample.reference_contexts)
+        truth = [claim for context in contexts for claim in claims_of(context)]
         return self._supports(truth, self.response.contexts)
 
     @found_once
@@ -116,6 +133,17 @@ class AnswerVerdicts:
             if is_useful
         ]
         return flags(self._supports(self.claims, relevant)) if relevant else [False] * len(self.claims)
+
+    @found_once
+    def _class_by_patterns(self) -> AnswerClass:
+        return self._by_patterns(self.response.text or "")
+
+    @property
+    def _seems_to_answer(self) -> bool:
+        return self._class_by_patterns.kind == "answered"
+
+    def _by_patterns(self, text: str) -> AnswerClass:
+        return classify_answer(text, self.sample.question)
 
     def _supports(self, claims: Sequence[Claim], evidence: Sequence[str]) -> list[ClaimVerdict]:
         return self._support.supports(claims, evidence, question=self.sample.question) if claims else []

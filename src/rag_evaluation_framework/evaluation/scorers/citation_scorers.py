@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationMemory, CitationVerdicts
+from rag_evaluation_framework.evaluation.scorers.consistency_scorers import ConsistencyScorer, OverallScorer
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
 from rag_evaluation_framework.judging.citations.citation_support import CitationReport
@@ -14,8 +15,8 @@ from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts,
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.metrics.citations import evaluate_citation_spans
-from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE, evaluate_citation_spans
+from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
@@ -31,6 +32,8 @@ _ARGUMENTS: Mapping[str, Callable[[CitationReport], tuple[Sequence[bool], ...]]]
     "citation_correctness": lambda report: (report.correct,),
 }
 _SHOW_SENTENCES = frozenset({"citation_recall", "citation_completeness"})
+# Means over spans: a citation that cannot be read is one, though nobody knows its characters.
+_OVER_PAIRS = frozenset({"citation_exact_jaccard", "citation_tolerance_jaccard"})
 _NOTHING_CITED = "the answer cites nothing"
 
 
@@ -39,10 +42,18 @@ def citation_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMet
     method = chosen_method(metric, methods)
     judge = methods.judge if method == "judge" else None
     memory = _memory(_Same(methods.corpus), _Same(judge))
+    is_slow = judge is not None
+    name = metric.metric.name
+    if name == "overall_citation_accuracy":
+        spans = CitedSpanScorer(parse_metric("citation_tolerance_jaccard"), memory)
+        validity = CitationValidityScorer(parse_metric("citation_validity"), memory)
+        return OverallScorer(metric, memory, spans=spans, validity=validity, is_slow=is_slow)
     if "relevant_spans" in metric.metric.needs:
         return CitedSpanScorer(metric, memory)
-    if metric.metric.name in _ARGUMENTS:
-        return CitedClaimScorer(metric, memory, is_slow=judge is not None)
+    if name in _ARGUMENTS:
+        return CitedClaimScorer(metric, memory, is_slow=is_slow)
+    if "evidence" in metric.metric.needs:
+        return ConsistencyScorer(metric, memory, is_slow=is_slow)
     return CitationValidityScorer(metric, memory)
 
 
@@ -112,18 +123,23 @@ class CitedSpanScorer(DeclaredMetricScorer):
         """Score the spans; a sample without relevant ones is skipped, and citations of another kind too."""
         if not sample.relevant_spans:
             return self.skipped("the dataset has no relevant characters for it")
-        cited = response.citations or self._memory.verdicts_on(sample, response).answer.citations
+        verdicts = self._memory.verdicts_on(sample, response)
+        cited = response.citations or verdicts.answer.citations
         spans = [each for each in cited if isinstance(each, SpanCitation)]
-        if cited and not spans:
+        if len(spans) < len(cited):
             return self.skipped(f"the answer cites {' and '.join(sorted(cited_kinds(cited)))}")
         texts = self._memory.texts
         placed = (texts.placed(each) for each in spans)
         predicted = list({(each.file, each.page, each.start, each.end): each for each in placed}.values())
         true = [texts.placed(each) for each in sample.relevant_spans]
-        value = self.metric(predicted, true)
+        unreadable = verdicts.unreadable
+        of_pairs = self.metric.metric.name in _OVER_PAIRS
+        value = self.metric(predicted, true, **({"unreadable": unreadable} if of_pairs else {}))
         if value is None:
             return self.skipped(_NOTHING_CITED)
-        return self.scored(value, evaluate_citation_spans(true, predicted).to_dict())
+        tolerance = self.metric.parameters.get("tolerance_chars", DEFAULT_TOLERANCE)
+        report = evaluate_citation_spans(true, predicted, tolerance, unreadable=unreadable)
+        return self.scored(value, report.to_dict())
 
 
 class _Same:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts
+from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts, found_once
 from rag_evaluation_framework.judging.citations.citation_support import (
     CitationReport,
     check_inline_citations,
@@ -30,8 +30,8 @@ from rag_evaluation_framework.judging.citations.cited_texts import (
     OpenedCitation,
     cited_kinds,
 )
-from rag_evaluation_framework.judging.verdicts import SupportMethod
-from rag_evaluation_framework.records.citations import Citation
+from rag_evaluation_framework.judging.verdicts import ClaimVerdict, SupportMethod
+from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 
@@ -50,13 +50,14 @@ class CitationVerdicts:
         self._texts, self._support = texts, support
         self._lock = threading.Lock()
         self._report: CitationReport | None = None
+        self._consistency: list[ClaimVerdict] | None = None
 
     @cached_property
     def answer(self) -> CitedAnswer:
         """The sentences of the answer with the citations written in it."""
         return cited_answer(self.response.text or "", has_contexts=bool(self.response.contexts))
 
-    @cached_property
+    @found_once
     def nothing_claimed_because(self) -> str | None:
         """Why there is nothing to cite for, or ``None``; to refuse and not to know claim nothing."""
         verdicts = AnswerVerdicts(self.sample, self.response, self._support)
@@ -83,7 +84,7 @@ class CitationVerdicts:
         if self.are_written:
             return open_brackets(self.answer.brackets, self._opened)
         beside = [self._opened(citation) for citation in self.response.citations]
-        return beside + [_UNREAD] * self._unread
+        return beside + [_UNREAD] * self.unread
 
     def report(self) -> CitationReport:
         """Return what becomes of the citations and of the sentences they stand at; it is found once."""
@@ -93,6 +94,31 @@ class CitationVerdicts:
                 self._report = self._checked()
             return self._report
 
+    @cached_property
+    def evidence(self) -> list[str]:
+        """What the claims are held against: the contexts, else the documents that are cited or relevant."""
+        if any(context.strip() for context in self.response.contexts):
+            return list(self.response.contexts)
+        cited = (*self.answer.citations, *self.response.citations, *self.sample.relevant_spans)
+        files = (each.file for each in cited if isinstance(each, SpanCitation))
+        names = dict.fromkeys((*self.sample.relevant_documents, *files))
+        found = filter(None, map(self._texts.document, names))
+        return list({document.id: document.content for document in found}.values())
+
+    @property
+    def no_evidence_because(self) -> str | None:
+        """Why the claims cannot be held against anything, or ``None``."""
+        return None if self.evidence else "neither contexts nor documents to hold the answer against"
+
+    def consistency(self) -> list[ClaimVerdict]:
+        """Return whether the evidence supports each claim, whatever it cites; it is found once."""
+        with self._lock:
+            if self._consistency is None:
+                claims = [claim for sentence in self.answer.sentences for claim in sentence.claims]
+                question = self.sample.question
+                self._consistency = self._support.supports(claims, self.evidence, question=question)
+            return self._consistency
+
     def _checked(self) -> CitationReport:
         question = self.sample.question
         if self.are_written:
@@ -100,7 +126,15 @@ class CitationVerdicts:
         return check_listed_citations(self.answer, self._support, listed=self.opened, question=question)
 
     @property
-    def _unread(self) -> int:
+    def unreadable(self) -> int:
+        """How many citations were meant and cannot be read, of those that came beside it or are written."""
+        if self.response.citations or not self.answer.brackets:
+            return self.unread
+        return len(self.answer.brackets) - len(self.answer.citations)
+
+    @property
+    def unread(self) -> int:
+        """How many citations beside the answer could not be read."""
         count = self.response.metadata.get("unread_citations", 0)
         return min(count, _MOST_UNREAD) if type(count) is int else 0
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
+
+TURNS = "turns"
+"""Where the metadata of a response have its turns, and the details of a score the value of each turn."""
+
+NOT_TOLD_BY_TURN = "the target does not tell its answers turn by turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +48,55 @@ def is_conversation(sample: Sample) -> bool:
     return any(_is_expected(turn) for turn in sample.turns)
 
 
-def answered_turns(sample: Sample, response: Response) -> list[AnsweredTurn] | None:
-    """Return the assistant's turns that expect something; ``None`` where the answers of all are not known."""
-    answers = list(_answers(response))
-    asked = [turn.content or "" for turn in sample.turns if turn.role == "user"]
-    if len(answers) != len(asked):
-        return None
-    found: list[AnsweredTurn] = []
-    before: list[str] = []
+def expected_turns(sample: Sample) -> dict[int, Turn]:
+    """Return the assistant's turns that expect something, by the number of the user's turn before."""
+    found: dict[int, Turn] = {}
     number = 0
     for turn in sample.turns:
-        if turn.role == "user":
-            before += asked[number - 1 : number] if number else ()
-            number += 1
-        elif number and _is_expected(turn):
-            answer, contexts = answers[number - 1]
-            found.append(AnsweredTurn(number, asked[number - 1], turn, answer, contexts, tuple(before)))
-            before += [turn.reference] if turn.reference else ()
+        number += turn.role == "user"
+        if number and _is_expected(turn):
+            found[number] = turn
     return found
+
+
+def answered_turns(sample: Sample, response: Response) -> list[AnsweredTurn] | None:
+    """Return the assistant's turns that expect something, up to the one that failed, if one did.
+
+    ``None`` where the answers of all are not known although none of them failed.
+    """
+    answers = told_answers(response)
+    asked = [turn.content or "" for turn in sample.turns if turn.role == "user"]
+    if len(answers) != len(asked) and response.failure is None:
+        return None
+    expected = expected_turns(sample)
+    found: list[AnsweredTurn] = []
+    before: list[str] = []
+    for number, (question, (answer, contexts)) in enumerate(zip(asked, answers, strict=False), start=1):
+        turn = expected.get(number)
+        if turn is not None:
+            found.append(AnsweredTurn(number, question, turn, answer, contexts, tuple(before)))
+        before.append(question)
+        before += [turn.reference] if turn is not None and turn.reference else ()
+    return found
+
+
+def told_answers(response: Response) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the answer of each turn with its contexts, in order; of one that failed there is none."""
+    turns: Any = response.metadata.get(TURNS)
+    if isinstance(turns, list):
+        return [
+            (str(turn.get("answer") or ""), tuple(turn.get("contexts") or ()))
+            for turn in turns
+            if isinstance(turn, Mapping)
+        ]
+    return [] if response.failure is not None else [(response.text or "", response.contexts)]
+
+
+def no_answer_in_turn(response: Response) -> str:
+    """Say in which turn a conversation failed, and how."""
+    kind = "not asked" if response.failure is None else response.failure.kind
+    return f"no answer in turn {len(told_answers(response)) + 1}: {kind}"
 
 
 def _is_expected(turn: Turn) -> bool:
     return turn.role == "assistant" and bool(turn.expectation or (turn.reference or "").strip())
-
-
-def _answers(response: Response) -> Iterator[tuple[str, tuple[str, ...]]]:
-    turns: Any = response.metadata.get("turns")
-    if not isinstance(turns, list):
-        yield response.text or "", response.contexts
-        return
-    for turn in turns:
-        if isinstance(turn, Mapping):
-            yield str(turn.get("answer") or ""), tuple(turn.get("contexts") or ())

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
+    NOT_TOLD_BY_TURN,
+    TURNS,
     AnsweredTurn,
     answered_turns,
     is_conversation,
+    no_answer_in_turn,
 )
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
@@ -40,7 +43,7 @@ class EntityScorer(_GoldenScorer):
         expected = sample.expectation
         if not isinstance(expected, Entities) or not expected.names:
             return self.skipped("the sample expects no entities")
-        named = names_in(response.text or "", expected.names)
+        named = names_in(response.text or "", expected.names, question=sample.question)
         pairs = list(zip(expected.names, named, strict=True))
         details = {
             "named": [name for name, is_named in pairs if is_named],
@@ -113,26 +116,38 @@ class HopScorer(_GoldenScorer):
 class TurnScorer(_GoldenScorer):
     """Scores the answers of a conversation turn by turn; ``only_needy`` those that need the turns before."""
 
+    scores_turns = True
+
     def __init__(self, metric: BoundMetric, *, only_needy: bool) -> None:
         super().__init__(metric)
         self._only_needy = only_needy
 
+    def score(self, sample: Sample, response: Response) -> Score:
+        """Score the conversation; which of its answers is empty is told turn by turn."""
+        return self.measured(sample, response)
+
     def measured(self, sample: Sample, response: Response) -> Score:
-        """Score every turn that expects something; one empty answer fails the conversation."""
+        """Score every turn that expects something; one without an answer fails the conversation.
+
+        The details have the values of the other turns all the same.
+        """
         if not is_conversation(sample):
             return self.skipped("the sample expects no turns")
         turns = answered_turns(sample, response)
         if turns is None:
-            return self.skipped("the target does not tell its answers turn by turn")
+            return self.skipped(NOT_TOLD_BY_TURN)
         wanted = [turn for turn in turns if turn.expected.needs or not self._only_needy]
+        scored = list(_scored_turns([turn for turn in wanted if turn.answer.strip()]))
+        details = {TURNS: scored} if scored else {}
+        if response.failure is not None:
+            return self.failed(no_answer_in_turn(response), details)
         if not wanted:
             return self.skipped("no turn needs the turns before it")
         if empty := [turn.number for turn in wanted if not turn.answer.strip()]:
-            return self.failed(f"the answer is empty in turn {', '.join(map(str, empty))}")
-        scored = list(_scored_turns(wanted))
+            return self.failed(f"the answer is empty in turn {', '.join(map(str, empty))}", details)
         if not scored:
             return self.skipped("no turn has a reference with words")
-        return self.scored(self.metric([turn["value"] for turn in scored]), {"turns": scored})
+        return self.scored(self.metric([turn["value"] for turn in scored]), details)
 
 
 def _scored_turns(turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:

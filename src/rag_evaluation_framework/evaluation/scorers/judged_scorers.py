@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -41,14 +42,22 @@ class JudgedRelevancy(DeclaredMetricScorer):
 
 
 def rating_fields(rating: Rating) -> dict[str, Any]:
-    """Return a rating as plain values: the label, why, how far a panel agreed, and where in the answer."""
+    """Return a rating as plain values: the label, why, what a panel said, and where in the answer."""
     found: dict[str, Any] = {"label": rating.label, "reason": rating.reason}
-    if rating.agreement is not None:
-        found["agreement"] = round(rating.agreement, 4)
     if rating.quote is not None:
         quote = rating.quote
         found["quote"] = {"text": quote.text, "start": quote.start, "end": quote.end}
-    return found
+    return {**found, **panel_fields(rating.agreement, rating.details)}
+
+
+def panel_fields(agreement: float | None, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the votes were and how far they agreed; nothing where there was only one."""
+    if agreement is None:
+        return {}
+    votes = details["votes"]
+    failed = sum("error" in vote for vote in votes)
+    told = {"failed_votes": failed} if failed else {}
+    return {"agreement": round(agreement, 4), **told, "votes": votes}
 
 
 class JudgedContexts(DeclaredMetricScorer):
@@ -60,10 +69,11 @@ class JudgedContexts(DeclaredMetricScorer):
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score by which of the contexts the judge finds useful."""
-        useful = judge_context_relevance(
+        ratings = judge_context_relevance(
             self._judge, sample.question, response.contexts, reference=sample.reference
         )
-        return self.scored(self.metric(useful), {"useful": useful})
+        details = {"useful": ratings.useful, **panel_fields(ratings.agreement, ratings.details)}
+        return self.scored(self.metric(ratings.useful), details)
 
 
 class RubricScorer(DeclaredMetricScorer):
@@ -88,7 +98,12 @@ class RubricScorer(DeclaredMetricScorer):
         )
         weights = {criterion.name: criterion.weight for criterion in rubric.criteria}
         bounds = {"pass_at": rubric.pass_at, "floor": rubric.floor} if self.name == "rubric_pass" else {}
-        return self.scored(self.metric(verdict.scores, weights, **bounds), {"grades": dict(verdict.scores)})
+        details = {
+            "grades": dict(verdict.scores),
+            "reasons": dict(verdict.reasons),
+            **panel_fields(verdict.agreement, verdict.details),
+        }
+        return self.scored(self.metric(verdict.scores, weights, **bounds), details)
 
 
 def _known_as(rubric: Rubric) -> str:

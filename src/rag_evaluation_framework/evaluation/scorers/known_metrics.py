@@ -20,10 +20,14 @@ _FIELDS = {
     "reference": "expected",
     "contexts": "context",
     "reference_contexts": "reference_contexts",
+    "relevant_documents": "relevant_documents",
+    "relevant_chunk_ids": "relevant_chunk_ids",
     "relevant_spans": "relevant_spans",
     "entities": "entities",
     "relation": "relation",
     "milestones": "milestones",
+    "hops": "hops",
+    "turns": "turns",
 }
 
 

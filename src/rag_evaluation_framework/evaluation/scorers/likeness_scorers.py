@@ -6,6 +6,7 @@ import numpy as np
 
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.extensions import Embedder
+from rag_evaluation_framework.judging.citations.said_text import said_in
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.words.content_tokens import words_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric
@@ -55,7 +56,7 @@ class LexicalRelevancy(DeclaredMetricScorer):
         if not asked:
             return self.skipped("the question has no content words")
         kind = classify_answer(answer, sample.question).kind
-        likeness = len(asked & set(words_of(answer).keys)) / len(asked)
+        likeness = len(asked & set(words_of(said_in(answer)).keys)) / len(asked)
         return self.scored(self.metric(likeness, is_noncommittal=kind != "answered"), {"answer_class": kind})
 
 

@@ -11,7 +11,7 @@ from rag_evaluation_framework.evaluation.scorers.known_metrics import fields_nee
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 
 
 class DeclaredMetricScorer(ABC):
@@ -51,7 +51,8 @@ class DeclaredMetricScorer(ABC):
         except ModelOutageError:
             raise  # nothing is wrong with this answer: it is scored when the model is back
         except ModelError as error:
-            return self.failed(f"no verdict: {error}")
+            details = {ENDPOINT_ERROR: error.kind} if error.is_of_endpoint else None
+            return self.failed(f"no verdict: {error}", details)
 
     @abstractmethod
     def measured(self, sample: Sample, response: Response) -> Score:
@@ -65,9 +66,9 @@ class DeclaredMetricScorer(ABC):
         """Return the score of a sample to which the metric does not apply."""
         return Score.skipped(self.name, reason, method=self.method)
 
-    def failed(self, reason: str) -> Score:
+    def failed(self, reason: str, details: Mapping[str, Any] | None = None) -> Score:
         """Return the score of a sample on which the metric broke."""
-        return Score.failed(self.name, reason, method=self.method)
+        return Score.failed(self.name, reason, method=self.method, details=details)
 
     def _inapplicable(self, sample: Sample, response: Response) -> str | None:
         if isinstance(sample.expectation, Refusal):

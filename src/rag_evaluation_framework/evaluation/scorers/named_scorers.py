@@ -32,7 +32,7 @@ class MetricScorer(Protocol):
     version: int
     higher_is_better: bool
     needs: tuple[str, ...]
-    """Which of ``expected``, ``context`` and ``reference_contexts`` a sample must have."""
+    """Which fields a sample must have: ``expected``, ``context``, ``relevant_spans`` …"""
 
     def score(self, sample: Sample, response: Response) -> Score: ...
 
@@ -47,6 +47,9 @@ _BUILDERS: dict[Family, str] = {
     "refusals": "refusal_scorers:refusal_scorer",
     "safety": "safety_scorers:safety_scorer",
     "golden": "golden_scorers:golden_scorer",
+    "ranking": "retrieved_scorers:retrieved_scorer",
+    "chunks": "retrieved_scorers:retrieved_scorer",
+    "spans": "retrieved_scorers:retrieved_scorer",
 }
 
 
@@ -80,24 +83,29 @@ def scorers_for(names: Iterable[str], methods: ScoringMethods | None = None) -> 
 
 
 def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer:
-    """Return the scorer of one metric: ``string_match``, ``faithfulness(method=judge)``, ``latency``."""
+    """Return the scorer of one metric: ``string_match``, ``faithfulness(method=judge)``, ``hit@3``."""
     text = text.strip()
     name = parse_specification(text).name
     if name == "latency":
         return LatencyScorer()
     if name in SCORERS.names():
         return SCORERS.get(name)(text)
-    if name not in available_metrics():
-        raise UnknownNameError("metric of answers", name, available_metrics())
-    metric = parse_metric(text)
+    try:
+        metric = parse_metric(text)
+    except UnknownNameError as error:
+        if error.kind != "metric":
+            raise
+        raise UnknownNameError("metric", error.name, available_metrics()) from None
     return _builder(metric.metric.family)(metric, methods or ScoringMethods())
 
 
 def available_metrics() -> list[str]:
-    """Return the names that :func:`scorer_for` accepts, without parameters."""
-    return sorted(
-        {"latency", *SCORERS.names(), *(each.name for each in all_metrics() if each.family in _BUILDERS)}
-    )
+    """Return the names that :func:`scorer_for` accepts, without parameters.
+
+    What judges all chunks of a corpus is no metric of a sample.
+    """
+    declared = (each.name for each in all_metrics() if "chunks" not in each.needs)
+    return sorted({"latency", *SCORERS.names(), *declared})
 
 
 def _builder(family: Family) -> Callable[[BoundMetric, ScoringMethods], MetricScorer]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks
+from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, panel_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judged_answers import judge_answer_class
+from rag_evaluation_framework.judging.judges.judged_answers import answer_class_verdict
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
@@ -40,7 +40,9 @@ class RefusalScorer(DeclaredMetricScorer):
         if isinstance(expected, Refusal) and expected.pattern and _holds(answer, expected.pattern):
             return {"class": "refused", "pattern": "the sample's own"}
         if self._judge is not None:
-            return {"class": judge_answer_class(self._judge, sample.question, answer).kind}
+            verdict = answer_class_verdict(self._judge, sample.question, answer)
+            said = {"class": verdict.values["label"], "reason": verdict.values["reason"]}
+            return {**said, **panel_fields(verdict.agreement, verdict.details)}
         found = classify_answer(answer, sample.question)
         if found.pattern is None:
             return {"class": found.kind}

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
 HOW_TO_EMBED = "give --embedder EMBEDDER"
 
+# Citations are opened in documents; what was retrieved is looked up in them by name and by text.
+_FAMILIES_WITH_DOCUMENTS = frozenset({"citations", "ranking", "spans"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringMethods:
@@ -40,12 +43,12 @@ class ScoringMethods:
 def with_documents(
     methods: ScoringMethods, metrics: Iterable[str], *, dialect: Dialect, path: Path
 ) -> ScoringMethods:
-    """Return the methods with the dataset's own documents, where a metric opens citations in documents.
+    """Return the methods with the dataset's own documents, where a metric looks something up in documents.
 
     Those that were given stay.
     """
-    opens = any(parse_specification(name).name in _opening_metrics() for name in metrics)
-    if methods.corpus is not None or not opens or "dataset.documents" not in dialect.holds:
+    looks_up = any(parse_specification(name).name in _metrics_with_documents() for name in metrics)
+    if methods.corpus is not None or not looks_up or "dataset.documents" not in dialect.holds:
         return methods
     documents = dialect.read(path).documents
     return replace(methods, corpus=Corpus(documents)) if documents else methods
@@ -71,5 +74,10 @@ def chosen_method(metric: BoundMetric, methods: ScoringMethods) -> Method | None
     return next((method for method in offered if method in ("lexical", "lexicon")), None)
 
 
-def _opening_metrics() -> frozenset[str]:
-    return frozenset(metric.name for metric in all_metrics() if metric.family == "citations")
+def _metrics_with_documents() -> frozenset[str]:
+    return frozenset(
+        name
+        for metric in all_metrics()
+        if metric.family in _FAMILIES_WITH_DOCUMENTS
+        for name in (metric.name, *metric.aliases)
+    )

@@ -1,9 +1,12 @@
-"""Scores answers word by word: which content words stand in the contexts or in the question."""
+"""Scores answers word by word: which content words and numbers stand in the contexts or in the question."""
 
 from __future__ import annotations
 
+from rag_evaluation_framework.evaluation.scorers.answer_verdicts import VerdictMemory
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.judging.support.evidence_texts import number_set, readings
 from rag_evaluation_framework.judging.words.content_tokens import content_tokens, words_of
+from rag_evaluation_framework.judging.words.quantities import quantities
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -11,17 +14,26 @@ from rag_evaluation_framework.records.scores import Score
 
 
 class WordScorer(DeclaredMetricScorer):
-    """Counts the content words of an answer, and those that are new."""
+    """Counts the content words and numbers of an answer, and those that are new."""
 
-    def __init__(self, metric: BoundMetric) -> None:
+    def __init__(self, metric: BoundMetric, memory: VerdictMemory) -> None:
         super().__init__(metric, method=metric.metric.method)
+        self._memory = memory
 
     def measured(self, sample: Sample, response: Response) -> Score:
-        """Score the answer, and say where its new words stand."""
-        words = content_tokens(response.text or "")
-        known = {key for text in (sample.question, *response.contexts) for key in words_of(text).keys}
-        new = [word for word in words if word.key not in known]
-        value = self.metric(len(words), len(new))
+        """Score the answer, and say where its new words stand; one that does not answer is skipped."""
+        on = self._memory.verdicts_on(sample, response)
+        if on.answer_class.kind != "answered":
+            return self.skipped(on.no_claims_because)
+        given = (sample.question, *response.contexts)
+        words = content_tokens(on.answer)
+        # "One" and "first" may not be meant as numbers.
+        numbers = [quantity for quantity in quantities(on.answer) if not quantity.is_vague]
+        known = {key for text in given for key in words_of(text).keys}
+        known_numbers = frozenset[object]().union(*map(number_set, given))
+        new = [(word.start, word.end) for word in words if word.key not in known]
+        new += [(each.start, each.end) for each in numbers if known_numbers.isdisjoint(readings(each))]
+        value = self.metric(len(words) + len(numbers), len(new))
         if value is None:
-            return self.skipped("the answer has no content words")
-        return self.scored(value, {"new_tokens": [[word.start, word.end] for word in new]})
+            return self.skipped("the answer has neither content words nor numbers")
+        return self.scored(value, {"new_tokens": [list(place) for place in sorted(new)]})

@@ -1,0 +1,229 @@
+"""What an answer should say, point by point, and which of the points stand in a text.
+
+Where a sample says by itself what counts, the points are read as its own metric reads them: the names, the
+relation or the steps that are expected, and in a conversation what the turn's reference adds. Otherwise they
+are the claims of the reference, and who decides what supports them is a :class:`SupportMethod`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import AnsweredTurn
+from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.golden.mentions import names_in
+from rag_evaluation_framework.judging.golden.milestones import first_tellings
+from rag_evaluation_framework.judging.golden.relations import RelationReading, read_relation
+from rag_evaluation_framework.judging.golden.turn_matching import match_reference
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label, SupportMethod
+from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Something that should be said, whether a text says it or denies it, and the passage that shows it."""
+
+    text: str
+    label: Label
+    passage: str | None = None
+
+    @property
+    def is_said(self) -> bool:
+        return self.label == "supported"
+
+
+class WantedPoints(ABC):
+    """The points of one kind with what an answer makes of each.
+
+    ``what`` says what they are, ``denied`` how one is told that is told wrongly. ``are_enough`` tells whether
+    an answer that has all of them is right, whatever else it says.
+    """
+
+    what: str
+    denied: str
+    are_enough = True
+
+    def __init__(self, points: Iterable[Point]) -> None:
+        self.points = tuple(points)
+
+    @abstractmethod
+    def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        """Return those of the points that stand in none of the texts."""
+
+
+def wanted_points(
+    sample: Sample,
+    answer: str,
+    texts: Sequence[str],
+    support: SupportMethod,
+    *,
+    readings: Sequence[str],
+    turn: AnsweredTurn | None = None,
+) -> WantedPoints:
+    """Return what an answer should say, by the surest that its sample, or its turn, tells.
+
+    ``readings`` are the texts that the reference allows: the one counts of which the answer says most, and of
+    equal ones that of which ``texts``, the retrieved ones, say most.
+    """
+    if turn is not None:
+        return _News(turn)
+    match sample.expectation:
+        case Entities(names=names) if names:
+            return _Names(names, answer, sample.question)
+        case Milestones(steps=steps) if steps:
+            return _Steps(steps, answer)
+        case Relation() as expected:
+            relation = _RelationTold(sample, expected, answer)
+            if relation.points:
+                return relation
+    claims = [_Claims(text, sample, answer, support) for text in readings]
+    if len(claims) == 1:
+        return claims[0]
+    return min(claims, key=lambda each: (each.lacking, len(each.absent(each.points, texts))))
+
+
+def statements_of(text: str) -> list[Claim]:
+    """Return the claims of a text; one that is no sentence, such as a name, is a claim as a whole."""
+    claims = claims_of(text)
+    bare = text.strip()
+    if claims or not bare:
+        return claims
+    start = text.index(bare)
+    return [Claim(bare, start, start + len(bare))]
+
+
+def supported_by(
+    claims: Sequence[Claim], texts: Sequence[str], sample: Sample, support: SupportMethod
+) -> list[ClaimVerdict]:
+    """Return a verdict for each claim; nobody is asked where there are none."""
+    return support.supports(claims, texts, question=sample.question) if claims else []
+
+
+def point_of(verdict: ClaimVerdict) -> Point:
+    """Return a claim and the verdict on it as a point."""
+    return Point(
+        verdict.claim.text, verdict.label, None if verdict.evidence is None else verdict.evidence.text
+    )
+
+
+class _Claims(WantedPoints):
+    """The claims of one reading of the reference."""
+
+    what = "claims of the reference"
+    denied = "contradicted"
+    are_enough = False
+
+    def __init__(self, reference: str, sample: Sample, answer: str, support: SupportMethod) -> None:
+        self._sample, self._support = sample, support
+        self._claims = {claim.text: claim for claim in statements_of(reference)}
+        super().__init__(self._found(list(self._claims.values()), [answer]))
+
+    @property
+    def lacking(self) -> int:
+        return sum(not point.is_said for point in self.points)
+
+    def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        found = self._found([self._claims[point.text] for point in points], texts)
+        return [point for point in found if not point.is_said]
+
+    def _found(self, claims: Sequence[Claim], texts: Sequence[str]) -> Iterator[Point]:
+        return map(point_of, supported_by(claims, texts, self._sample, self._support))
+
+
+class _Names(WantedPoints):
+    """The names that are expected, "A/B" being either."""
+
+    what = "expected names"
+    denied = "denied"
+
+    def __init__(self, names: Sequence[str], answer: str, question: str) -> None:
+        self._question = question
+        super().__init__(map(_point, names, names_in(answer, names, question=question)))
+
+    def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        named = names_in("\n".join(texts), [point.text for point in points], question=self._question)
+        return [_point(point.text, False) for point, found in zip(points, named, strict=True) if not found]
+
+
+class _Steps(WantedPoints):
+    """The steps that are expected; one that is told before a step that it should follow is told wrongly."""
+
+    what = "expected steps"
+    denied = "told too early"
+
+    def __init__(self, steps: Sequence[str], answer: str) -> None:
+        places = first_tellings(answer, steps)
+        latest = [
+            max((each for each in places[:n] if each is not None), default=0) for n in range(len(places))
+        ]
+        super().__init__(map(_step, steps, places, latest))
+
+    def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        places = first_tellings("\n".join(texts), [point.text for point in points])
+        return [_point(point.text, False) for point, at in zip(points, places, strict=True) if at is None]
+
+
+class _RelationTold(WantedPoints):
+    """The relation that is expected; no point where no words are known for it."""
+
+    what = "expected relations"
+    denied = "told the wrong way round"
+
+    def __init__(self, sample: Sample, expected: Relation, answer: str) -> None:
+        self._sample, self._triple = sample, (expected.subject, expected.relation, expected.object)
+        reading = self._reading(answer)
+        text = " ".join(self._triple)
+        super().__init__([] if reading.relation is None else [Point(text, _label_of(reading))])
+
+    def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        # A context often names one end only; that the relation is told in it is what can be seen.
+        if any(self._reading(text).relation for text in texts):
+            return []
+        return [_point(point.text, False) for point in points]
+
+    def _reading(self, text: str) -> RelationReading:
+        asked, reference = self._sample.question, self._sample.reference or ""
+        return read_relation(text, self._triple, question=asked, reference=reference)
+
+
+class _News(WantedPoints):
+    """What the reference of a turn says beyond its question and the turns before."""
+
+    what = "new parts of the reference"
+    denied = "contradicted"
+
+    def __init__(self, turn: AnsweredTurn) -> None:
+        reference = turn.expected.reference or ""
+        match = match_reference(turn.answer, reference, turn.question, before=turn.before)
+        said, unsaid = ((), ()) if match is None else (match.said, match.unsaid)
+        super().__init__([*(_point(text, True) for text in said), *(_point(text, False) for text in unsaid)])
+
+    def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        return [
+            _point(point.text, False) for point in points if not any(_has(text, point.text) for text in texts)
+        ]
+
+
+def _has(text: str, part: str) -> bool:
+    match = match_reference(text, part)
+    return match is not None and match.value == 1
+
+
+def _point(text: str, is_said: bool) -> Point:
+    return Point(text, "supported" if is_said else "unsupported")
+
+
+def _step(text: str, place: int | None, latest: int) -> Point:
+    return (
+        Point(text, "contradicted")
+        if place is not None and place < latest
+        else _point(text, place is not None)
+    )
+
+
+def _label_of(reading: RelationReading) -> Label:
+    if not reading.relation or not all(reading.ends) or reading.direction == "not told":
+        return "unsupported"
+    return "contradicted" if reading.direction == "wrong" else "supported"

@@ -1,0 +1,262 @@
+"""Runs with a judge behind a real server: what a resume heals and refuses, and what the judge has cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatReply, ChatServer, failing, running_chat, throttled
+from click.testing import CliRunner, Result
+from scripted_judge import Reading, entries, read_question
+
+from rag_evaluation_framework.cli.main import program
+
+EVALUATE = ("evaluate", "agent.yaml", "--target", "answers.jsonl")
+# Of each reply of the server below, as every ChatReply with it says.
+TOKENS = {"prompt_tokens": 1000, "completion_tokens": 100}
+MILLION = {"price_input": 1.0, "price_output": 10.0}
+PRICE = 0.002  # dollars a call: 1000 tokens at 1 and 100 at 10 a million
+
+
+def supported(reading: Reading) -> str:
+    found = [
+        {"label": "supported", "evidence": 1, "quote": claim.rstrip(".")}
+        for claim in reading.several("claims")
+    ]
+    return json.dumps({"claims": entries(*found)})
+
+
+class FragileJudge:
+    """Finds every claim supported; from the call ``down_after`` on it is down with this ``status``."""
+
+    def __init__(self, down_after: int | None = None, status: int = 503) -> None:
+        self.down_after, self.status, self.calls = down_after, status, 0
+
+    def __call__(self, asked: dict[str, Any]) -> ChatReply:
+        self.calls += 1
+        if self.down_after is not None and self.calls > self.down_after:
+            return failing(self.status)
+        return ChatReply(content=supported(read_question(asked)), usage=TOKENS)
+
+
+def project(folder: Path, count: int, *, metrics: str = "faithfulness", judge: str = "") -> None:
+    """Write a manifest, a dataset of ferries and the answers that were recorded for it."""
+    texts = [f"Ferry {n} sails at nine from pier {n}." for n in range(count)]
+    questions = [f"When does ferry {n} sail?" for n in range(count)]
+    samples = [
+        {"input": question, "expected": text, "context": [text]}
+        for question, text in zip(questions, texts, strict=True)
+    ]
+    answers = [{"input": question, "answer": text} for question, text in zip(questions, texts, strict=True)]
+    for name, rows in (("rag.jsonl", samples), ("answers.jsonl", answers)):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "agent.yaml").write_text(
+        "spec:\n  evaluation:\n"
+        f"    datasets: [{{name: rag, path: rag.jsonl, metrics: [{metrics}]}}]\n"
+        f"    thresholds: {{faithfulness: 0.4}}\n    ciGate: true\n{judge}"
+    )
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rag_eval(*arguments: str) -> Result:
+    return CliRunner().invoke(program, list(arguments), standalone_mode=False)
+
+
+def document_of(done: Result) -> dict[str, Any]:
+    assert done.exception is None, done.output
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def model_at(server: ChatServer, **settings: Any) -> tuple[str, ...]:
+    """Name the judge at a server; it is asked once and one question at a time unless told otherwise."""
+    arguments = {"model": "scripted", "base_url": server.url, "max_attempts": 1, **MILLION, **settings}
+    written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return ("--judge-model", f"openai({written})", "--judge-concurrency", "1")
+
+
+@contextmanager
+def judge_of(script: FragileJudge) -> Iterator[ChatServer]:
+    with running_chat(script) as server:
+        yield server
+
+
+def only_run() -> Path:
+    (run,) = Path("runs").iterdir()
+    return run
+
+
+def figures(document: dict[str, Any], metric: str = "faithfulness") -> tuple[Any, ...]:
+    found = document["runs"][0]["metrics"][metric]
+    return found["value"], found["n_scored"], found["n_failed"]
+
+
+def test_scores_that_failed_with_the_judges_endpoint_are_made_when_the_run_is_resumed(folder: Path) -> None:
+    project(folder, 12)
+    judge = FragileJudge(down_after=5)
+    with judge_of(judge) as server:
+        first = document_of(rag_eval(*EVALUATE, "--json", *model_at(server)))
+        # Seven failures in a row are no outage: the run completes, and its gate fails on the errors.
+        assert (first["runs"][0]["completed"], first["ciGateResult"]) == (True, "FAIL")
+        assert figures(first) == (1.0, 5, 7)
+        assert first["runs"][0]["notes"] == [
+            "7 samples lack scores because the judge's endpoint failed; a resume makes them again"
+        ]
+        judge.down_after = None
+        again = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(server)))
+    assert figures(again) == (1.0, 12, 0)
+    assert (again["ciGateResult"], again["runs"][0]["errors"], again["runs"][0]["notes"]) == ("PASS", 0, [])
+    assert judge.calls == 12 + 7  # what had a verdict is not asked again
+    assert (only_run() / "journal.jsonl").read_bytes().count(b"\n") == 12 + 7
+    results = json.loads((only_run() / "results.json").read_text())
+    assert results["answer_quality_metrics"]["faithfulness"]["n_scored"] == 12
+    assert "12 of 12" in rag_eval("runs").stdout
+
+
+def test_an_outage_leaves_no_score_behind_that_a_resume_does_not_heal(folder: Path) -> None:
+    project(folder, 40)
+    judge = FragileJudge(down_after=5)
+    with judge_of(judge) as server:
+        stopped = rag_eval(*EVALUATE, *model_at(server))
+        assert stopped.return_value == 3
+        assert "the judge cannot be asked (http-503" in stopped.stdout
+        still_down = rag_eval(*EVALUATE, "--resume", only_run().name, *model_at(server))
+        assert still_down.return_value == 3
+        judge.down_after = None
+        healed = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(server)))
+    assert figures(healed) == (1.0, 40, 0)
+    assert healed["ciGateResult"] == "PASS"
+
+
+def test_a_reply_of_no_use_is_the_judges_last_word_on_an_answer(folder: Path) -> None:
+    project(folder, 2)
+    with running_chat(lambda _: "I'm sorry.") as server:
+        first = document_of(rag_eval(*EVALUATE, "--json", *model_at(server)))
+        asked = len(server.requests)
+        rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(server))
+        assert len(server.requests) == asked
+    assert figures(first) == (None, 0, 2)
+    # Whether such samples pass is not known: they are no zeros of the pass rate.
+    assert figures(first, "pass_rate") == (None, 0, 2)
+    assert [sample["pass"] for sample in first["samples"]] == [None, None]
+    assert first["ciGateResult"] == "FAIL"
+
+
+def test_each_option_goes_before_the_manifests_own_and_the_others_stay(folder: Path) -> None:
+    with judge_of(FragileJudge()) as server:
+        judge = f"    judge: {{model: written, url: '{server.url}', votes: 3}}\n"
+        project(folder, 1, judge=judge)
+        document = document_of(rag_eval(*EVALUATE, "--json", "--judge-model", "said"))
+        assert document["runs"][0]["metrics"]["faithfulness"]["method"] == "judge:said, 3 votes"
+        assert [asked["model"] for asked in server.requests] == ["said"] * 3
+        other = document_of(rag_eval(*EVALUATE, "--json", "--judge-model", "said", "--votes", "1"))
+    assert other["runs"][0]["metrics"]["faithfulness"]["method"] == "judge:said"
+
+
+def test_what_the_judge_cost_is_told_and_stands_in_every_document(folder: Path) -> None:
+    project(folder, 3)
+    with judge_of(FragileJudge()) as server:
+        done = rag_eval(*EVALUATE, "--json", *model_at(server))
+        expected = {
+            "judge": "judge:scripted",
+            "calls": 3,
+            "input_tokens": 3000,
+            "output_tokens": 300,
+            "cost_usd": pytest.approx(3 * PRICE),
+        }
+        assert document_of(done)["runs"][0]["judgeUsage"] == expected
+        assert "judge:scripted: 3 calls, 3,000 tokens in, 300 out, $0.0060" in done.stderr
+        results = json.loads((only_run() / "results.json").read_text())
+        assert results["performance_metrics"]["judge_usage"] == expected
+        asked = ("score", only_run().name, "-m", "claim_recall", "--out", "again.results.json", "--json")
+        scored = rag_eval(*asked, *model_at(server), "--judge-cache", "empty")
+    assert document_of(scored)["judge_usage"] == expected
+    again = json.loads((folder / "again.results.json").read_text())
+    assert again["performance_metrics"]["judge_usage"] == expected
+
+
+def test_the_cost_of_a_run_is_that_of_all_its_parts(folder: Path) -> None:
+    project(folder, 12)
+    judge = FragileJudge(down_after=5)
+    with judge_of(judge) as server:
+        rag_eval(*EVALUATE, *model_at(server))
+        judge.down_after = None
+        done = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(server)))
+    # Five calls were paid for before the judge was down, seven after.
+    assert done["runs"][0]["judgeUsage"]["calls"] == 5 + 7
+    assert done["runs"][0]["judgeUsage"]["input_tokens"] == 12_000
+
+
+def test_what_was_spent_until_an_outage_is_told(folder: Path) -> None:
+    project(folder, 20)
+    rag_eval(*EVALUATE)  # without a judge
+    with judge_of(FragileJudge(down_after=4)) as server:
+        stopped = rag_eval("score", only_run().name, "-m", "faithfulness", *model_at(server))
+    assert stopped.exception is not None
+    assert "judge:scripted: 4 calls, 4,000 tokens in" in stopped.stderr
+
+
+@pytest.mark.parametrize("other", ["endpoint", "temperature", "seed"])
+def test_a_run_with_answers_goes_on_only_with_the_very_endpoint_and_settings(
+    folder: Path, other: str
+) -> None:
+    project(folder, 12)
+    with judge_of(FragileJudge(down_after=5)) as server, judge_of(FragileJudge()) as elsewhere:
+        rag_eval(*EVALUATE, *model_at(server))
+        settings = {"temperature": {"temperature": 1}, "seed": {"seed": 7}}.get(other, {})
+        asked = model_at(elsewhere if other == "endpoint" else server, **settings)
+        refused = rag_eval(*EVALUATE, "--resume", only_run().name, *asked)
+        assert "cannot resume with another judge: expected" in str(refused.exception)
+        assert server.url in str(refused.exception)
+        assert elsewhere.requests == []
+
+
+def test_a_run_without_answers_takes_the_judge_whose_address_was_put_right(folder: Path) -> None:
+    project(folder, 2)
+    with judge_of(FragileJudge(down_after=0, status=404)) as wrong, judge_of(FragileJudge()) as right:
+        assert rag_eval(*EVALUATE, *model_at(wrong)).return_value == 3
+        done = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(right)))
+        head = json.loads((only_run() / "head.json").read_text())
+        assert [right.url in endpoint for endpoint in head["configuration"]["judge"]] == [True]
+    assert figures(done) == (1.0, 2, 0)
+
+
+def test_a_baseline_of_the_same_judge_elsewhere_is_warned_of(folder: Path) -> None:
+    project(folder, 2)
+    with judge_of(FragileJudge()) as server, judge_of(FragileJudge()) as elsewhere:
+        rag_eval(*EVALUATE, *model_at(server))
+        baseline = ("--baseline", only_run().name, "--json")
+        same = document_of(rag_eval(*EVALUATE, *baseline, *model_at(server)))
+        other = document_of(rag_eval(*EVALUATE, *baseline, *model_at(elsewhere)))
+        assert same["warnings"] == []
+        (warning,) = other["warnings"]
+        assert warning.startswith(f"baseline {baseline[1]} was judged by {server.url}")
+        assert f"this run by {elsewhere.url}" in warning
+
+
+def test_scoring_a_run_shows_how_far_it_is_and_that_the_judge_asks_for_less(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rag_evaluation_framework.reports import progress
+    from rag_evaluation_framework.results import rescoring
+
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr(rescoring, "_TELL_SECONDS", 0.05)
+    project(folder, 2)
+    rag_eval(*EVALUATE)
+    replies = iter([throttled("0.5")])
+    judge = FragileJudge()
+    with running_chat(lambda asked: next(replies, None) or judge(asked)) as server:
+        asked = ("score", only_run().name, "-m", "faithfulness", *model_at(server, max_attempts=3))
+        shown = rag_eval(*asked).stderr
+    assert "rag: 0/2, 0 failed, time left unknown; 1 question waits to be put to the judge again" in shown
+    assert "rag: 2/2" in shown

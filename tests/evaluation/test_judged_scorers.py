@@ -1,0 +1,214 @@
+"""Scores by a judge: what the panel said and why it said so stands beside the value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+from chat_server import Asked, ChatReply, failing, running_chat
+from scripted_judge import entries, judged_by, read_question
+
+from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.errors import ModelOutageError
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
+from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.rubrics import Criterion, Rubric
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+
+QUESTION = Turn(role="user", content="When does the ferry sail?")
+SAMPLE = Sample(id="ferry", turns=(QUESTION,), reference="At nine.")
+ANSWER = Response(text="At nine sharp.", contexts=("It sails at nine.", " ", "It is blue."))
+RUBRIC = Rubric(
+    name="short",
+    version=1,
+    criteria=(Criterion("right", 0.75, "It is right."), Criterion("kind", 0.25, "It is kind.")),
+)
+
+
+@contextmanager
+def judged(said: Mapping[str, Any], **options: Any) -> Iterator[ScoringMethods]:
+    """Have models judge that always reply with these values; an error is a reply too."""
+
+    def script(asked: Asked) -> ChatReply | str:
+        reply = said[asked["model"]]
+        return reply if isinstance(reply, ChatReply) else json.dumps(reply)
+
+    with running_chat(script) as server, ExitStack() as stack:
+        models = [
+            stack.enter_context(OpenAIChatModel(name, base_url=server.url, max_attempts=1)) for name in said
+        ]
+        yield ScoringMethods(judge=Judge(*models), **options)
+
+
+def grades(right: float, kind: float) -> dict[str, Any]:
+    scores = enumerate((right, kind), start=1)
+    return {"criteria": [{"number": n, "reason": f"{score} for {n}", "score": score} for n, score in scores]}
+
+
+def usefulness(*labels: str) -> dict[str, Any]:
+    return {"contexts": [{"number": n, "label": label} for n, label in enumerate(labels, start=1)]}
+
+
+def rated(label: str) -> dict[str, Any]:
+    return {"reason": f"because {label}", "label": label}
+
+
+def test_a_rubric_shows_the_reason_of_each_grade() -> None:
+    with judged({"a": grades(1, 0.5)}, rubric=RUBRIC) as methods:
+        score = scorer_for("rubric", methods).score(SAMPLE, ANSWER)
+    assert score.value == 0.75 * 1 + 0.25 * 0.5
+    assert score.details == {
+        "grades": {"right": 1.0, "kind": 0.5},
+        "reasons": {"right": "1 for 1", "kind": "0.5 for 2"},
+    }
+
+
+def test_a_rubric_shows_the_grades_of_each_model_of_a_panel() -> None:
+    said = {"a": grades(1, 0.5), "b": grades(0.5, 0.5), "c": grades(1, 0)}
+    with judged(said, rubric=RUBRIC) as methods:
+        score = scorer_for("rubric", methods).score(SAMPLE, ANSWER)
+    # Medians 1 and 0.5; two of three say each, so the shares are 2/3 and 2/3.
+    assert score.value == 0.75 * 1 + 0.25 * 0.5
+    assert score.details["reasons"] == {"right": "1 for 1", "kind": "0.5 for 2"}
+    assert score.details["agreement"] == 0.6667
+    assert "failed_votes" not in score.details
+    assert score.details["votes"] == [
+        {"model": "a", "draw": 0, "value": [1, 0.5]},
+        {"model": "b", "draw": 0, "value": [0.5, 0.5]},
+        {"model": "c", "draw": 0, "value": [1, 0]},
+    ]
+
+
+def test_contexts_show_what_each_model_of_a_panel_said_of_each() -> None:
+    said = {
+        "a": usefulness("useful", "useless"),
+        "b": usefulness("useful", "useful"),
+        "c": usefulness("useful", "useless"),
+    }
+    with judged(said) as methods:
+        score = scorer_for("context_precision", methods).score(SAMPLE, ANSWER)
+    assert score.details["useful"] == [True, False, False]
+    # The shares are 3/3 and 2/3; nobody was asked about the blank one.
+    assert score.details["agreement"] == 0.8333
+    assert [vote["value"] for vote in score.details["votes"]] == [
+        ["useful", None, "useless"],
+        ["useful", None, "useful"],
+        ["useful", None, "useless"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "sample", "key", "labels"),
+    [
+        ("answer_relevancy", SAMPLE, "label", ("fully", "partly")),
+        (
+            "refusal_recall",
+            Sample(id="no", turns=(QUESTION,), expectation=Refusal(reason="unsafe")),
+            "class",
+            ("answered", "refused"),
+        ),
+    ],
+)
+def test_labels_show_why_and_what_each_model_said_and_who_said_nothing(
+    metric: str, sample: Sample, key: str, labels: tuple[str, str]
+) -> None:
+    most, other = labels
+    with judged({"a": rated(most), "b": rated(other), "c": rated(most)}) as methods:
+        score = scorer_for(metric, methods).score(sample, ANSWER)
+    assert (score.details[key], score.details["reason"]) == (most, f"because {most}")
+    assert score.details["agreement"] == 0.6667
+    assert [vote["value"] for vote in score.details["votes"]] == [most, other, most]
+
+    with judged({"a": rated(most), "b": failing(500), "c": rated(most)}) as methods:
+        score = scorer_for(metric, methods).score(sample, ANSWER)
+    # A vote that was not given is no disagreement, and the two are told apart.
+    assert (score.details["agreement"], score.details["failed_votes"]) == (0.6667, 1)
+    assert score.details["votes"][1] == {"model": "b", "draw": 0, "error": "http-500"}
+
+    with judged({"a": rated(most)}) as methods:
+        score = scorer_for(metric, methods).score(sample, ANSWER)
+    assert score.details == {key: most, "reason": f"because {most}"}
+
+
+def test_no_answer_is_scored_by_a_panel_with_a_member_that_turns_everyone_away() -> None:
+    with (
+        judged({"a": rated("fully"), "b": rated("fully"), "c": failing(401)}) as methods,
+        pytest.raises(ModelOutageError, match="http-401: c at"),
+    ):
+        scorer_for("answer_relevancy", methods).score(SAMPLE, ANSWER)
+
+
+MIXED = "I don't know. The document does not say when the ferry sails, but pier 3 is closed."
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "reason"),
+    [("answered", 1.0, None), ("dont_know", None, "the answer says that it does not know")],
+)
+def test_the_judge_decides_whether_an_answer_that_seems_to_decline_claims_anything(
+    label: str, value: float | None, reason: str | None
+) -> None:
+    asked_for: list[list[str]] = []
+
+    def script(asked: Asked) -> str:
+        reading = read_question(asked)
+        if reading.prompt.name == "answer_class":
+            return json.dumps(rated(label))
+        asked_for.append(reading.several("claims"))
+        return json.dumps(
+            {"claims": entries({"label": "supported", "evidence": 1, "quote": "pier 3 is closed"})}
+        )
+
+    answer = Response(text=MIXED, contexts=("Since May pier 3 is closed.",))
+    with judged_by(script) as (judge, _):
+        by_judge = scorer_for("faithfulness", ScoringMethods(judge=judge)).score(SAMPLE, answer)
+    assert (by_judge.value, by_judge.reason) == (value, reason)
+    # "I don't know." is none of the claims, though the answer as a whole is one.
+    assert asked_for == ([[MIXED.partition(". ")[2]]] if value is not None else [])
+    offline = scorer_for("faithfulness", ScoringMethods()).score(SAMPLE, answer)
+    assert offline.reason == "the answer says that it does not know"
+
+
+def test_an_answer_that_plainly_answers_costs_no_question_about_its_class() -> None:
+    def script(asked: Asked) -> str:
+        assert read_question(asked).prompt.name == "claim_support"
+        return json.dumps({"claims": entries({"label": "unsupported", "evidence": 1, "quote": ""})})
+
+    with judged_by(script) as (judge, server):
+        scorer_for("faithfulness", ScoringMethods(judge=judge)).score(SAMPLE, ANSWER)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "may_be_retried"),
+    [(failing(503), True), (failing(429), True), (failing(400), False), (ChatReply(content="no"), False)],
+)
+def test_a_score_tells_whether_the_endpoint_or_the_reply_was_at_fault(
+    reply: ChatReply, may_be_retried: bool
+) -> None:
+    with judged({"scripted": reply}) as methods:
+        score = scorer_for("answer_relevancy", methods).score(SAMPLE, ANSWER)
+    assert (score.status, score.may_be_retried) == ("failed", may_be_retried)
+
+
+def test_a_conversation_tells_that_the_endpoint_failed_in_one_of_its_turns() -> None:
+    said = ("When does it sail?", "At nine.", "And on Sundays?", "At ten.")
+    turns = tuple(
+        Turn(role="user", content=text) if place % 2 == 0 else Turn(role="assistant", reference=text)
+        for place, text in enumerate(said)
+    )
+    told = [{"answer": "At nine."}, {"answer": "At ten."}]
+    replies = iter([ChatReply(content=json.dumps(rated("fully"))), failing(503)])
+    with judged_by(lambda _: next(replies)) as (judge, _):
+        scorer = TurnByTurn(scorer_for("answer_relevancy", ScoringMethods(judge=judge)))
+        response = Response(text="At ten.", metadata={"turns": told})
+        score = scorer.score(Sample(id="talk", turns=turns), response)
+    assert (score.reason or "").startswith("turn 2: no verdict: http-503")
+    assert score.may_be_retried
+    assert score.details["turns"] == [{"turn": 1, "value": 1.0}]

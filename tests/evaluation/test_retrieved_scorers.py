@@ -1,0 +1,169 @@
+"""What a system says that it retrieved, scored by what the sample says is relevant."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Any
+
+import pytest
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.responses import Hit, Response
+from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+BOATS = "The boat leaves at noon. The boat returns at six."
+CORPUS = Corpus(
+    [
+        Document(DocumentId("doc_1"), BOATS, extra={"file_path": "docs/boats.md"}),
+        Document(DocumentId("doc_2"), "The fare is two pounds.", extra={"file_path": "docs/fares.md"}),
+    ]
+)
+CHUNKS = ("chunk_00000000000a", "chunk_00000000000b")
+
+
+def sample(**fields: Any) -> Sample:
+    return Sample(id="s", turns=(Turn(role="user", content="When?"),), **fields)
+
+
+def hits(*ids: str, **fields: Any) -> Response:
+    return Response(text="At noon.", hits=tuple(Hit(id=each) for each in ids), **fields)
+
+
+def scored(name: str, asked: Sample, response: Response, corpus: Corpus | None = None) -> Score:
+    return scorer_for(name, ScoringMethods(corpus=corpus)).score(asked, response)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        # The ranking is c a b d, once each; a and b are relevant, b with grade 2.
+        ("hit@1", 0.0),
+        ("hit@3", 1.0),
+        ("precision@3", 2 / 3),
+        ("precision_strict@10", 2 / 10),
+        ("recall@2", 1 / 2),
+        ("recip_rank", 1 / 2),
+        ("map", (1 / 2 + 2 / 3) / 2),
+        ("ndcg", (1 / log2(3) + 2 / log2(4)) / (2 / log2(2) + 1 / log2(3))),
+        ("hole@3", 1 / 3),
+    ],
+)
+def test_a_ranking_is_that_of_the_documents_of_the_hits(name: str, value: float) -> None:
+    asked = sample(relevant_documents={"a": 1, "b": 2})
+    assert scored(name, asked, hits("c", "a", "c", "b", "d")).value == pytest.approx(value)
+
+
+def test_hits_with_a_place_rank_by_their_document() -> None:
+    places = tuple(
+        Hit(id=f"chunk_{number}", span=CharacterSpan(DocumentId(name), number, number + 5))
+        for number, name in enumerate(("b", "b", "a"))
+    )
+    asked = sample(relevant_documents={"a": 1})
+    assert scored("mrr", asked, Response(hits=places)).value == 1 / 2
+
+
+def test_documents_are_known_by_any_of_their_names_where_they_are_at_hand() -> None:
+    asked = sample(relevant_documents={"doc_1": 1})
+    answered = hits("fares.md", "docs/boats.md")
+    assert scored("mrr", asked, answered, CORPUS).value == 1 / 2
+    assert scored("mrr", asked, answered).value == 0.0
+    unknown = scored("mrr", asked, hits("77", "78"), CORPUS)
+    assert unknown.reason == "none of its hits names a document of the dataset"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("chunk_recall", 1 / 2), ("chunk_precision", 1 / 3), ("chunk_f1", 2 / 5)]
+)
+def test_chunks_are_compared_by_their_ids(name: str, value: float) -> None:
+    answered = hits(CHUNKS[0], "chunk_00000000000c", "chunk_00000000000d")
+    assert scored(name, sample(relevant_chunk_ids=CHUNKS), answered).value == value
+    assert scored("chunk_recall", sample(relevant_chunk_ids=("7", "8")), hits("8", "9")).value == 1 / 2
+
+
+def test_the_characters_of_hits_are_compared_with_the_relevant_ones() -> None:
+    asked = sample(relevant_spans=(SpanCitation("boats.md", 0, 24),))
+    span = CharacterSpan(DocumentId("docs/boats.md"), 12, 36)
+    answered = Response(hits=(Hit(id="c", span=span),))
+    # Characters 12 to 24 are both retrieved and relevant: 12 of 24 and 24.
+    assert scored("span_recall", asked, answered, CORPUS).value == 12 / 24
+    assert scored("span_iou", asked, answered, CORPUS).value == 12 / 36
+
+
+def test_contexts_are_looked_for_in_the_documents_where_hits_have_no_place() -> None:
+    asked = sample(relevant_spans=(SpanCitation("boats.md", 0, 24),))
+    contexts = ("[1] The boat leaves at noon.", "The fare is two pounds.", "Nobody wrote this.")
+    for answered in (
+        Response(text="a", contexts=contexts, context_origin="system"),
+        hits("boats.md", "fares.md", "?", contexts=contexts, context_origin="system"),
+    ):
+        assert scored("span_recall", asked, answered, CORPUS).value == 1.0
+        # 24 relevant characters of 24 + 23 + 18.
+        assert scored("span_precision", asked, answered, CORPUS).value == 24 / 65
+
+
+SPANS = {"relevant_spans": (SpanCitation("doc_1", 0, 24),)}
+NO_HITS = "the system does not tell what it retrieved"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "response", "reason"),
+    [
+        ("hit@3", {}, hits("a"), "the dataset has no relevant documents for it"),
+        (
+            "hit@3",
+            {"relevant_documents": {"a": 0}},
+            hits("a"),
+            "the dataset has no relevant documents for it",
+        ),
+        ("hit@3", {"relevant_documents": {"a": 1}}, hits(), NO_HITS),
+        (
+            "hit",
+            {"relevant_documents": {"a": 1}},
+            hits(*CHUNKS),
+            "its hits are chunks that do not tell their",
+        ),
+        ("chunk_f1", {}, hits(*CHUNKS), "the dataset has no relevant chunks for it"),
+        ("chunk_f1", {"relevant_chunk_ids": CHUNKS}, hits(), NO_HITS),
+        ("chunk_f1", {"relevant_chunk_ids": CHUNKS}, hits("a.md"), "the ids of its hits are not of the kind"),
+        ("span_iou", {}, hits("a"), "the dataset has no relevant characters for it"),
+        ("span_iou", SPANS, hits(), NO_HITS),
+        ("span_iou", SPANS, hits(contexts=("c",), context_origin="dataset"), NO_HITS),
+        (
+            "span_iou",
+            SPANS,
+            hits("a", contexts=("c",)),
+            "its hits do not tell where they stand, and there are",
+        ),
+    ],
+)
+def test_what_cannot_be_told_is_skipped_with_the_reason(
+    name: str, fields: dict[str, Any], response: Response, reason: str
+) -> None:
+    score = scored(name, sample(**fields), response)
+    assert score.status == "skipped"
+    assert (score.reason or "").startswith(reason)
+
+
+def test_contexts_that_stand_in_no_document_are_no_retrieval_of_nothing() -> None:
+    answered = Response(text="a", contexts=("Another text.",), context_origin="system")
+    score = scored("span_recall", sample(**SPANS), answered, CORPUS)
+    assert score.reason == "none of its contexts stands in the documents"
+    placeless = scored("span_recall", sample(**SPANS), hits("a"), CORPUS)
+    assert placeless.reason == "its hits do not tell where they stand, and no texts came with them"
+
+
+def test_a_grade_beyond_the_metrics_scale_fails_the_sample_and_says_how_to_write_it() -> None:
+    score = scored("err(max_grade=1)", sample(relevant_documents={"a": 3}), hits("a"))
+    assert (score.status, "write err(max_grade=3)" in (score.reason or "")) == ("failed", True)
+
+
+def test_a_metric_of_a_whole_chunking_names_the_command_that_has_it() -> None:
+    with pytest.raises(UsageError, match=r"precision_omega: it judges all chunks .* use rag-eval retrieval"):
+        scorer_for("precision_omega")

@@ -1,0 +1,25 @@
+"""The list of the metrics, as it is printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.reports.metric_list import metric_list_markdown, metric_list_text, metric_rows
+
+
+@pytest.mark.parametrize("render", [metric_list_text, metric_list_markdown])
+def test_every_metric_is_listed_with_its_version(render: object) -> None:
+    assert callable(render)
+    text = render(all_metrics())
+    assert text.count("version ") == len(all_metrics())
+    assert all(metric.signature in text for metric in all_metrics())
+
+
+def test_a_line_has_direction_needs_methods_and_version() -> None:
+    (faithfulness,) = [metric for metric in all_metrics() if metric.name == "faithfulness"]
+    head = metric_list_text([faithfulness]).splitlines()[3]
+    version = metric_rows([faithfulness])[0]["version"]
+    assert head == (
+        f"faithfulness   (higher is better; needs answer, contexts; by lexical, judge; version {version})"
+    )
