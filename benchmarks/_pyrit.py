@@ -16,7 +16,7 @@ from benchmarks._figures import Figure
 from benchmarks._packages import wheel_files
 from benchmarks._refusals import Labelled, compared
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 
 REFUSED = "1"
 _LONG = 300
@@ -42,4 +42,4 @@ def _answers() -> Iterator[Labelled]:
 
 
 def _is_of_something_else(answer: str, question: str) -> bool:
-    return len(answer) > _LONG and set(words_of(answer).keys).isdisjoint(words_of(question).keys)
+    return len(answer) > _LONG and set(content_keys(answer)).isdisjoint(content_keys(question))

@@ -55,12 +55,16 @@ _CANDIDATE = re.compile(
     re.MULTILINE,
 )
 
+# Most sentences end so: a word of some length, a full stop, a capital.
+_PLAIN_END = re.compile(r"(?<=[a-z]{5})\.[ \n]+[A-Z]")
+_LONG_ABBREVIATIONS = tuple(word for word in TITLES | ABBREVIATIONS if len(word) >= 5)
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
 _LIST_MARK = re.compile(
     r"^[^\S\n]*(?:[-*+•⁃>][^\S\n]*)?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z|:\s\d{1,3}\Z", re.MULTILINE
 )
+_MAY_LABEL = re.compile(r"[-*+•⁃>]?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z|第")
 # The same where a list runs on in one line: it begins a sentence.
 _BARE_MARK = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:\d{1,3}|[a-z])\Z")
 _ITEM = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:(?P<number>\d{1,3})|(?P<letter>[a-y]))\.")
@@ -133,7 +137,8 @@ def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
     """
     if match["cited"].startswith(" ") and text[begin : match.start()].lstrip().startswith("["):
         return match.start("cited")
-    item = _ITEM.match(text, begin)
+    ending = text[match.start() - 2 : match.start()]
+    item = _ITEM.match(text, begin) if ending[-1:].isdigit() or ending[:1] == " " else None
     if item is not None:
         mark = int(item["number"]) + 1 if item["number"] else chr(ord(item["letter"]) + 1)
         if text.endswith(f" {mark}", begin, match.start()):
@@ -163,6 +168,9 @@ def _end_of_wide(text: str, begin: int, match: re.Match[str]) -> int:
 
 def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
     """Tell whether ASCII marks end a sentence."""
+    start = match.start()
+    if _PLAIN_END.match(text, start) and not text.endswith(_LONG_ABBREVIATIONS, begin, start):
+        return True
     following = _NEXT_WORD.match(text, match.end())
     word = following["word"] if following is not None else None
     if word is None:
@@ -180,7 +188,7 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
     last = _word_before(text, match.start())
     if not is_spaced:
         return _ends_without_space(text, match, last, word)
-    if len(last) <= _LONGEST_LIST_MARK and _is_label(text, begin, match.start()):
+    if len(last) <= _LONGEST_LIST_MARK and _MAY_LABEL.match(last) and _is_label(text, begin, match.start()):
         return False
     return _stop_ends_sentence(last, word)
 

@@ -8,7 +8,7 @@ from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMe
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.judging.citations.said_text import said_in
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -52,11 +52,11 @@ class LexicalRelevancy(DeclaredMetricScorer):
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the answer; one that does not answer is not relevant."""
         answer = response.text or ""
-        asked = set(words_of(sample.question).keys)
+        asked = set(content_keys(sample.question))
         if not asked:
             return self.skipped("the question has no content words")
         kind = classify_answer(answer, sample.question).kind
-        likeness = len(asked & set(words_of(said_in(answer)).keys)) / len(asked)
+        likeness = len(asked & set(content_keys(said_in(answer)))) / len(asked)
         return self.scored(self.metric(likeness, is_noncommittal=kind != "answered"), {"answer_class": kind})
 
 

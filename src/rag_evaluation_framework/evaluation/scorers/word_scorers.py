@@ -5,7 +5,7 @@ from __future__ import annotations
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import VerdictMemory
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.judging.support.evidence_texts import number_set, readings
-from rag_evaluation_framework.judging.words.content_tokens import content_tokens, words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
 from rag_evaluation_framework.judging.words.quantities import quantities
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
@@ -29,7 +29,7 @@ class WordScorer(DeclaredMetricScorer):
         words = content_tokens(on.answer)
         # "One" and "first" may not be meant as numbers.
         numbers = [quantity for quantity in quantities(on.answer) if not quantity.is_vague]
-        known = {key for text in given for key in words_of(text).keys}
+        known = {key for text in given for key in content_keys(text)}
         known_numbers = frozenset[object]().union(*map(number_set, given))
         new = [(word.start, word.end) for word in words if word.key not in known]
         new += [(each.start, each.end) for each in numbers if known_numbers.isdisjoint(readings(each))]

@@ -15,6 +15,7 @@ from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.judging.classes.answer_patterns import (
     AnswerKind,
     AnswerPattern,
+    CuedText,
     answer_patterns,
 )
 from rag_evaluation_framework.judging.classes.answers_besides import (
@@ -103,12 +104,13 @@ class _FoldedAnswer:
         self.is_brief = self.is_read_whole and len(self.text) <= _BRIEF
         concluding = answer_patterns().besides["conclusion"].search(self.text, _OPENING, _LAST_CONCLUSION)
         self._opening_read = (_OPENING if concluding is None else _LAST_CONCLUSION) + _READ_ON
+        self._opening = CuedText(self.text[: self._opening_read])  # all of a brief answer
 
     def matches(self, pattern: AnswerPattern) -> Iterator[re.Match[str]]:
         """Find the pattern in the part of the answer where it counts."""
         expression, text = pattern.expressions[0], self.text
         if pattern.where == "opening":
-            if pattern.cue is not None and not pattern.cue.search(text, 0, self._opening_read):
+            if pattern.cue is not None and not pattern.cue.is_in(self._opening):
                 return
             for match in expression.finditer(text, 0, self._opening_read):
                 start = match.start()
@@ -120,7 +122,7 @@ class _FoldedAnswer:
             if whole is not None and self.is_read_whole:
                 yield whole
         elif pattern.where == "brief":
-            if self.is_brief and (pattern.cue is None or pattern.cue.search(text)):
+            if self.is_brief and (pattern.cue is None or pattern.cue.is_in(self._opening)):
                 for line in pattern.expressions:
                     yield from line.finditer(text)
         elif self.is_read_whole and "?" in text:

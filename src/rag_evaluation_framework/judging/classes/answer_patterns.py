@@ -13,7 +13,36 @@ AnswerKind = Literal["answered", "refused", "dont_know", "asks_back"]
 Where = Literal["opening", "brief", "ending", "whole"]
 
 _PHRASE = re.compile(r"\{([a-z_]+)\}")
+_WORD = re.compile(r"n't|[a-z](?:(?!n't)[a-z])*")
+# Of the beginning of a word so many letters are compared: enough for a cue.
+_BEGINNING = 5
+_LENGTHS = range(2, _BEGINNING + 1)
 _BETWEEN = re.compile(r" \| |\n")
+
+
+class Cue(NamedTuple):
+    """Without one of these words, beginnings of words or characters a pattern cannot hold."""
+
+    words: frozenset[str]
+    beginnings: frozenset[str]
+    characters: re.Pattern[str] | None
+
+    def is_in(self, text: CuedText) -> bool:
+        """Tell whether a text has it."""
+        if not self.words.isdisjoint(text.words) or not self.beginnings.isdisjoint(text.beginnings):
+            return True
+        return self.characters is not None and self.characters.search(text.text) is not None
+
+
+class CuedText:
+    """A folded text with its words and the beginnings of its words, in which cues are looked for."""
+
+    __slots__ = ("beginnings", "text", "words")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = frozenset(_WORD.findall(text))
+        self.beginnings = frozenset(word[:length] for word in self.words for length in _LENGTHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +56,7 @@ class AnswerPattern:
     name: str
     kind: AnswerKind
     where: Where
-    cue: re.Pattern[str] | None
+    cue: Cue | None
     expressions: tuple[re.Pattern[str], ...]
     unless_goes_on: bool
     unless_asked: re.Pattern[str] | None
@@ -78,12 +107,23 @@ def _pattern(entry: Mapping[str, Any], phrases: Mapping[str, str]) -> AnswerPatt
         entry["name"],
         entry["kind"],
         entry["where"],
-        _optional(entry.get("cue"), phrases),
+        _cue(entry.get("cue", ""), entry.get("characters")),
         tuple(_compiled(_any(lines, phrases)) for lines in texts),
         entry.get("unless_goes_on", False),
         _optional(entry.get("unless_asked"), phrases),
         _optional(entry.get("when_asked"), phrases),
         entry.get("on_the_question", False),
+    )
+
+
+def _cue(words: str, characters: str | None) -> Cue | None:
+    if not words and characters is None:
+        return None
+    listed = words.split()
+    return Cue(
+        frozenset(word for word in listed if not word.endswith("*")),
+        frozenset(word.removesuffix("*")[:_BEGINNING] for word in listed if word.endswith("*")),
+        None if characters is None else re.compile(characters),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPattern, answer_patterns
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 
 _WORD = re.compile(r"[\u3400-\u9fff]{2}|[^\W\u3400-\u9fff]+")
 # How many words make an answer: after a contrast or before a full stop, right before a contrast, and before a
@@ -52,10 +52,10 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
     stopped = known.besides["end_of_sentence"].search(text, end)
     stop = stopped.start() if stopped is not None else len(text)
     asked_keys = _keys_asked(asked)
-    not_yet = asked_keys.difference(words_of(text[:begin]).keys)
+    not_yet = asked_keys.difference(content_keys(text[:begin]))
     if 3 * len(not_yet) < len(asked_keys):
         return False
-    if not not_yet.isdisjoint(words_of(text[begin:stop]).keys):
+    if not not_yet.isdisjoint(content_keys(text[begin:stop])):
         return True
     return any(
         sought.asked.search(asked)
@@ -103,7 +103,7 @@ def _answers_after(text: str, end: int, asked: str) -> bool:
     besides = answer_patterns().besides
     places = [each.end() for each in besides["end_of_sentence"].finditer(text, end)]
     for start, stop in pairwise([*places, len(text)]):
-        stated = set(words_of(text[start:stop]).keys)
+        stated = set(content_keys(text[start:stop]))
         if 3 * len(keys & stated) < 2 * len(keys) or besides["no_statement"].search(text, start, stop):
             continue
         if stated - keys or besides["number"].search(text, start, stop):
@@ -113,7 +113,7 @@ def _answers_after(text: str, end: int, asked: str) -> bool:
 
 def _keys_asked(asked: str) -> set[str]:
     """Return what the question is about, by the keys of its words; documents are not what it is about."""
-    return set(words_of(answer_patterns().besides["documents"].sub(" ", asked)).keys)
+    return set(content_keys(answer_patterns().besides["documents"].sub(" ", asked)))
 
 
 def _begins_with_the_answer(text: str, start: int, asked: str) -> bool:

@@ -16,9 +16,11 @@ from rag_evaluation_framework.judging.support.evidence_texts import (
 from rag_evaluation_framework.judging.words.content_tokens import (
     ContentToken,
     content_tokens,
+    forms_in,
     forms_of,
+    keys_of,
+    tokens_in,
     without_junctures,
-    words_of,
 )
 from rag_evaluation_framework.judging.words.negation import DENIAL
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
@@ -60,6 +62,15 @@ class ClaimFeatures:
     """Whether there are records in the evidence: a sentence then joins what stands in many facts."""
 
 
+def _parted(pairs: Sequence[tuple[str, str]], units: Sequence[frozenset[str]]) -> int:
+    """Count the pairs that no unit has together; a key's places are the bits of a number."""
+    places: dict[str, int] = {}
+    for number, keys in enumerate(units):
+        for key in keys:
+            places[key] = places.get(key, 0) | 1 << number
+    return sum(not places.get(one, 0) & places.get(other, 0) for one, other in pairs)
+
+
 def _share_known(missing: int, count: int) -> float:
     return 1.0 - missing / count if count else 1.0
 
@@ -69,12 +80,12 @@ class EvidenceBody:
 
     def __init__(self, texts: Sequence[EvidenceText], question: str = "") -> None:
         self.texts = texts
-        asked = words_of(question)
-        self._asked = frozenset(asked.keys)
+        asked = tokens_in(question)
+        self._asked = frozenset(keys_of(asked))
         self._asked_numbers = number_set(question)
         self._has_records = any(text.is_record for text in texts)
         self._denied = _NONE.union(*(text.denied for text in texts))
-        self._forms = frozenset(forms_of(asked.tokens)).union(*(text.forms for text in texts))
+        self._forms = frozenset(forms_of(asked)).union(*(text.forms for text in texts))
         self._keys = self._asked.union(*(text.keys for text in texts))
 
     def features(self, claim: str) -> ClaimFeatures:
@@ -85,7 +96,7 @@ class EvidenceBody:
             tokens = without_junctures(tokens, self._keys | denied)
         keys = [token.key for token in tokens]
         new = tuple(token for token in tokens if token.key not in denied and not self._has(token.key))
-        forms = forms_of(words_of(claim).tokens)
+        forms = forms_in(claim)
         numbers = tuple(quantity for quantity in quantities(claim, forms) if not quantity.is_vague)
         new_numbers = tuple(quantity for quantity in numbers if not self._has_number(quantity))
         pairs = list(pairwise(keys))
@@ -103,9 +114,7 @@ class EvidenceBody:
             numbers=numbers,
             new_numbers=new_numbers,
             pairs=len(pairs),
-            parted_pairs=sum(
-                not any(one in common and other in common for _, common in shared) for one, other in pairs
-            ),
+            parted_pairs=_parted(pairs, [common for _, common in shared]),
             closest=closest,
             coverage=(
                 _share_known(len(missing), len(distinct))

@@ -16,7 +16,12 @@ from rag_evaluation_framework.judging.support.structured_evidence import (
     facts_of,
     is_structured,
 )
-from rag_evaluation_framework.judging.words.content_tokens import forms_of, words_of
+from rag_evaluation_framework.judging.words.content_tokens import (
+    content_keys,
+    forms_of,
+    keys_of,
+    tokens_in,
+)
 from rag_evaluation_framework.judging.words.quantities import MONTHS, Quantity, quantities
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
@@ -71,14 +76,11 @@ def evidence_text(text: str) -> EvidenceText:
     tokens: set[str] = set()
     numbers: set[Number] = set()
     for start, end, around, said in pieces:
-        words = words_of(said)
+        written = tokens_in(said)
         if around:
-            names = words_of(around)
-            tokens.update(names.tokens)
-            words.keys.extend(names.keys)
-        unit = Unit(start, end, frozenset(words.keys))
-        units.append(unit)
-        tokens.update(words.tokens)
+            written += tokens_in(around)
+        units.append(Unit(start, end, frozenset(keys_of(written))))
+        tokens.update(written)
         if facts:
             numbers |= number_set(said)
     forms = frozenset(forms_of(tokens))
@@ -91,7 +93,7 @@ def evidence_text(text: str) -> EvidenceText:
         frozenset(key[:PREFIX] for key in keys if len(key) > PREFIX),
         frozenset(numbers) if facts else number_set(text, forms),
         bool(facts),
-        frozenset(words_of(" ".join(key for fact in facts if fact.meaning == "no" for key in fact.key)).keys),
+        frozenset(content_keys(" ".join(key for fact in facts if fact.meaning == "no" for key in fact.key))),
         polar_facts(facts),
         week_of(facts),
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rag_evaluation_framework.judging.support.opening_hours import DAYS
 from rag_evaluation_framework.judging.support.structured_evidence import Fact
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.judging.words.english_stems import stem
 from rag_evaluation_framework.judging.words.negation import DENIAL, SAYS_UNTOLD
 
@@ -65,7 +65,7 @@ def polar_facts(facts: Sequence[Fact]) -> tuple[PolarFact, ...]:
         words = fact.key[1:] if len(fact.key) > 1 and first_words[fact.key[0]] > 1 else fact.key
         stems = tuple(stem(word) for word in words if stem(word) not in _CARRIERS)
         if stems and sum(map(len, stems)) > 2:
-            around = frozenset(words_of(" ".join(fact.around)).keys)
+            around = frozenset(content_keys(" ".join(fact.around)))
             holds = None if fact.meaning == "nothing" else fact.meaning == "yes"
             found.append(PolarFact(stems, stem("".join(words)), around, holds, fact))
     return tuple(found)

@@ -8,7 +8,7 @@ NFKC and case folding, and traditional characters as simplified ones; offsets ar
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 from unicodedata import normalize
@@ -35,13 +35,6 @@ class ContentToken(NamedTuple):
     end: int
 
 
-class Words(NamedTuple):
-    """The words of a text: ``tokens`` as they are written; ``keys`` of those with content."""
-
-    tokens: list[str]
-    keys: list[str]
-
-
 def content_tokens(text: str) -> list[ContentToken]:
     """Return the content tokens of a text in reading order.
 
@@ -56,10 +49,24 @@ def content_tokens(text: str) -> list[ContentToken]:
     return found
 
 
-def words_of(text: str) -> Words:
-    """Return all the words of a text, and the keys of :func:`content_tokens`, without places."""
-    tokens = _TOKEN.findall(text)
-    return Words(tokens, list(chain.from_iterable(map(_keys_of, tokens))))
+def tokens_in(text: str) -> list[str]:
+    """Return the tokens of a text as they are written; what has neither form nor key is among them."""
+    return _TOKEN.findall(text)
+
+
+def content_keys(text: str) -> list[str]:
+    """Return the keys of :func:`content_tokens`, without places."""
+    return list(keys_of(tokens_in(text)))
+
+
+def keys_of(tokens: Iterable[str]) -> Iterator[str]:
+    """Yield the keys of those tokens that have content."""
+    return chain.from_iterable(map(_keys_of, tokens))
+
+
+def forms_in(text: str) -> list[str]:
+    """Return the forms of the words of a text, in reading order."""
+    return forms_of(tokens_in(text))
 
 
 def forms_of(tokens: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from math import log
 
 import numpy as np
 
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.bm25 import BM25Index
 
@@ -23,7 +23,7 @@ class RelatedDocuments:
     def __init__(self, corpus: Corpus) -> None:
         self._documents = [document for document in corpus if document.content.strip()]
         self._places = {document.id: place for place, document in enumerate(self._documents)}
-        counts = [Counter(words_of(document.content).keys) for document in self._documents]
+        counts = [Counter(content_keys(document.content)) for document in self._documents]
         holding = Counter(word for words in counts for word in words)
         total = len(counts)
         self._rarity = {word: log(1 + total / number) for word, number in holding.items()}
@@ -67,7 +67,7 @@ class RelatedDocuments:
         """Return which of the texts says most about these documents; of equal ones the first."""
         words = {word for document in documents for word in self._marking[self._places[document.id]]}
         weights = [
-            sum(self._rarity.get(word, 0.0) for word in words & set(words_of(text).keys)) for text in texts
+            sum(self._rarity.get(word, 0.0) for word in words & set(content_keys(text))) for text in texts
         ]
         return weights.index(max(weights))
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import log
 
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
@@ -39,7 +39,7 @@ class ObviousAnswers:
 
     def answering(self, question: str) -> str | None:
         """Return a sentence that obviously answers a question, if there is one."""
-        words = sorted(set(words_of(question).keys))
+        words = sorted(set(content_keys(question)))
         if len(words) < _LEAST_WORDS:
             return None
         weights = {word: self._rarity(word) for word in words}
@@ -56,7 +56,7 @@ class ObviousAnswers:
         return next((each for each in sentences if not asks_why or _SAYS_WHY.search(each)), None)
 
     def _add(self, sentence: str) -> None:
-        for word in set(words_of(sentence).keys):
+        for word in set(content_keys(sentence)):
             self._holding[word].append(len(self._sentences))
         self._sentences.append(sentence)
 

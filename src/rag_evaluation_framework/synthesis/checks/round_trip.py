@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Index, Scores
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker
@@ -102,4 +102,4 @@ class _PassageIndex:
 
 def _words(text: str) -> list[str]:
     """Return the words of a text that carry content, and its numbers and codes."""
-    return words_of(text).keys + _NUMBERED.findall(text.casefold())
+    return content_keys(text) + _NUMBERED.findall(text.casefold())

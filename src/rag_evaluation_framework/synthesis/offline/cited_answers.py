@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.words.content_tokens import words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message, with_paragraph
 from rag_evaluation_framework.metrics.inline_citations import parse_citations
 from rag_evaluation_framework.records.citations import ContextCitation
@@ -101,6 +101,6 @@ def cited_numbers(text: str) -> tuple[int, ...]:
 
 def _support(sentence: str, contexts: Sequence[str]) -> float:
     """Return the share of a sentence's content words that the contexts have."""
-    said = set(words_of(sentence).keys)
-    told = {word for context in contexts for word in words_of(context).keys}
+    said = set(content_keys(sentence))
+    told = {word for context in contexts for word in content_keys(context)}
     return len(said & told) / len(said) if said else 1.0

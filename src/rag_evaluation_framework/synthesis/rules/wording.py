@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from rag_evaluation_framework.judging.words.content_tokens import content_tokens, words_of
+from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
 from rag_evaluation_framework.metrics.tokens import has_unspaced_script
 from rag_evaluation_framework.synthesis.drafts import Difficulty, Excerpt
 from rag_evaluation_framework.synthesis.rules.english_words import OTHER_WORDS
@@ -40,7 +40,7 @@ class Wording:
         self._holding: Counter[str] = Counter()
         for text in texts:
             self._documents += 1
-            self._holding.update(set(words_of(text).keys))
+            self._holding.update(set(content_keys(text)))
 
     def question(self, made: MadeQuestion, title: str) -> str | None:
         """Return a question as it is asked about a document of this title; ``None`` if it cannot be clear."""
@@ -60,8 +60,8 @@ class Wording:
 
     def difficulty(self, question: str, excerpts: Sequence[Excerpt]) -> Difficulty:
         """Tell how hard a question is by the share of its words that its passage has."""
-        asked = set(words_of(question).keys)
-        told = {key for excerpt in excerpts for key in words_of(excerpt.text).keys}
+        asked = set(content_keys(question))
+        told = {key for excerpt in excerpts for key in content_keys(excerpt.text)}
         share = len(asked & told) / len(asked) if asked else 0.0
         if len(excerpts) > 1:
             return "medium" if share >= _MEDIUM else "hard"
@@ -107,7 +107,7 @@ class Wording:
 
     def _is_unclear(self, text: str) -> bool:
         """Tell whether the words of a question would be found together in other documents too."""
-        keys = set(words_of(text).keys)
+        keys = set(content_keys(text))
         expected = float(self._documents)
         for key in keys:
             expected *= max(self._holding[key], 1) / self._documents
