@@ -39,6 +39,7 @@ SHAPES: dict[str, list[str]] = {
     "units and paragraphs": ["Wait 10 mins. or see cl. 9.3, para. 4.", " It is a 20-min. walk."],
     "a letter that is no initial": ["Take vitamin C.", " It helps.", " T. May left."],
     "by example": ["See e.g. the table, i.e. page 2.", " Fine."],
+    "long titles and cases": ["Messrs. Smith and Jones lost Roe v. Wade.", " Approx. Ten came."],
     "titles": ["Dr. Lee met Mr. Wu and St. John.", " They talked."],
     "time of day": ["We met at 5 p.m. on Monday.", " We left at 6 a.m.", " They stayed."],
     "figures and numbers": ["Fig. 3 shows No. 5.", " See Eq. 4 on pp. 7-9."],
@@ -105,6 +106,15 @@ SHAPES: dict[str, list[str]] = {
     "sections with a title": ["Section 12. Termination of contracts.", " It ends."],
     "a list after a colon": ["To open it: 1. Turn the key.", " 2. Push."],
     "a line that ends with a colon": ["Agenda:\n", "We meet at nine.", " We leave at ten."],
+    "emphasis": [
+        "**The fee is 20.**",
+        " *It rose.*",
+        " __Done.__",
+        " Next.",
+        " **费用是20元。**",
+        "船开了。",
+    ],
+    "times of day in a chat": ["It is done.", " [10:34] Anna: Great.", " [10:35] Bob: Fine."],
     "a line in bold type": ["**Day one**\n", "We arrive.\n\n", "We rest."],
     "short Chinese lines": ["一、适用范围\n", "本手册适用于全体员工。\n", "步骤1 打开\n", "（一）关上"],
     "long Chinese lines that wrap": [
