@@ -9,8 +9,8 @@ def _words(text: str) -> frozenset[str]:
 
 TITLES = _words(
     "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cpl pvt cmdr adm gov sen rep cllr supt "
-    "insp pres amb messrs mme mlle wm st mt ft v vs cf viz e.g i.e eg ie approx ca est min max incl excl subsp "
-    "esp ref proc"
+    "insp pres amb messrs mme mlle wm st mt ft v vs cf viz e.g i.e eg ie approx ca est min max incl excl "
+    "subsp esp ref proc"
 )
 """Never the end of a sentence: a name follows, or what is said by example."""
 
