@@ -27,7 +27,8 @@ _CLOSERS = "\"'”’»)\\]）】」』》*_"
 _EMOJI = "\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff"
 _NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
 _SOURCE = r"(?i:source|doc|document|ref|context|passage|来源|來源|文档|文檔|资料|資料|参考|參考|出处|出處)"
-_BRACKETED = rf"\[(?:{_NUMBERS}|(?!\d{{1,2}}:\d\d)[^\[\]\n:]{{1,80}}:[\d?][^\[\]\n]{{0,40}}|{_SOURCE}[\s:：#]{{0,2}}\d{{1,3}})\]"
+_FILE = r"(?!\d{1,2}:\d\d)[^\[\]\n:]{1,80}:[\d?][^\[\]\n]{0,40}"  # but no time of day
+_BRACKETED = rf"\[(?:{_NUMBERS}|{_FILE}|{_SOURCE}[\s:：#]{{0,2}}\d{{1,3}})\]"
 # What cites, right after the stop: [1], [1, 2], [report.pdf:3:10-20], [Source 2], 【1】, (1), ¹.
 _MARKER = rf"{_BRACKETED}|【{_NUMBERS}[^【】\n]{{0,20}}】|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]"
 _NAME = r"[A-Z][\w’'-]{1,30}"
