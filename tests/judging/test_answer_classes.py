@@ -71,6 +71,8 @@ REFUSED = [
     "我這邊沒有這個權限，請找主管。",
     "本服务只解答养老金方面的咨询。",
     "客户名单不对外公布。",
+    "抱歉，这个问题与原神剧情无关。",
+    "您的提問和本書的內容沒有關係。",
 ]
 DONT_KNOW = [
     "I don't see anything about that in the provided documents.",
@@ -113,6 +115,8 @@ DONT_KNOW = [
     "My copy of the letter breaks off before that.",
     "No date is mentioned.",
     "The organisers haven't announced it yet.",
+    "I cannot predict future stock prices.",
+    "Sorry, I'm unable to forecast the weather.",
     "不知道。",
     "抱歉，我不清楚这件事。",
     "资料中没有提到他的出生年份。",
@@ -202,6 +206,7 @@ ANSWERED = [
     "About 300. The sources do not say how many stayed.",
     "Yes, although the leaflet does not mention a limit.",
     "The exact year is not known, but it was around 1450.",
+    "We cannot predict earthquakes.",
     "Yes, 20 euros. Which booking would you like to cancel?",
     "Restart it. Does the lamp light up? Then the cable is at fault.",
     "Why encrypt? Because your disk may be stolen.",
@@ -316,6 +321,109 @@ def test_words_of_the_question_prove_nothing() -> None:
 )
 def test_what_was_asked_decides_what_an_answer_is(question: str, answer: str, kind: str) -> None:
     assert classify_answer(answer, question).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        # Whether something is said was asked: that it is not said is the answer.
+        ("Does the contract mention overtime?", "The contract does not mention overtime."),
+        ("Is overtime mentioned in the contract?", "Overtime is not mentioned."),
+        ("Does the handbook specify a dress code?", "The handbook doesn't specify a dress code."),
+        (
+            "Does the policy say anything about remote work?",
+            "The policy does not say anything about remote work.",
+        ),
+        ("Does the manual mention a reset button?", "There is no mention of a reset button in the manual."),
+        ("Does the leaflet say anything about alcohol?", "It says nothing about alcohol."),
+        ("Is the author named in the article?", "The author is not named in the article."),
+        ("Does the contract specify a notice period?", "No notice period is specified."),
+        ("Does the guide talk about parking?", "The guide never mentions parking."),
+        ("Is inflation discussed in the report?", "The report does not mention inflation."),
+        ("Is there anything in the handbook about pets?", "There is nothing in the handbook about pets."),
+        ("Can you tell me whether the contract mentions pets?", "The contract does not mention pets."),
+        ("Does the handbook have anything on pets?", "The handbook has nothing on pets."),
+        ("Do any of the sources mention a strike?", "None of the sources mention a strike."),
+        ("Does the email say when he will arrive?", "The email does not say when he will arrive."),
+        ("Is his age mentioned?", "Not mentioned."),
+        # The same of what a thing covers, includes or has.
+        ("Does the policy cover flood damage?", "Flood damage is not covered by the policy."),
+        ("Is the recipe's author known?", "The author is not known."),
+        ("Does the document contain a signature?", "The document does not contain a signature."),
+        # What is not said, or not there, was asked.
+        ("What does the report leave out?", "The report does not discuss the costs of the programme."),
+        ("Who is not covered by the policy?", "Part-time staff are not covered."),
+        ("What's not in the box?", "The power adapter is not included in the box."),
+        ("Which topics does the survey not cover?", "Mental health is not covered in the survey."),
+        ("What is missing from the application?", "The signature is missing from the form."),
+        ("What are the limitations of the report?", "The report does not address long-term effects."),
+        ("Who is not mentioned in the will?", "His brother is not mentioned."),
+        ("What does the warranty exclude?", "Scratches are not covered."),
+        ("What isn't stated on the label?", "The sugar content is not stated."),
+        ("What are the exclusions?", "Theft is not covered by the policy."),
+        ("Which languages are not available?", "Polish and Czech are not available."),
+        ("What is not known about the author?", "His place of birth is not known."),
+        ("What did the audit fail to mention?", "The audit report does not mention the loan."),
+        # What was asked comes after all.
+        (
+            "Where is the ticket office?",
+            "The ticket office isn't listed on the map; it is inside the main hall, next to gate 4.",
+        ),
+        ("When did the mill open?", "The year is not given on the plaque; it was opened in 1886."),
+        ("How much is a ticket?", "The price is not listed. It costs 12 euros."),
+        (
+            "how many employees does acme have",
+            "The exact number is not given, but the report mentions 4,000 employees.",
+        ),
+        ("What will rates be?", "I can't predict that, but most analysts expect rates near 3 percent."),
+        # Somebody else declines.
+        ("他为什么拒绝回答记者？", "他表示案件仍在调查中，因此无法回答记者的问题。"),
+        ("发言人怎么说？", "发言人表示目前无法回答有关裁员的问题。"),
+        ("她为什么不评论？", "她说合同还没有签，不方便透露细节。"),
+        ("这个问题与性别有关吗？", "这个问题与性别无关。"),
+    ],
+)
+def test_a_denial_is_an_answer_where_that_is_what_was_asked(question: str, answer: str) -> None:
+    assert classify_answer(answer, question).kind == "answered"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        # The documents at hand, or a lack of information, are not what was asked about.
+        ("Does the contract mention overtime?", "The provided context does not contain enough information."),
+        ("Does the contract mention overtime?", "I could not find the contract."),
+        ("Does the policy cover water damage?", "The documents do not mention water damage."),
+        (
+            "Does the policy cover water damage?",
+            "The context does not say whether the policy covers water damage.",
+        ),
+        ("Does the study address the cause?", "The provided text does not mention the cause."),
+        ("Does the museum have a café?", "The leaflet does not mention a café."),
+        ("Is the mayor married?", "The article does not mention his wife or marriage."),
+        ("Is wifi included?", "The documents do not include information on wifi."),
+        # Somebody says something, and a document does not tell.
+        ("Did the minister mention taxes?", "The article does not mention taxes."),
+        ("Is it safe to talk on the phone here?", "The manual does not mention talking on the phone."),
+        # What is not there was asked, and that is not told.
+        ("Who is not covered by the policy?", "The documents do not say who is not covered."),
+        ("What is not included in the price?", "The context does not provide a list of excluded items."),
+        ("What are the limitations of the study?", "The limitations are not discussed in the study."),
+        ("What is missing from the application?", "It is not stated in the letter."),
+        ("What happens if the fee is not paid?", "The contract does not specify a penalty."),
+        ("What does the policy say of missing bags?", "The policy does not say anything about lost bags."),
+        # What comes after is not what was asked.
+        ("What does it cost?", "The price is not listed; it is set by the branch."),
+        ("Where is the office?", "The address is not given. It is known for its garden."),
+        ("Who is the head?", "The name is not given, but the report mentions 4,000 employees."),
+        ("How many came?", "The number is not given, but the report mentions two other towns."),
+        ("何时？", "我们表示理解，因此无法回答这个问题。"),
+        ("何时？", "官方回应中没有提到日期，因此无法确定。"),
+        ("他为什么拒绝回答记者？", "我无法回答这个问题。"),
+    ],
+)
+def test_a_denial_of_something_else_is_none(question: str, answer: str) -> None:
+    assert classify_answer(answer, question).kind == "dont_know"
 
 
 def test_not_knowing_may_come_late_in_a_brief_answer_if_it_is_about_the_question() -> None:

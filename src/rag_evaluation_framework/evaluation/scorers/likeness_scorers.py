@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.judging.citations.said_text import said_in
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
@@ -38,7 +38,7 @@ class EmbeddedRelevancy(DeclaredMetricScorer):
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the answer; one that does not answer is not relevant."""
         answer = response.text or ""
-        kind = classify_answer(answer, sample.question).kind
+        kind = class_of_answer(sample, answer).kind
         likeness = cosine(self._embedder, sample.question, answer)
         return self.scored(self.metric(likeness, is_noncommittal=kind != "answered"), {"answer_class": kind})
 
@@ -55,7 +55,7 @@ class LexicalRelevancy(DeclaredMetricScorer):
         asked = set(content_keys(sample.question))
         if not asked:
             return self.skipped("the question has no content words")
-        kind = classify_answer(answer, sample.question).kind
+        kind = class_of_answer(sample, answer).kind
         likeness = len(asked & set(content_keys(said_in(answer)))) / len(asked)
         return self.scored(self.metric(likeness, is_noncommittal=kind != "answered"), {"answer_class": kind})
 

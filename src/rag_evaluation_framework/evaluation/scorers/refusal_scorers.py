@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
+from rag_evaluation_framework.evaluation.scorers.expected_answers import compared, is_the_reference
 from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, panel_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
@@ -21,7 +21,8 @@ class RefusalScorer(DeclaredMetricScorer):
     """Scores the class of an answer, which patterns tell, or a judge where there is one.
 
     A sample may say how its refusal should sound (``pattern``). That text is taken literally, whatever its
-    case, width and white space: an answer that holds it is a refusal, whatever else it looks like.
+    case, width and white space: an answer that holds it is a refusal, whatever else it looks like. Where
+    an answer is expected, the reference itself is one, and no judge is asked.
     """
 
     def __init__(self, metric: BoundMetric, *, judge: Judge | None = None) -> None:
@@ -39,6 +40,8 @@ class RefusalScorer(DeclaredMetricScorer):
         expected = sample.expectation
         if isinstance(expected, Refusal) and expected.pattern and _holds(answer, expected.pattern):
             return {"class": "refused", "pattern": "the sample's own"}
+        if is_the_reference(sample, answer):
+            return {"class": "answered", "reason": "it is the reference"}
         if self._judge is not None:
             verdict = answer_class_verdict(self._judge, sample.question, answer)
             said = {"class": verdict.values["label"], "reason": verdict.values["reason"]}
@@ -63,9 +66,5 @@ def refusal_scorer(metric: BoundMetric, methods: ScoringMethods) -> RefusalScore
 
 
 def _holds(answer: str, pattern: str) -> bool:
-    wanted = _compared(pattern.rstrip(" .…。"))
-    return bool(wanted) and wanted in _compared(answer)
-
-
-def _compared(text: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    wanted = compared(pattern.rstrip(" .…。"))
+    return bool(wanted) and wanted in compared(answer)

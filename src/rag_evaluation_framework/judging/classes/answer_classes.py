@@ -21,6 +21,8 @@ from rag_evaluation_framework.judging.classes.answer_patterns import (
 from rag_evaluation_framework.judging.classes.answers_besides import (
     answers_besides,
     concludes,
+    denies_what_was_asked,
+    is_reported,
     takes_up_the_question,
 )
 from rag_evaluation_framework.judging.words.folded_text import folded_with_places
@@ -72,6 +74,10 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
             continue
         for match in answer.matches(pattern):
             if match[0].strip() in asked or answer.quotes(match):
+                continue
+            if pattern.denies and denies_what_was_asked(answer.text, match.span(), asked=asked):
+                continue
+            if not pattern.denies and is_reported(answer.text, match.start()):
                 continue
             late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
             if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):

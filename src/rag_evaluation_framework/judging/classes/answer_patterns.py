@@ -62,6 +62,7 @@ class AnswerPattern:
     unless_asked: re.Pattern[str] | None
     when_asked: re.Pattern[str] | None
     on_the_question: bool
+    denies: bool
 
 
 class Sought(NamedTuple):
@@ -113,6 +114,7 @@ def _pattern(entry: Mapping[str, Any], phrases: Mapping[str, str]) -> AnswerPatt
         _optional(entry.get("unless_asked"), phrases),
         _optional(entry.get("when_asked"), phrases),
         entry.get("on_the_question", False),
+        entry.get("denies", False),
     )
 
 

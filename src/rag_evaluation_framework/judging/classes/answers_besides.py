@@ -17,7 +17,7 @@ _ENOUGH_BESIDE_A_QUESTION, _ENOUGH_TO_COMPLY_BRIEFLY = 2, 6
 _FRAGMENT = 4
 # With fewer words in a question, a sentence that has most of them may be about something else.
 _FEW_KEYS = 3
-_NEAR = 20
+_NEAR, _REPORT = 20, 80
 
 
 def answers_besides(text: str, found: tuple[int, int], *, pattern: AnswerPattern, asked: str) -> bool:
@@ -29,7 +29,7 @@ def answers_besides(text: str, found: tuple[int, int], *, pattern: AnswerPattern
     start, end = found
     if pattern.unless_goes_on:
         return (
-            _goes_on(text, start, end)
+            _goes_on(text, start, end, asked)
             or _answers_before(text, found, asked)
             or _answers_after(text, end, asked)
         )
@@ -46,11 +46,7 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
     about: what stands before is beside the point.
     """
     known = answer_patterns()
-    start, end = found
-    ends = [each.end() for each in known.besides["end_of_statement"].finditer(text, 0, start)]
-    begin = ends[-1] if ends else 0
-    stopped = known.besides["end_of_sentence"].search(text, end)
-    stop = stopped.start() if stopped is not None else len(text)
+    begin, stop = _clause_around(text, found)
     asked_keys = _keys_asked(asked)
     not_yet = asked_keys.difference(content_keys(text[:begin]))
     if 3 * len(not_yet) < len(asked_keys):
@@ -65,22 +61,84 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
     )
 
 
+def denies_what_was_asked(text: str, found: tuple[int, int], *, asked: str) -> bool:
+    """Tell whether the denial found is the answer, since whether or what is not said was asked.
+
+    "The contract does not mention overtime" answers "Does the contract mention overtime?", and "Part-time
+    staff are not covered" answers "Who is not covered?". "The documents do not say who" answers neither.
+    """
+    besides = answer_patterns().besides
+    begin, stop = _clause_around(text, found)
+    if any(word[0] not in asked for word in besides["undecided"].finditer(text, begin, stop)):
+        return False
+    of_others = any(word[1] not in asked for word in besides["these_documents"].finditer(text, begin, stop))
+    asked_keys = _keys_to_the_point(asked)
+    if besides["asks_what_is_not"].match(asked):
+        told = besides["telling"].sub(" ", text[begin:stop])
+        return not of_others and not asked_keys.issuperset(_keys_to_the_point(told))
+    if of_others and besides["any_paper"].search(asked):
+        return False
+    told_keys = _keys_to_the_point(text[begin:stop])
+    same_thing = not asked_keys.isdisjoint(told_keys)
+    same_verb = not _verbs_of_telling(asked).isdisjoint(_verbs_of_telling(text[slice(*found)]))
+    if besides["asks_whether_said"].match(asked):
+        return same_thing or (same_verb and not told_keys)
+    shown = besides["asks_whether_shown"].match(asked) is not None
+    return shown and same_verb and (same_thing or not told_keys)
+
+
 def concludes(text: str, start: int) -> bool:
     """Tell whether what starts here is a conclusion: what comes before it are reasons, not an answer."""
     words = answer_patterns().besides["conclusion"].finditer(text, max(start - _NEAR, 0), start)
     return any(word.end() == start for word in words)
 
 
-def _goes_on(text: str, start: int, end: int) -> bool:
+def is_reported(text: str, start: int) -> bool:
+    """Tell whether what starts here is what somebody else said of himself."""
+    return answer_patterns().besides["reported"].search(text, max(start - _REPORT, 0), start) is not None
+
+
+def _clause_around(text: str, found: tuple[int, int]) -> tuple[int, int]:
+    """Return where the clause around the characters found begins and ends."""
+    besides = answer_patterns().besides
+    start, end = found
+    ends = [each.end() for each in besides["end_of_statement"].finditer(text, 0, start)]
+    stopped = besides["end_of_sentence"].search(text, end)
+    return ends[-1] if ends else 0, stopped.start() if stopped is not None else len(text)
+
+
+def _keys_to_the_point(text: str) -> set[str]:
+    """Return what a text is about besides documents and what they leave out."""
+    return set(content_keys(answer_patterns().besides["beside_the_point"].sub(" ", text)))
+
+
+def _verbs_of_telling(text: str) -> set[str]:
+    """Return the verbs of telling, by the beginnings that their forms have in common."""
+    return set(answer_patterns().besides["telling"].findall(text))
+
+
+def _goes_on(text: str, start: int, end: int, asked: str) -> bool:
     besides = answer_patterns().besides
     places = [contrast.end() for contrast in besides["contrast"].finditer(text, end)]
     if besides["concession"].search(text, 0, start):
         places.append(text.find(",", end) + 1)
+    for place in places:
+        if place <= 0 or besides["elsewhere"].match(text, place):
+            continue
+        has_number = besides["number"].search(text, place) is not None
+        if besides["more_about_them"].match(text, place):
+            if has_number and _has_what_is_sought(text, place, len(text), asked):
+                return True
+        elif has_number or len(_WORD.findall(text, place)) >= _ENOUGH:
+            return True
+    return False
+
+
+def _has_what_is_sought(text: str, start: int, stop: int, asked: str) -> bool:
+    """Tell whether a part of the text has the number, the day or the place that the question seeks."""
     return any(
-        place > 0
-        and not besides["elsewhere"].match(text, place)
-        and (len(_WORD.findall(text, place)) >= _ENOUGH or besides["number"].search(text, place))
-        for place in places
+        sought.answer is not None and sought.asked.search(asked) and sought.answer.search(text, start, stop)
+        for sought in answer_patterns().sought
     )
 
 
@@ -96,15 +154,20 @@ def _answers_before(text: str, found: tuple[int, int], asked: str) -> bool:
 
 
 def _answers_after(text: str, end: int, asked: str) -> bool:
-    """Tell whether a later sentence states what was asked: it repeats most of that and denies nothing."""
+    """Tell whether a later sentence states what was asked, and denies nothing.
+
+    It repeats most of the question, or says of "it" what the question seeks.
+    """
     keys = _keys_asked(asked)
-    if len(keys) < _FEW_KEYS:
-        return False
     besides = answer_patterns().besides
     places = [each.end() for each in besides["end_of_sentence"].finditer(text, end)]
     for start, stop in pairwise([*places, len(text)]):
+        if besides["no_statement"].search(text, start, stop):
+            continue
+        if besides["of_it"].match(text, start, stop) and _has_what_is_sought(text, start, stop, asked):
+            return True
         stated = set(content_keys(text[start:stop]))
-        if 3 * len(keys & stated) < 2 * len(keys) or besides["no_statement"].search(text, start, stop):
+        if len(keys) < _FEW_KEYS or 3 * len(keys & stated) < 2 * len(keys):
             continue
         if stated - keys or besides["number"].search(text, start, stop):
             return True
