@@ -25,6 +25,7 @@ STANDING = [
     ("It rained here [1, 2].", [["[1, 2]", "[1, 2]"]]),
     ("It rained here [0] and [guide.pdf:3:9-1].", [["[0]", "[guide.pdf:3:9-1]"]]),
     ("船在中午离开[1]。船在六点回来。[2]", [["[1]"], ["[2]"]]),
+    ("船在中午离开。根据资料[2]，船在六点回来。", [[], ["[2]"]]),
     ("船在中午离开。[指南.pdf:3:10-20，30-40]船在六点回来。", [["[指南.pdf:3:10-20，30-40]"] * 2, []]),
     ('It rained [a.md:1:0-9 | excerpt: "A. B!"]. It snowed.', [['[a.md:1:0-9 | excerpt: "A. B!"]'], []]),
 ]  # fmt: skip
@@ -42,6 +43,12 @@ def test_a_citation_is_no_part_of_what_is_claimed_and_every_place_stays() -> Non
     assert first.sentence.text.split() == ["It", "rained", "3", "days", "in", "May", "."]
     assert answer[first.sentence.start : first.sentence.end] == "It rained 3 days [1] in May [a.md:1:0-9]."
     assert answer[second.sentence.start : second.sentence.end] == second.sentence.text == "It snowed."
+
+
+def test_a_mark_that_nothing_can_open_is_no_part_of_what_is_claimed() -> None:
+    (only,) = cited_answer("It rained here [Doc 1] in May [1].").sentences
+    assert only.sentence.text.split() == ["It", "rained", "here", "in", "May", "."]
+    assert len(only.brackets) == 1
 
 
 def test_a_sentence_of_several_claims_keeps_them_apart() -> None:

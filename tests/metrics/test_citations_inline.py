@@ -146,6 +146,12 @@ def test_times_in_brackets_are_text(text: str) -> None:
     assert without_citations(text) == text
 
 
+@pytest.mark.parametrize("mark", ["[Doc 1]", "[^1]", "[1, p. 3]", "[1†source]", "（来源：文档1）"])
+def test_what_nothing_can_open_is_no_citation(mark: str) -> None:
+    found = parse_citations(f"It rains {mark}.")
+    assert (found.citations, found.malformed) == ((), ())
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -156,6 +162,17 @@ def test_times_in_brackets_are_text(text: str) -> None:
         ('It rains [a.md:2:0-9, 12-15 | excerpt: "A. B"].', f"It rains {' ' * 37}."),
         ("It rains【1】 here 【4:0†source】.", f"It rains    here {' ' * 12}."),
         ("It rains [sic] here.", "It rains [sic] here."),
+        ("It rains [Doc 1], [Sources 1 and 2].", f"It rains {' ' * 7}, {' ' * 17}."),
+        ("下雨[文档1]了[来源1、2]。", f"下雨{' ' * 5}了{' ' * 7}。"),
+        ("It rains [^1].\n\n[^1]: rain.pdf", f"It rains {' ' * 4}.\n\n{' ' * 14}"),
+        ("It rains ([a.pdf](https://a.org)).", f"It rains {' ' * 24}."),
+        ("It rains [1](https://a.org).", f"It rains {' ' * 18}."),
+        ("It rains [1, p. 3], [1†source].", f"It rains {' ' * 9}, {' ' * 10}."),
+        ("下雨（来源：文档1）。", f"下雨{' ' * 8}。"),
+        ("下雨（資料來源：《指南》，第3頁）。", f"下雨{' ' * 15}。"),
+        ("It rains (Source: rain.pdf, page 3).", f"It rains {' ' * 26}."),
+        ("Fats (sources: fish, eggs) help.", "Fats (sources: fish, eggs) help."),
+        ("See [Figure 1] and [the guide](https://a.org).", "See [Figure 1] and [the guide](https://a.org)."),
     ],
 )
 def test_spaces_stand_in_the_place_of_citations(text: str, said: str) -> None:

@@ -17,7 +17,7 @@ def grounded_fraction(words: int, new: int) -> float | None:
     """What share of the answer's content words and numbers stands in the contexts or the question.
 
     Formula: 1 − new / all, over content words and numbers, each occurrence counted. Numbers are compared by
-    their value; citations and a list of sources do not count.
+    their value; citations, a list of sources and courtesies do not count.
 
     Empty: no value for an answer without any; such a sample is skipped, as is one that does not answer.
 
@@ -41,7 +41,7 @@ def unsupported_tokens(words: int, new: int) -> float | None:
     """How many content words and numbers of the answer stand neither in the contexts nor in the question.
 
     Formula: how many content words and numbers are new, each occurrence counted. Numbers are compared by
-    their value; citations and a list of sources do not count.
+    their value; citations, a list of sources and courtesies do not count.
 
     Empty: no value for an answer without any; such a sample is skipped, as is one that does not answer.
 

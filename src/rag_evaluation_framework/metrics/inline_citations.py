@@ -10,8 +10,8 @@
 ===================================================  ==================================================
 
 A file name may have spaces, colons and any script. A bracket that is meant as a citation and cannot be
-read is reported, never guessed; any other bracket is text. What is left of an answer without its citations is
-told by :func:`without_citations`.
+read is reported, never guessed; any other bracket is text. What is left of an answer without its citations,
+and without marks such as ``[Doc 1]``, ``[^1]`` and ``（来源：文档1）``, is told by :func:`without_citations`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,34 @@ _WIDEST_RANGE = 100
 # Without one of these in the text, only numbers can be citations, and they are found faster.
 _FILE_CUE = re.compile(r":\s*+[0-9?]|\|\s*+excerpt")
 _NUMBERED = re.compile(rf"\[{_ALL_NUMBERS}\]")
-# So some models cite, 【1】 and 【4:0†source】: nothing that could be opened, and nothing that is said.
-_WIDE = re.compile(r"【[0-9][^【】\n]{0,40}】")
+# What cites in a form that nothing can open, and is not said either.
+_SOURCE = (
+    "(?:doc(?:ument)?|source|ref(?:erence)?|context|passage|chunk"
+    "|文[档檔件献獻]|[来來]源|[资資]料|[参參]考(?:[资資]料|文[献獻])?|上下文|出[处處]|引用|片段|段落)s?"
+)
+_NUMBER_OF_IT = r"[\s:：#_-]{0,2}[0-9]{1,3}"
+_SOURCE_HEADING = (
+    "(?:sources?|references?|(?:[资資]料|信息|[数數][据據]|引用|[参參]考)?[来來]源"
+    "|[参參]考(?:[资資]料|文[献獻])?|出[处處])"
+)
+_NOT_CLOSED = r"[^()（）\[\]【】\n]"
+_LINK = r"\[[^\[\]\n]{1,200}\]\([^\s()]{1,500}\)"
+_MARK = re.compile(
+    rf"""【[0-9][^【】\n]{{0,40}}】  # 【1】, 【4:0†source】
+    |\[[0-9]{{1,3}}(?::[0-9]{{1,3}})?†[^\[\]\n]{{0,40}}\]  # [1†source]
+    |\[[0-9]{{1,3}}\s?[,，]\s?(?:pp?\.|pages?\b|第)\s?[0-9]{{1,5}}[^\[\]\n]{{0,20}}\]  # [1, p. 3]
+    |\[\^[^\s\[\]]{{1,40}}\]  # [^1]
+    |[\[【]{_SOURCE}{_NUMBER_OF_IT}  # [Doc 1], [来源1、2]
+      (?:\s?(?:{_SEPARATOR}|and|&|和)\s?(?:{_SOURCE})?{_NUMBER_OF_IT}){{0,20}}[\]】]
+    |\[{{1,2}}[0-9]{{1,3}}\]{{1,2}}\([^\s()]{{1,500}}\)  # [1](https://…)
+    |[（(]\s?{_LINK}(?:[\s,，;；]{{1,3}}{_LINK}){{0,20}}\s?[)）]  # ([fees.pdf](https://…))
+    # （来源：文档1）; several only with a number, a file or a title among them: (sources: fish, eggs)
+    |[（(\[【]\s?{_SOURCE_HEADING}\s?[:：](?:(?:(?![,，、]){_NOT_CLOSED}){{1,60}}
+      |(?={_NOT_CLOSED}{{0,80}}(?:[0-9《]|\.[a-z]{{2,5}}\b)){_NOT_CLOSED}{{1,120}})[)）\]】]""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FOOTNOTE = re.compile(r"^[^\S\n]*+\[\^[^\s\[\]]{1,40}\]:[^\n]*+", re.MULTILINE)
+_MARK_CUE = re.compile(r"[\[【（(]")
 
 _SPAN_FORM = "file:page:start-end"
 _NUMBER_FORM = "a context's number from 1"
@@ -129,14 +155,25 @@ def without_citations(text: str) -> str:
     >>> without_citations("Paris [1] is old [a.pdf:?:5-9].")
     'Paris     is old              .'
     """
-    if "[" in text:
-        if _FILE_CUE.search(text):
-            found = parse_citations(text)
-            places = [(each.start, each.end) for each in found.citations]
-            text = blanked(text, places + [(each.start, each.end) for each in found.malformed])
-        else:
-            text = _NUMBERED.sub(_spaces, text)
-    return _WIDE.sub(_spaces, text) if "【" in text else text
+    said = without_marks(text)
+    if "[" not in said:
+        return said
+    if _FILE_CUE.search(text) is None:
+        return _NUMBERED.sub(_spaces, said)
+    found = parse_citations(text)
+    places = [(each.start, each.end) for each in found.citations]
+    return blanked(said, places + [(each.start, each.end) for each in found.malformed])
+
+
+def without_marks(text: str) -> str:
+    """Put spaces in the place of what cites in a form that nothing can open, and of Markdown footnotes.
+
+    >>> without_marks("Paris is old [Doc 1]. It is big（来源：指南）.")
+    'Paris is old        . It is big       .'
+    """
+    if _MARK_CUE.search(text) is None:
+        return text
+    return _MARK.sub(_spaces, _FOOTNOTE.sub(_spaces, text) if "[^" in text else text)
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:

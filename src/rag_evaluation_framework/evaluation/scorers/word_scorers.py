@@ -1,10 +1,11 @@
-"""Scores answers word by word: which content words and numbers stand in the contexts or in the question."""
+"""Scores what answers claim word by word: which words and numbers the contexts or the question have."""
 
 from __future__ import annotations
 
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import VerdictMemory
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.judging.support.evidence_texts import number_set, readings
+from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
 from rag_evaluation_framework.judging.words.quantities import quantities
 from rag_evaluation_framework.metrics.declaration import BoundMetric
@@ -14,7 +15,7 @@ from rag_evaluation_framework.records.scores import Score
 
 
 class WordScorer(DeclaredMetricScorer):
-    """Counts the content words and numbers of an answer, and those that are new."""
+    """Counts the content words and numbers of an answer's claims, and those that are new."""
 
     def __init__(self, metric: BoundMetric, memory: VerdictMemory) -> None:
         super().__init__(metric, method=metric.metric.method)
@@ -26,14 +27,19 @@ class WordScorer(DeclaredMetricScorer):
         if on.answer_class.kind != "answered":
             return self.skipped(on.no_claims_because)
         given = (sample.question, *response.contexts)
-        words = content_tokens(on.answer)
-        # "One" and "first" may not be meant as numbers.
-        numbers = [quantity for quantity in quantities(on.answer) if not quantity.is_vague]
         known = {key for text in given for key in content_keys(text)}
         known_numbers = frozenset[object]().union(*map(number_set, given))
-        new = [(word.start, word.end) for word in words if word.key not in known]
-        new += [(each.start, each.end) for each in numbers if known_numbers.isdisjoint(readings(each))]
-        value = self.metric(len(words) + len(numbers), len(new))
+        counted, new = 0, []
+        # Courtesies and closing questions claim nothing. An answer without claims is taken as a whole.
+        for claim in on.claims or [Claim(on.answer, 0, len(on.answer))]:
+            words = content_tokens(claim.text)
+            # "One" and "first" may not be meant as numbers.
+            numbers = [quantity for quantity in quantities(claim.text) if not quantity.is_vague]
+            added = [(word.start, word.end) for word in words if word.key not in known]
+            added += [(each.start, each.end) for each in numbers if known_numbers.isdisjoint(readings(each))]
+            counted += len(words) + len(numbers)
+            new += [[claim.start + start, claim.start + end] for start, end in added]
+        value = self.metric(counted, len(new))
         if value is None:
             return self.skipped("the answer has neither content words nor numbers")
-        return self.scored(value, {"new_tokens": [list(place) for place in sorted(new)]})
+        return self.scored(value, {"new_tokens": sorted(new)})

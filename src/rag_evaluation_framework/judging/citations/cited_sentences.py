@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from rag_evaluation_framework.judging.citations.said_text import without_source_list
 from rag_evaluation_framework.judging.claims import claims_of
@@ -20,6 +20,7 @@ from rag_evaluation_framework.metrics.inline_citations import (
     MalformedCitation,
     blanked,
     parse_citations,
+    without_marks,
 )
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
@@ -67,21 +68,27 @@ def cited_answer(answer: str, *, has_contexts: bool = True) -> CitedAnswer:
     brackets: list[Bracket] = sorted((*found.citations, *found.malformed), key=lambda each: each.start)
     if not has_contexts and any(isinstance(each.citation, SpanCitation) for each in found.citations):
         brackets = [each for each in brackets if not _is_number(each)]
-    plain = blanked(said, ((each.start, each.end) for each in brackets))
+    plain = blanked(without_marks(said), ((each.start, each.end) for each in brackets))
     sentences = _claiming_sentences(plain)
     standing: list[list[Bracket]] = [[] for _ in sentences]
-    for bracket, number in _standing_at(brackets, [sentence for sentence, _ in sentences], said):
+    for bracket, number in _standing_at(brackets, sentences, said):
         standing[number].append(bracket)
     return CitedAnswer(
         tuple(
-            CitedSentence(sentence, claims, tuple(own))
-            for (sentence, claims), own in zip(sentences, standing, strict=True)
+            CitedSentence(one.sentence, one.claims, tuple(own))
+            for one, own in zip(sentences, standing, strict=True)
         ),
         tuple(brackets),
     )
 
 
-def _claiming_sentences(text: str) -> list[tuple[Claim, tuple[Claim, ...]]]:
+class _ClaimingSentence(NamedTuple):
+    begin: int  # where it is written from: "根据资料[1]，" stands before its claim
+    sentence: Claim
+    claims: tuple[Claim, ...]
+
+
+def _claiming_sentences(text: str) -> list[_ClaimingSentence]:
     """Return the sentences that claim something, each with its claims; one claim is the sentence itself."""
     spans = sentence_spans(text)
     starts = [start for start, _ in spans]
@@ -92,16 +99,16 @@ def _claiming_sentences(text: str) -> list[tuple[Claim, tuple[Claim, ...]]]:
     for number, own in claims.items():
         first, last = own[0].start, max(own[-1].end, spans[number][1])
         sentence = own[0] if len(own) == 1 else Claim(text[first:last], first, last)
-        found.append((sentence, tuple(own)))
+        found.append(_ClaimingSentence(min(first, spans[number][0]), sentence, tuple(own)))
     return found
 
 
 def _standing_at(
-    brackets: Sequence[Bracket], sentences: Sequence[Claim], answer: str
+    brackets: Sequence[Bracket], sentences: Sequence[_ClaimingSentence], answer: str
 ) -> Iterator[tuple[Bracket, int]]:
     """Yield each bracket with the number of the sentence at which it stands."""
-    starts = [sentence.start for sentence in sentences]
-    line_ends = [answer.find("\n", sentence.end) for sentence in sentences]
+    starts = [one.begin for one in sentences]
+    line_ends = [answer.find("\n", one.sentence.end) for one in sentences]
     for bracket in brackets if sentences else ():
         before = bisect_right(starts, bracket.start) - 1
         is_on_next_line = before >= 0 and -1 < line_ends[before] < bracket.start

@@ -98,6 +98,11 @@ class CitableTexts:
         found = self._document(name)
         return None if isinstance(found, Issue) else found
 
+    def id_of(self, name: str) -> str:
+        """Return the id of the document that a name means, or the name itself."""
+        document = self.document(name)
+        return name if document is None else document.id
+
     def placed(self, citation: SpanCitation) -> SpanCitation:
         """Return a citation under its document's id and counted in the whole document, as far as is known.
 

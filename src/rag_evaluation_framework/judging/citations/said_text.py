@@ -1,6 +1,8 @@
 """What an answer says: its text without the citations in it and without a list of sources at its end.
 
-Spaces stand in the place of both, so that every other character stays where it is.
+What only leads up to a Chinese statement (``根据资料，``, ``文档中提到``, ``综上所述，``, ``您好，``) is not
+said either; its like in English are stop words. Spaces stand in the place of all of it, so that every other
+character stays where it is.
 """
 
 from __future__ import annotations
@@ -18,6 +20,11 @@ _HEADING = re.compile(
     [^\S\n]*+(?:[*_]*+[:：][*_]*+|[#*_]*+(?=[^\S\n]*+\n))[^\S\n]*+""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Headings below which nothing but sources stands. "Sources" and "Works" may be of power, or of a poet.
+_OF_TEXTS_ONLY = re.compile(
+    "references?|citations?|bibliography|cited|consulted|[参參]考|引用|[资資]料|信息|[资資][讯訊]",
+    re.IGNORECASE,
+)
 _BRACKETED = re.compile(r"[^\S\n]*+(?:(?:[-*+•·]|\d{1,3}[.)、]|[（(]\d{1,3}[)）])[^\S\n]*+)?[\[【]")
 # What sources have: a file's name, an address, a page, a year in parentheses, a title in 《》.
 _SIGN = re.compile(
@@ -30,7 +37,38 @@ _LIST_MARK = re.compile(r"\s*+(?:[-*+•·]|\d{1,3}[.)、]|[（(]\d{1,3}[)）])?
 # What a title does not have: the end of a sentence, and a number that is no year.
 _NOT_OF_TITLES = re.compile(r"[.!?。！？;；][\s\"'”’)\]）」*_]*\Z|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d")
 _LONGEST_TITLE = 120
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _NOT_LINE_END = re.compile(r"[^\n]")
+
+# The texts that an answer was given, however they are called. Whose they are is said: 根据公司的文件.
+_GIVEN = (
+    "(?:[您你我][们們]?|用[户戶]|[这這][些份个個段]?|[该該本此]|上述|以上|上面|所?(?:提供|[给給](?:出|定)|上[传傳]|[检檢]索)到?|[现現已]有"
+    "|[参參]考|相[关關]|背景|知[识識][库庫]|的){0,8}"
+)
+_TEXTS = (
+    "(?:[资資]料|文[档檔件本章]|上下文|原文|[内內]容|信息|[资資][讯訊]|材料|段落|片段|知[识識][库庫]|文[献獻])"
+    "(?:[中里裡内內]?的?(?:[内內]容|信息|[资資][讯訊]))?"
+)
+_SAYS = "(?:提到|提及|指出|[显顯]示|表明|[写寫]道)"
+_TELLS = f"(?:{_SAYS}|[记記][载載錄录]|[说說]明|描述|介[绍紹]|[规規]定|所[示述]|可知|得知|可以看出|[来來]看)"
+_SPACES = r"[^\S\n]*+"
+_COMMA = rf"{_SPACES}[，,：:]"
+_WITHIN = "[中里裡内內上]?[还還也明确確均都已]{0,2}"
+_LEADING = re.compile(
+    rf"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?:[^\S\n]|[*>•·-])*+(?:\d{{1,3}}[.、)]{_SPACES})?\**+)
+    (?P<clause>(?:{_SPACES}(?:
+        # 根据文档1中的描述，; spaces are what is left of 根据[1]，
+        (?:根[据據]|依[据據照]|按照?|基[于於]|[参參]照|[据據从從])
+          (?:{_GIVEN}{_TEXTS}(?:[ ]?\d{{1,3}})?{_SPACES}|[ ]{{3,}}+)
+          [中里裡内內]?的?{_TELLS}{{0,2}}{_COMMA}
+        |(?:{_GIVEN}{_TEXTS}|文(?=[中里裡内內])|本文){_WITHIN}{_SAYS}[了过過的]?(?![器屏于於在为為])(?:{_COMMA})?
+        |(?:{_GIVEN}{_TEXTS}(?:[ ]?\d{{1,3}})?{_SPACES}|文(?=[中里裡内內])|本文){_WITHIN}{_TELLS}{_COMMA}
+        |(?:[综綜]上所述|[总總]之|[总總]而言之|[总總]的[来來][说說])(?:{_COMMA})?
+        |(?:[综綜]上|[总總][体體](?:[来來][说說]|而言)|[简簡]而言之|[简簡][单單][来來][说說]){_COMMA}
+        |(?:[您你]好|好的|[当當]然(?:可以)?){_SPACES}[，,]
+    ))++)(?={_SPACES}[^\s。！？!?；;.])""",
+    re.VERBOSE,
+)
 
 
 def said_in(answer: str) -> str:
@@ -39,14 +77,15 @@ def said_in(answer: str) -> str:
     >>> said_in("It rained [1].\\n\\nSources:\\n- weather.pdf, page 3").split()
     ['It', 'rained', '.']
     """
-    return without_citations(without_source_list(answer))
+    return _without_leading_clauses(without_citations(without_source_list(answer)))
 
 
 def without_source_list(answer: str) -> str:
     """Blank out a list of sources at the end: a heading, and below or beside it nothing but sources.
 
     A line is a source where it begins with a bracket, has what sources have, or is no more than a title.
-    Courtesies may follow the list. Where nothing is said before it, the list is the answer.
+    Titles alone are sources only below a heading that can mean nothing else. Courtesies may follow the list.
+    Where nothing is said before it, the list is the answer.
     """
     headings = list(_HEADING.finditer(answer))
     if not headings or not answer[: headings[-1].start()].strip():
@@ -59,6 +98,8 @@ def without_source_list(answer: str) -> str:
     begins = _is_surely_source(beside) if beside.strip() else bool(lines)
     if not begins or not all(_is_surely_source(line) or _is_title(line) for line in lines):
         return answer
+    if not _OF_TEXTS_ONLY.search(answer, start, end) and not any(map(_shows_source, (beside, *lines))):
+        return answer
     return answer[:start] + _NOT_LINE_END.sub(" ", answer[start:])
 
 
@@ -66,7 +107,19 @@ def _is_surely_source(line: str) -> bool:
     return _BRACKETED.match(line) is not None or _SIGN.search(line) is not None
 
 
+def _shows_source(line: str) -> bool:
+    return _is_surely_source(line) or _YEAR.search(line) is not None
+
+
 def _is_title(line: str) -> bool:
     mark = _LIST_MARK.match(line)
     title = line[mark.end() :] if mark else line
     return len(title) <= _LONGEST_TITLE and _NOT_OF_TITLES.search(title) is None
+
+
+def _without_leading_clauses(text: str) -> str:
+    return text if text.isascii() else _LEADING.sub(_blank_clause, text)
+
+
+def _blank_clause(leading: re.Match[str]) -> str:
+    return leading["mark"] + " " * len(leading["clause"])
