@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
 from fault_agent import RunningServer, running_server
 
 from rag_evaluation_framework.cli import agentspec
+from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.cli.score import command as score_command
+from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 
@@ -335,6 +337,84 @@ def test_a_significant_drop_from_the_baseline_fails(evaluate: Command, project: 
     assert (missing.code, "expected a run of dataset safety" in missing.err) == (2, True)
     other = evaluate("--target", worse, *options, "-m", "bleu", "--baseline", run)
     assert (other.code, "was not scored with bleu" in other.err) == (2, True)
+
+
+def test_the_results_say_what_passes_and_where_the_answers_fail(evaluate: Command, project: Path) -> None:
+    (project / "evals" / "rag.jsonl").write_text(
+        "".join(
+            json.dumps({"input": f"When does boat {n} leave?", "expected": answer, "context": [context]})
+            + "\n"
+            for n, (answer, context) in enumerate(
+                [
+                    ("Boat 0 leaves at nine.", "Boat 0 leaves at nine."),
+                    ("Boat 1 leaves at noon.", "Boat 1 leaves at noon."),
+                ]
+            )
+        )
+    )
+    (project / "agent.yaml").write_text(
+        "spec: {evaluation: {datasets: [{name: rag, path: evals/rag.jsonl, metrics: [faithfulness]}],"
+        " thresholds: {faithfulness: 0.5}}}\n"
+    )
+    target = write_function(project, "nine", "    return 'Boat 0 leaves at nine.'\n")
+    ended = evaluate("--target", target, "--json", "--out", "all.results.json")
+    assert ended.code == 0, ended.err
+    (run,) = (project / "runs").iterdir()
+    for path in (run / "results.json", project / "all.results.json"):
+        results = read_results(path)
+        assert schema_issues("results", results) == []
+        rate = results["summary"]["pass_rate"]
+        assert (rate["value"], rate["n_scored"], rate["method"]) == (1 / 2, 2, "thresholds")
+        assert [query["pass"] for query in results["query_results"]] == [True, False]
+        assert [query["blame"]["kind"] for query in results["query_results"]] == ["ok", "contradicted"]
+        counts = {share["kind"]: share["count"] for share in results["blame"]["shares"] if share["count"]}
+        assert counts == {"ok": 1, "contradicted": 1}
+
+
+def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(
+    evaluate: Command, project: Path
+) -> None:
+    talk = [
+        {"role": "user", "content": "When does the boat leave?"},
+        {"role": "assistant", "ground_truth": "It leaves at nine."},
+        {"role": "user", "content": "Who owns it?"},
+        {"role": "assistant", "ground_truth": "Mara owns it."},
+        {"role": "user", "content": "And what will its price be next year?"},
+        {"role": "assistant", "ground_truth": "Refusal"},
+    ]
+    (project / "golden").mkdir()
+    talks = project / "golden" / "multiturn_qa.json"
+    talks.write_text(json.dumps([{"id": "talk", "conversation": talk}]))
+    (project / "agent.yaml").write_text(
+        "spec: {evaluation: {datasets: [{name: talks, path: golden/multiturn_qa.json,"
+        " metrics: [faithfulness, refusal_recall]}]}}\n"
+    )
+    # Turn 1 is made up, turn 2 is not, turn 3 should be declined.
+    target = write_function(
+        project,
+        "mixed",
+        "    made_up = question.startswith('When')\n"
+        "    answer = 'Napoleon bought 400 bananas.' if made_up else 'Mara owns the boat.'\n"
+        "    return {'response': answer, 'contexts': ['Mara owns the boat. It leaves at nine.']}\n",
+    )
+
+    def told(*arguments: str) -> Any:
+        ended = CliRunner().invoke(program, [*arguments, "--json"])
+        assert ended.exit_code == 0, ended.output
+        return json.loads(ended.stdout)
+
+    evaluated = evaluate("--target", target, "--allow-missing", "--json").json
+    golden = told("golden", "golden", "--target", target)
+    scored = told("score", evaluated["runs"][0]["runId"], "-m", "faithfulness", "-m", "refusal_recall")
+    assert [turn["scores"] for turn in evaluated["samples"][0]["turns"]] == [
+        {"faithfulness": 0.0},
+        {"faithfulness": 1.0},
+        {"refusal_recall": 0.0},
+    ]
+    for name, value in (("faithfulness", 1 / 2), ("refusal_recall", 0.0)):
+        assert evaluated["metrics"][name] == value
+        assert golden["metrics"]["multiturn"][name] == value
+        assert scored["metrics"][name]["value"] == value
 
 
 def test_reports_are_written_and_hold_the_gate_and_the_samples(

@@ -502,3 +502,25 @@ def test_a_complete_run_whose_judge_failed_is_scored_again_and_its_model_not_ask
     assert again.model("careful")["metrics"]["bias"]["n_scored"] == 2
     assert again.model("careful")["judge_usage"]["calls"] == 2
     assert len(server.asked) == before
+
+
+def test_another_judge_is_refused_for_all_models_where_one_of_them_has_answers(
+    evaluate: Command, server: ModelServer
+) -> None:
+    clean = json.dumps({"reason": "polite", "label": "clean", "quote": ""})
+    replies = iter([failing(404)])
+    with running_chat(lambda _: next(replies, clean)) as judge:
+
+        def judged_by(name: str) -> tuple[str, ...]:
+            model = f"openai(model={name!r}, base_url={judge.url!r}, max_attempts=1)"
+            return ("--base-url", server.url, "--judge-cache", "judgements", "--json", "--judge-model", model)
+
+        models = ("--model", "careful", "--model", "hasty", "--limit", "1", "-m", "bias")
+        first = evaluate(*models, *judged_by("strict"))
+        assert [first.model(name)["finished"] for name in ("careful", "hasty")] == [0, 1]
+        run = first.model("careful")["run_id"]
+        refused = evaluate("--resume", run, *judged_by("mild"))
+        assert refused.code == 2
+        assert "expected bias by judge:strict, got judge:mild" in refused.err
+        done = evaluate("--resume", run, *judged_by("strict"))
+    assert [done.model(name)["metrics"]["bias"]["n_scored"] for name in ("careful", "hasty")] == [1, 1]

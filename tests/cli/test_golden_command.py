@@ -17,6 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
 
+from chat_server import running_chat
 from fault_agent import RunningServer, running_server
 
 from rag_evaluation_framework.cli.exit_codes import run_program
@@ -110,6 +111,21 @@ def test_refusals_are_a_table_of_two_by_two_over_all_splits(golden: Command) -> 
     low, high = table["should_answer"]["confidence_interval"]
     assert low == 0
     assert 0.2 < high < 0.25  # Wilson: 3.84 / (13 + 3.84) = 0.228
+
+
+def test_what_the_judge_cost_in_each_split_stands_with_what_differs_from_run_to_run(
+    golden: Command, project: Path
+) -> None:
+    with running_chat(lambda _: "Hm.") as judge:
+        asked = ("--judge-model", "strict", "--judge-url", judge.url, "--out", "all.results.json")
+        golden("--target", ASSISTANT, *asked)
+        calls = len(judge.requests)
+    results = read_results(project / "all.results.json")
+    performance = results["performance_metrics"]
+    by_split = {name: usage["calls"] for name, usage in performance["judge_usage_by_split"].items()}
+    assert by_split["facts"] > 0
+    assert sum(by_split.values()) == performance["judge_usage"]["calls"] == calls
+    assert not any("judge_usage" in split for split in results["golden"]["splits"].values())
 
 
 def test_missing_splits_are_said_and_the_others_run(golden: Command, project: Path) -> None:

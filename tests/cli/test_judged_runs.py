@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from chat_server import ChatReply, ChatServer, failing, running_chat, throttled
@@ -109,7 +110,7 @@ def test_scores_that_failed_with_the_judges_endpoint_are_made_when_the_run_is_re
         assert (first["runs"][0]["completed"], first["ciGateResult"]) == (True, "FAIL")
         assert figures(first) == (1.0, 5, 7)
         assert first["runs"][0]["notes"] == [
-            "7 samples lack scores because the judge's endpoint failed; a resume makes them again"
+            "7 samples lack scores because a model's endpoint failed; a resume makes them again"
         ]
         judge.down_after = None
         again = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(server)))
@@ -226,8 +227,84 @@ def test_a_run_without_answers_takes_the_judge_whose_address_was_put_right(folde
         assert rag_eval(*EVALUATE, *model_at(wrong)).return_value == 3
         done = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(right)))
         head = json.loads((only_run() / "head.json").read_text())
-        assert [right.url in endpoint for endpoint in head["configuration"]["judge"]] == [True]
+        assert [right.url in endpoint["url"] for endpoint in head["configuration"]["judge"]] == [True]
     assert figures(done) == (1.0, 2, 0)
+
+
+def test_a_run_without_answers_takes_the_judge_whose_name_was_put_right(folder: Path) -> None:
+    project(folder, 2)
+    judge = FragileJudge()
+    with running_chat(lambda asked: judge(asked) if asked["model"] == "right" else failing(404)) as server:
+        assert rag_eval(*EVALUATE, *model_at(server, model="wrong")).return_value == 3
+        resume = ("--resume", only_run().name)
+        done = document_of(rag_eval(*EVALUATE, "--json", *resume, *model_at(server, model="right")))
+        head = json.loads((only_run() / "head.json").read_text())
+        refused = rag_eval(*EVALUATE, *resume, *model_at(server, model="wrong"))
+    assert figures(done) == (1.0, 2, 0)
+    assert head["configuration"]["metrics"]["faithfulness"] == "judge:right"
+    assert [endpoint["model"] for endpoint in head["configuration"]["judge"]] == ["right"]
+    assert "expected faithfulness by judge:right, got judge:wrong" in str(refused.exception)
+
+
+def test_a_sample_that_misses_a_bound_fails_whatever_became_of_the_judge(folder: Path) -> None:
+    project(folder, 4, metrics="faithfulness, string_match")
+    manifest = (folder / "agent.yaml").read_text()
+    bounds = "{faithfulness: 0.4, string_match: 0.5, pass_rate: 0.9}"
+    (folder / "agent.yaml").write_text(manifest.replace("{faithfulness: 0.4}", bounds))
+    answers = (folder / "answers.jsonl").read_text()
+    for n in (0, 1):
+        answers = answers.replace(f'"Ferry {n} sails at nine', f'"Ferry {n} sails at ten')
+    (folder / "answers.jsonl").write_text(answers)
+    judge = FragileJudge()
+
+    def script(asked: dict[str, Any]) -> ChatReply:
+        return ChatReply(content="Hm.") if "at ten" in json.dumps(asked) else judge(asked)
+
+    with running_chat(script) as server:
+        allowed = ("--json", "--max-errors", "4")
+        document = document_of(rag_eval(*EVALUATE, *allowed, *model_at(server)))
+    # Two of four are not what was expected; that their judge says nothing does not hide it.
+    assert figures(document, "pass_rate") == (0.5, 4, 0)
+    assert document["ciGateResult"] == "FAIL"
+
+
+def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> None:
+    project(folder, 3)
+    judge = FragileJudge(down_after=1)
+    with judge_of(judge) as server:
+        rag_eval(*EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml", *model_at(server))
+        run = only_run().name
+        note = (
+            f"rag, run {run}: 2 samples lack scores because a model's endpoint failed; "
+            "a resume makes them again"
+        )
+        assert f"> **Note:** {note}" in (folder / "summary.md").read_text().replace("\\", "")
+        (suite,) = ElementTree.parse(folder / "junit.xml").getroot().iterfind("testsuite[@name='rag']")
+        assert suite.findtext("system-out") == note
+        (row,) = json.loads(rag_eval("runs", "--json").stdout)
+        assert (row["state"], row["failed"], row["lacking_scores"]) == ("complete", 0, 2)
+        shown = rag_eval("runs").stdout
+        assert "lacking scores" in shown.splitlines()[0]
+        assert "an endpoint failed are made with: rag-eval evaluate … --resume RUN" in shown
+        judge.down_after = None
+        rag_eval(*EVALUATE, "--markdown", "summary.md", "--resume", run, *model_at(server))
+    assert "Note" not in (folder / "summary.md").read_text()
+    assert "lack" not in rag_eval("runs").stdout
+
+
+def test_a_question_that_metrics_share_is_put_once_though_the_endpoint_fails(folder: Path) -> None:
+    project(folder, 1, metrics="faithfulness, hallucination")
+    judge = FragileJudge(down_after=0)
+    with judge_of(judge) as server:
+        first = document_of(rag_eval(*EVALUATE, "--json", *model_at(server)))
+        assert judge.calls == 1
+        assert [figures(first, metric) for metric in ("faithfulness", "hallucination")] == [(None, 0, 1)] * 2
+        judge.down_after = None
+        done = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(server)))
+    assert [figures(done, metric) for metric in ("faithfulness", "hallucination")] == [
+        (1.0, 1, 0),
+        (0.0, 1, 0),
+    ]
 
 
 def test_a_baseline_of_the_same_judge_elsewhere_is_warned_of(folder: Path) -> None:
@@ -239,8 +316,8 @@ def test_a_baseline_of_the_same_judge_elsewhere_is_warned_of(folder: Path) -> No
         other = document_of(rag_eval(*EVALUATE, *baseline, *model_at(elsewhere)))
         assert same["warnings"] == []
         (warning,) = other["warnings"]
-        assert warning.startswith(f"baseline {baseline[1]} was judged by {server.url}")
-        assert f"this run by {elsewhere.url}" in warning
+        assert warning.startswith(f"baseline {baseline[1]} was judged by scripted at {server.url}")
+        assert f"this run by scripted at {elsewhere.url}" in warning
 
 
 def test_scoring_a_run_shows_how_far_it_is_and_that_the_judge_asks_for_less(

@@ -368,6 +368,16 @@ EXAMPLES: list[tuple[str, Any]] = [
             "metadata": {"difficulty": "medium"},
         },
     ),
+    (
+        "agent-sample",
+        {
+            "input": "When?",
+            "expected": "At noon.",
+            "relevant_documents": ["a.md"],
+            "relevant_chunk_ids": ["7"],
+        },
+    ),
+    ("agent-sample", {"input": "When?", "expected": "At noon.", "relevant_documents": {"a.md": 2, "b": 0}}),
     ("golden-factual", GOLDEN_FACTUAL),
     ("golden-relationship", GOLDEN_RELATIONSHIP),
     ("golden-tracking", GOLDEN_TRACKING),

@@ -62,6 +62,10 @@ agent_records = record(
         "id": st.one_of(words.map(lambda word: f"own {word}"), st.none(), st.integers()),
         "context": text_lists,
         "reference_contexts": text_lists,
+        "relevant_documents": st.one_of(
+            text_lists, st.dictionaries(texts, st.one_of(st.integers(-2, 3), st.just(1.0)), max_size=3)
+        ),
+        "relevant_chunk_ids": text_lists,
         "tags": text_lists,
         "metadata": objects,
     },

@@ -122,6 +122,44 @@ def test_a_sample_changed_after_reading_is_written_as_changed() -> None:
     assert RAGAS.record(sample) == {"user_input": "z"}
 
 
+@pytest.mark.parametrize(
+    ("written", "grades", "changed"),
+    [
+        (["a.md", "b.md"], {"a.md": 1, "b.md": 1}, ["c.md"]),
+        ({"a.md": 1, "b.md": 1}, {"a.md": 1, "b.md": 1}, {"c.md": 1}),
+        ({"a.md": 2, "b.md": 0}, {"a.md": 2, "b.md": 0}, ["c.md"]),
+    ],
+)
+def test_relevant_documents_of_agent_samples_are_a_list_or_grades_and_stay_so(
+    written: Any, grades: dict[str, int], changed: Any
+) -> None:
+    record = {"input": "a", "expected": "b", "relevant_documents": written, "relevant_chunk_ids": ["7", "8"]}
+    sample = AGENT_SAMPLES.sample(record)
+    assert (sample.relevant_documents, sample.relevant_chunk_ids) == (grades, ("7", "8"))
+    assert AGENT_SAMPLES.record(sample) == record
+    assert not [name for name in sample_fields(sample) if name.startswith("extra")]
+    other = replace(sample, relevant_documents={"c.md": 1})
+    assert AGENT_SAMPLES.record(other)["relevant_documents"] == changed
+
+
+def test_relevant_documents_that_are_neither_are_refused_with_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    records = [
+        {"relevant_documents": "a.md"},
+        {"relevant_documents": [7]},
+        {"relevant_documents": {"a": "x"}},
+    ]
+    lines = [json.dumps({"input": "a", "expected": "b", **record}) for record in records]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        AGENT_SAMPLES.read(path)
+    assert str(caught.value).splitlines() == [
+        f"{path}:1: relevant_documents: expected an object or a list, got 'a.md'",
+        f"{path}:2: relevant_documents[0]: expected text, got 7",
+        f"{path}:3: relevant_documents.a: expected a whole number, got 'x'",
+    ]
+
+
 def test_what_another_dialect_said_beyond_a_sample_is_not_written() -> None:
     origin = Origin("ragas", "x.jsonl", 1)
     sample = Sample(

@@ -20,11 +20,12 @@ from rag_evaluation_framework.evaluation.blame import (
     blamed_turns,
 )
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label, SupportMethod
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
-from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.samples import (
@@ -184,6 +185,50 @@ def test_blame_by_relevant_characters(hits: list[Hit], kind: str) -> None:
     asked = sample(reference=SHIP, relevant_spans=(SpanCitation("a.md", 20, 60),))
     found = blamed(asked, WEATHER, hits=tuple(hits), contexts=(WEATHER,))
     assert found.kind == kind
+
+
+BOATS = Document(DocumentId("doc_1"), "The boat leaves at noon.", extra={"file_path": "docs/boats.md"})
+
+
+@pytest.mark.parametrize("told", ["doc_1", "boats.md", "docs/boats.md"])
+@pytest.mark.parametrize("relevant", ["doc_1", "boats.md"])
+def test_documents_are_known_by_any_of_their_names_to_blame_as_to_the_ranking(
+    relevant: str, told: str
+) -> None:
+    asked = sample(relevant_documents={relevant: 1})
+    response = Response(text="I don't know.", hits=(Hit(id=told),))
+    found = blame(asked, response, Containment(), documents=CitableTexts([BOATS]))
+    assert (found.kind, found.why) == (
+        "refused_wrongly",
+        "the answer says that it does not know; 1 of 1 relevant documents retrieved",
+    )
+    ranking = scorer_for("hit@3", ScoringMethods(corpus=Corpus([BOATS])))
+    assert ranking.score(asked, response).value == 1.0
+
+
+def test_the_documents_of_hits_with_a_place_are_known_by_any_of_their_names() -> None:
+    asked = sample(relevant_spans=(SpanCitation("boats.md", 0, 24),))
+    hit = Hit(id="c", span=CharacterSpan(DocumentId("docs/boats.md"), 0, 20))
+    response = Response(text="I don't know.", hits=(hit,))
+    found = blame(asked, response, Containment(), documents=CitableTexts([BOATS]))
+    # 20 of 24 characters are more than half of the passage.
+    assert found.why == "the answer says that it does not know; 1 of 1 relevant passages retrieved"
+
+
+@pytest.mark.parametrize(
+    ("told", "documents", "why"),
+    [
+        ("chunk_00000000000a", (), "its hits are chunks that do not tell their documents"),
+        ("77", (BOATS,), "none of its hits names a document of the dataset"),
+    ],
+)
+def test_hits_that_name_no_document_do_not_tell_what_was_retrieved(
+    told: str, documents: tuple[Document, ...], why: str
+) -> None:
+    asked = sample(relevant_documents={"doc_1": 1})
+    response = Response(text="I don't know.", hits=(Hit(id=told),))
+    found = blame(asked, response, Containment(), documents=CitableTexts(documents))
+    assert (found.kind, found.why) == ("unknown", f"the answer says that it does not know; {why}")
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,13 @@ from rag_evaluation_framework.evaluation.golden.golden_settings import (
 )
 from rag_evaluation_framework.evaluation.golden.golden_spans import LocatedContexts
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
+from rag_evaluation_framework.evaluation.runs.scoring import scored_result
 from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
-from rag_evaluation_framework.records.responses import Hit, Response
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
+from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 DATASETS = GOLDEN / "evaluation" / "datasets"
@@ -363,7 +364,7 @@ def answered(*answers: str) -> Response:
 
 
 def test_refusals_in_a_conversation_are_counted_turn_by_turn() -> None:
-    recall, over = (TurnByTurn(scorer_for(name)) for name in ("refusal_recall", "over_refusal"))
+    recall, over = (scorer_for(name) for name in ("refusal_recall", "over_refusal"))
     response = answered("Paris.", "I can't help with that.", "Sorry, I can't answer that.")
     assert recall.score(CONVERSATION, response).details == {"turns": [{"turn": 2, "value": 1.0}]}
     declined = over.score(CONVERSATION, response)
@@ -372,7 +373,53 @@ def test_refusals_in_a_conversation_are_counted_turn_by_turn() -> None:
 
 
 def test_a_turn_that_fails_fails_the_conversation_and_unknown_turns_are_skipped() -> None:
-    over = TurnByTurn(scorer_for("over_refusal"))
+    over = scorer_for("over_refusal")
     failed = over.score(CONVERSATION, answered("Paris.", "No.", " "))
     assert (failed.status, failed.reason) == ("failed", "turn 3: the answer is empty")
     assert over.score(CONVERSATION, Response(text="Madrid.")).status == "skipped"
+
+
+def test_a_metric_of_answers_means_every_turn_of_a_conversation_wherever_it_is_asked_for() -> None:
+    madrid = "Madrid is the capital of Spain."
+    turns = [
+        {"answer": "Napoleon bought 400 bananas.", "contexts": ["Paris is the capital of France."]},
+        {"answer": "I can't help with that.", "contexts": []},
+        {"answer": madrid, "contexts": [madrid]},
+    ]
+    response = Response(text=madrid, contexts=(madrid,), context_origin="system", metadata={"turns": turns})
+    names = ["faithfulness", "refusal_recall", "over_refusal", "latency"]
+    result = scored_result(CONVERSATION, response, scorers_for(names))
+    faithful, recall, over, latency = result.scores
+    # Turn 1 is made up, turn 3 is not; turn 2 should be declined, and is.
+    assert faithful.value == (0 + 1) / 2
+    assert recall.details == {"turns": [{"turn": 2, "value": 1.0}]}
+    assert over.value == 0.0
+    assert latency.status == "skipped"
+    by_turn = [dict(turn.scores) for turn in evaluated_turns(CONVERSATION, result)]
+    assert by_turn == [
+        {"faithfulness": 0.0, "over_refusal": 0.0},
+        {"refusal_recall": 1.0},
+        {"faithfulness": 1.0, "over_refusal": 0.0},
+    ]
+
+
+def test_the_datasets_contexts_are_those_of_every_turn_that_brings_none() -> None:
+    (faithfulness,) = scorers_for(["faithfulness"])
+    response = replace(
+        answered("Paris is the capital.", "No.", "Madrid is the capital."),
+        contexts=("Paris is the capital.", "Madrid is the capital."),
+        context_origin="dataset",
+    )
+    assert faithfulness.score(CONVERSATION, response).value == 1.0
+
+
+def test_several_questions_without_expected_turns_are_no_conversation() -> None:
+    asked = tuple(Turn(role="user", content=text) for text in ("And France?", "And Spain?"))
+    sample = Sample(id="s", turns=asked, reference="Madrid.")
+    (match,) = scorers_for(["string_match"])
+    assert match.score(sample, answered("Paris.", "Madrid.")).value == 1.0
+    failed = Response(
+        failure=Failure(kind="http-503", message=""), metadata={"turns": [{"answer": "Paris."}]}
+    )
+    (score,) = scored_result(sample, failed, [match]).scores
+    assert (score.status, score.reason) == ("failed", "no answer: http-503")

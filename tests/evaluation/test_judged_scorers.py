@@ -13,9 +13,9 @@ from scripted_judge import entries, judged_by, read_question
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelOutageError
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scorers import answer_verdicts
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
-from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.rubrics import Criterion, Rubric
 from rag_evaluation_framework.records.responses import Response
@@ -197,6 +197,19 @@ def test_a_score_tells_whether_the_endpoint_or_the_reply_was_at_fault(
     assert (score.status, score.may_be_retried) == ("failed", may_be_retried)
 
 
+def test_an_answer_that_is_scored_again_later_is_put_to_the_judge_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unsupported = json.dumps({"claims": entries({"label": "unsupported", "evidence": 1, "quote": ""})})
+    replies = iter([failing(503), ChatReply(content=unsupported)])
+    with judged_by(lambda _: next(replies)) as (judge, server):
+        scorer = scorer_for("faithfulness", ScoringMethods(judge=judge))
+        failed = [scorer.score(SAMPLE, ANSWER) for _ in range(2)]
+        assert ([score.may_be_retried for score in failed], len(server.requests)) == ([True, True], 1)
+        monkeypatch.setattr(answer_verdicts, "_FAILED_SECONDS", 0.0)
+        assert scorer.score(SAMPLE, ANSWER).value == 0.0
+
+
 def test_a_conversation_tells_that_the_endpoint_failed_in_one_of_its_turns() -> None:
     said = ("When does it sail?", "At nine.", "And on Sundays?", "At ten.")
     turns = tuple(
@@ -206,9 +219,32 @@ def test_a_conversation_tells_that_the_endpoint_failed_in_one_of_its_turns() -> 
     told = [{"answer": "At nine."}, {"answer": "At ten."}]
     replies = iter([ChatReply(content=json.dumps(rated("fully"))), failing(503)])
     with judged_by(lambda _: next(replies)) as (judge, _):
-        scorer = TurnByTurn(scorer_for("answer_relevancy", ScoringMethods(judge=judge)))
+        scorer = scorer_for("answer_relevancy", ScoringMethods(judge=judge))
         response = Response(text="At ten.", metadata={"turns": told})
         score = scorer.score(Sample(id="talk", turns=turns), response)
     assert (score.reason or "").startswith("turn 2: no verdict: http-503")
     assert score.may_be_retried
     assert score.details["turns"] == [{"turn": 1, "value": 1.0}]
+
+
+def test_what_metrics_share_is_asked_once_in_each_turn_of_a_conversation() -> None:
+    said = ("When does it sail?", "At nine.", "And on Sundays?", "At ten.")
+    turns = tuple(
+        Turn(role="user", content=text) if place % 2 == 0 else Turn(role="assistant", reference=text)
+        for place, text in enumerate(said)
+    )
+    told = [{"answer": f"It sails at {hour}.", "contexts": ["It sails at nine."]} for hour in ("nine", "ten")]
+    asked: list[str] = []
+
+    def supported(question: Asked) -> ChatReply:
+        asked.append(read_question(question).several("claims")[0])
+        found = {"label": "supported", "evidence": 1, "quote": "It sails at"}
+        return ChatReply(content=json.dumps({"claims": entries(found)}))
+
+    sample = Sample(id="talk", turns=turns)
+    response = Response(text="It sails at ten.", metadata={"turns": told})
+    with judged_by(supported) as (judge, _):
+        scorers = scorers_for(["faithfulness", "hallucination"], ScoringMethods(judge=judge))
+        scores = [scorer.score(sample, response) for scorer in scorers]
+    assert [score.value for score in scores] == [1.0, 0.0]
+    assert asked == ["It sails at nine.", "It sails at ten."]

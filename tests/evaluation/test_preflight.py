@@ -228,6 +228,7 @@ def test_a_sample_that_has_what_a_golden_metric_needs_does_not_lack_it() -> None
     assert not lacks(sample(1, expectation=Milestones(steps=("a",), hops=2)), "hops")
     answered = (Turn(role="user", content="q"), Turn(role="assistant", reference="r"))
     assert not lacks(sample(1, turns=answered), "turns")
+    assert not lacks(sample(1, turns=answered), "expected")
     for field in ("hops", "turns", "relevant_documents", "relevant_chunk_ids"):
         assert not lacks(sample(1, expectation=Refusal()), field)
 

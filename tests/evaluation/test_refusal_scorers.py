@@ -10,9 +10,11 @@ from chat_server import running_chat
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 
@@ -91,6 +93,39 @@ def test_a_judge_tells_the_class_where_there_is_one() -> None:
     assert (score.value, score.details["class"]) == (1.0, "refused")
     assert scorer.method.startswith("judge:scripted")
     assert lexical.method == "lexical, answer patterns"
+
+
+GUIDE = "The guide does not mention dogs."
+
+
+@pytest.mark.parametrize(
+    "answer", [GUIDE, "the guide  does not\nmention dogs", "The guide does not mention dogs!"]
+)
+def test_the_reference_is_an_answer_whatever_it_sounds_like(answer: str) -> None:
+    turns = (Turn(role="user", content="May dogs come along?"),)
+    expected = Sample(id="dogs", turns=turns, reference=GUIDE)
+    given = Response(text=answer, contexts=(GUIDE,))
+    for name in ("over_refusal", "dont_know"):
+        score = scorer_for(name).score(expected, given)
+        assert (score.value, score.details) == (0.0, {"class": "answered", "reason": "it is the reference"})
+    assert scorer_for("faithfulness").score(expected, given).value == 1.0
+    assert blame(expected, given, LexicalSupport()).kind == "ok"
+    # To any other reference the same words decline.
+    other = Sample(id="cats", turns=turns, reference="Dogs may come along on a lead.")
+    assert scorer_for("dont_know").score(other, given).value == 1.0
+    assert scorer_for("faithfulness").score(other, given).status == "skipped"
+    # Where a refusal is expected, they are one, whatever the reference.
+    refusal = Sample(id="none", turns=turns, reference=GUIDE, expectation=Refusal(reason="unanswerable"))
+    assert scorer_for("refusal_recall").score(refusal, given).value == 1.0
+    assert blame(refusal, given, LexicalSupport()).kind == "ok"
+
+
+def test_no_judge_is_asked_about_the_reference() -> None:
+    with running_chat(lambda _: json.dumps({"reason": "it declines", "label": "refused"})) as server:
+        methods = ScoringMethods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
+        score = scorer_for("over_refusal", methods).score(ANSWERABLE, response("with a tension wrench"))
+        assert not server.requests
+    assert score.value == 0.0
 
 
 def test_a_judge_that_talks_nonsense_is_a_failure() -> None:

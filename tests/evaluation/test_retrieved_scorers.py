@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from math import log2
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
@@ -167,3 +171,23 @@ def test_a_grade_beyond_the_metrics_scale_fails_the_sample_and_says_how_to_write
 def test_a_metric_of_a_whole_chunking_names_the_command_that_has_it() -> None:
     with pytest.raises(UsageError, match=r"precision_omega: it judges all chunks .* use rag-eval retrieval"):
         scorer_for("precision_omega")
+
+
+def test_a_manifest_scores_the_ranking_of_agent_samples_by_the_name_with_parameters(tmp_path: Path) -> None:
+    names = ["ndcg(gain=exponential)@4", "rbp(p=0.5)@3", "chunk_recall"]
+    asked = {"input": "When?", "expected": "At noon.", "relevant_chunk_ids": ["boats.md", "c2"]}
+    asked["relevant_documents"] = {"boats.md": 2, "fares.md": 1}
+    told = {"input": "When?", "response": "At noon.", "contexts": []}
+    told["contexts"] = [{"id": "x.md", "text": "Nothing."}, {"id": "boats.md", "text": BOATS}]
+    evaluation = {"datasets": [{"name": "boats", "path": "$file:boats.jsonl"}], "metrics": names}
+    for name, value in (("boats.jsonl", asked), ("told.jsonl", told)):
+        (tmp_path / name).write_text(json.dumps(value) + "\n", encoding="utf-8")
+    manifest = tmp_path / "agent.yaml"
+    manifest.write_text(json.dumps({"spec": {"evaluation": evaluation}}), encoding="utf-8")
+    runs, target = str(tmp_path / "runs"), str(tmp_path / "told.jsonl")
+    done = CliRunner().invoke(program, ["evaluate", str(manifest), "--target", target, "--runs-dir", runs])
+    assert done.exit_code == 0, done.output
+    figures = {line.split()[0]: line.split()[2] for line in done.output.splitlines() if " exact " in line}
+    # The ranking is x, boats (grade 2); fares (grade 1) is not there.
+    # ndcg: (3 / log2 3) / (3 / log2 2 + 1 / log2 3) = 1.8928 / 3.6309; rbp: (1 - 0.5) x 0.5; chunks: 1 of 2.
+    assert figures == dict(zip(names, ["0.5213", "0.2500", "0.5000"], strict=True))

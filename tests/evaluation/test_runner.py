@@ -450,6 +450,15 @@ class AbsentJudge(ExactMatch):
         return Score.scored(self.name, 1.0, method="judge")
 
 
+class AbsentEmbedder(AbsentJudge):
+    """Raises what an embedder that is down raises."""
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        if not self.is_back:
+            raise TargetError("http-503", "embedder small: busy")
+        return super().score(sample, response)
+
+
 class CountingScorer(ExactMatch):
     def __init__(self) -> None:
         super().__init__()
@@ -458,6 +467,15 @@ class CountingScorer(ExactMatch):
     def score(self, sample: Sample, response: Response) -> Score:
         self.asked += 1
         return super().score(sample, response)
+
+
+def test_a_resume_makes_the_scores_that_lacked_an_embedder(tmp_path: Path) -> None:
+    embedder = AbsentEmbedder()
+    first, folder = run(tmp_path, Calculator(), 3, scorers=(embedder,))
+    assert (first.completed, folder.counts.rescorable) == (True, 3)
+    embedder.is_back = True
+    run(tmp_path, Calculator(), 3, folder=folder, scorers=(embedder,))
+    assert [score.value for result in folder.results() for score in result.scores] == [1.0] * 3
 
 
 def test_a_resume_makes_only_the_scores_again_that_an_endpoint_failed_and_asks_nobody(tmp_path: Path) -> None:
@@ -482,5 +500,5 @@ def test_what_an_endpoint_fails_again_stays_to_be_made(tmp_path: Path) -> None:
     again, _ = run(tmp_path, Calculator(), 3, folder=folder, scorers=(judge,))
     assert (again.completed, again.done, folder.counts.rescorable) == (True, 3, 3)
     assert again.notes == (
-        "3 samples lack scores because the judge's endpoint failed; a resume makes them again",
+        "3 samples lack scores because a model's endpoint failed; a resume makes them again",
     )

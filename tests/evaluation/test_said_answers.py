@@ -10,6 +10,7 @@ from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 
 BOAT = "The boat leaves at noon. It returns at six."
+FEE = "费用是20欧元。5月5日前支付。"
 
 
 def scored(name: str, answer: str, context: str, reference: str = "The boat leaves at noon.") -> Score:
@@ -27,6 +28,12 @@ def scored(name: str, answer: str, context: str, reference: str = "The boat leav
         '[t.md:?:0-24 | excerpt: "The boat. Leaves"]',
         "[t.md:?:24-0]",
         "【1】",
+        "[Doc 1]",
+        "[^1]",
+        "([fees.pdf](https://example.org/fees))",
+        "[1, p. 3]",
+        "[1†source]",
+        "(Source: fees.pdf)",
     ],
 )
 @pytest.mark.parametrize(
@@ -52,10 +59,32 @@ def test_a_list_of_sources_claims_nothing(name: str, sources: str) -> None:
     assert scored(name, answer, BOAT).value == 1.0
 
 
-@pytest.mark.parametrize("name", ["faithfulness", "citation_recall"])
-def test_courtesies_are_not_counted(name: str) -> None:
-    answer = "Sure! I'd be happy to help. The boat leaves at noon [1]. It returns at six [1]."
-    assert scored(name, answer, BOAT).value == 1.0
+@pytest.mark.parametrize("name", ["faithfulness", "citation_recall", "grounded_fraction"])
+@pytest.mark.parametrize(
+    ("answer", "context"),
+    [
+        ("Sure! I'd be happy to help. The boat leaves at noon [1]. It returns at six [1].", BOAT),
+        ("Great question! The boat leaves at noon [1]. I hope this helps! Shall I book it?", BOAT),
+        ("很高兴为您解答！费用是20欧元[1]。还有什么可以帮您的吗？", FEE),
+        ("您好，费用是20欧元[1]。如有其他问题，欢迎随时咨询。", FEE),
+        ("根据资料，费用是20欧元[1]。", FEE),
+        ("文档中提到费用是20欧元[1]。", FEE),
+        ("綜上所述，費用是20歐元[1]。", FEE),
+        ("费用是20欧元[1]（来源：文档1）。", FEE),
+    ],
+)
+def test_courtesies_and_what_leads_up_to_a_statement_are_not_counted(
+    name: str, answer: str, context: str
+) -> None:
+    assert scored(name, answer, context).value == 1.0
+
+
+def test_new_words_of_courtesies_are_not_unsupported() -> None:
+    # of "boat leaves midnight" one word is new; "question", "hope", "helps" claim nothing
+    score = scored(
+        "unsupported_tokens", "Great question! The boat leaves at midnight. I hope this helps!", BOAT
+    )
+    assert (score.value, score.details["new_tokens"]) == (1, [[35, 43]])
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.scorers import named_scorers
 from rag_evaluation_framework.evaluation.scorers.known_metrics import known_metric
 from rag_evaluation_framework.evaluation.scorers.named_scorers import (
+    LatencyScorer,
+    MetricScorer,
     available_metrics,
     scorer_for,
     scorers_for,
 )
-from rag_evaluation_framework.extensions import Scorer
-from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.extensions import Registry, Scorer
+from rag_evaluation_framework.metrics.declaration import BoundMetric, Metric, all_metrics, parse_metric
 from rag_evaluation_framework.metrics.similarity import answer_similarity
 from rag_evaluation_framework.metrics.texts import chrf
 from rag_evaluation_framework.records.responses import Response
@@ -61,6 +69,65 @@ def test_answer_similarity_is_chrf_of_the_folded_texts_and_says_so() -> None:
 def test_a_parameter_in_the_name_is_kept_and_equal_names_are_scored_once() -> None:
     scorers = scorers_for(["rouge", "rouge(variant=rougeL)", "rouge(variant=rouge1)"])
     assert [scorer.name for scorer in scorers] == ["rouge", "rouge(variant=rouge1)"]
+
+
+def bound_metrics(declared: Metric) -> st.SearchStrategy[BoundMetric]:
+    """Every way in which a metric may be asked for."""
+
+    def values(key: str, default: Any) -> st.SearchStrategy[Any]:
+        allowed = declared.allowed.get(key)
+        if key == "k":
+            return st.none() | st.integers(1, 10**9)
+        if key == "method":
+            # The others take a judge or an embedder.
+            return st.sampled_from(["auto", *({"lexical", "lexicon"} & set(declared.methods))])
+        if isinstance(allowed, tuple):
+            return st.sampled_from(allowed)
+        if isinstance(default, bool):
+            return st.booleans()
+        numbers = st.integers(1, 1000) if isinstance(default, int) else st.floats(1e-9, 0.999)
+        return numbers.filter(lambda value: allowed is None or value in allowed)
+
+    given_to = {key: values(key, default) for key, default in declared.parameters.items()}
+    return st.fixed_dictionaries(given_to).map(lambda chosen: BoundMetric(declared, chosen))
+
+
+SCORABLE = [each for each in all_metrics() if "chunks" not in each.needs]
+
+
+@pytest.mark.parametrize("declared", SCORABLE, ids=lambda each: each.name)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_every_name_that_is_printed_is_that_of_a_scorer_of_the_same_name(
+    declared: Metric, data: st.DataObject
+) -> None:
+    name = str(data.draw(bound_metrics(declared)))
+    assert scorer_for(name).name == name
+    listed = declared.signature.replace("[@k]", "@3" if data.draw(st.booleans()) else "")
+    assert scorer_for(listed).name == str(parse_metric(listed))
+
+
+def test_a_registered_scorer_is_given_its_parameters_and_its_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
+    asked: list[str] = []
+
+    def built(text: str) -> MetricScorer:
+        asked.append(text)
+        return LatencyScorer()
+
+    registry.register("mine", built)
+    registry.register("theirs@5", built)
+    monkeypatch.setattr(named_scorers, "SCORERS", registry)
+    texts = ['mine(model="a@b")', "mine(p=0.5)@3", "mine@3", "theirs@5"]
+    for text in texts:
+        scorer_for(text)
+    assert asked == texts
+
+
+@pytest.mark.parametrize("text", ["latency@3", "latency(p=1)"])
+def test_latency_has_no_parameters(text: str) -> None:
+    with pytest.raises(UsageError, match="it has no parameters; it is written latency"):
+        scorer_for(text)
 
 
 @pytest.mark.parametrize("text", [None, "", "  \n"])

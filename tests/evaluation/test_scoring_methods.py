@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.dialects.recognition import recognise
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import (
+    ScoringMethods,
+    chosen_method,
+    with_documents,
+)
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.language_models.chat import Completion
 from rag_evaluation_framework.metrics.declaration import parse_metric
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
@@ -52,6 +63,29 @@ def test_the_judge_is_used_where_there_is_one_unless_the_metric_says_otherwise(
     text: str, methods: ScoringMethods, method: str | None
 ) -> None:
     assert chosen_method(parse_metric(text), methods) == method
+
+
+@pytest.mark.parametrize(
+    ("metric", "looks_up"),
+    [
+        ("hit@3", True),
+        ("rbp(p=0.5)@3", True),
+        ("P_5", True),
+        ("span_recall", True),
+        ("citation_validity", True),
+        ("chunk_recall", False),
+        ("token_f1", False),
+        ("somebody_elses@3", False),
+    ],
+)
+def test_the_documents_of_the_dataset_are_read_where_a_metric_looks_something_up(
+    metric: str, looks_up: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "boats.eval.json"
+    document = Document(DocumentId("d1"), "The boat leaves at noon.")
+    EVALUATION_SETS.write(Dataset(samples=(SAMPLE,), dialect="made", documents=(document,)), path)
+    methods = with_documents(ScoringMethods(), [metric], dialect=recognise(path), path=path)
+    assert (methods.corpus is not None) == looks_up
 
 
 def test_a_method_that_is_asked_for_and_not_set_up_says_how_to_set_it_up() -> None:

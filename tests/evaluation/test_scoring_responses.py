@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from simulated_targets import ExactMatch, sample
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import ModelError, RagEvalError, TargetError, UsageError
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
 from rag_evaluation_framework.records.responses import Failure, Response, Usage
 from rag_evaluation_framework.records.samples import Sample
@@ -33,6 +33,19 @@ def test_a_scorer_that_raises_gives_a_failed_score_and_the_others_stand() -> Non
     assert (broken.status, broken.reason) == ("failed", "the scorer broke: KeyError: 'boom'")
     assert (broken.metric, broken.method) == ("scripted", "scripted")
     assert fine.value == 1.0
+
+
+@pytest.mark.parametrize("failure", [TargetError, ModelError])
+@pytest.mark.parametrize(
+    ("kind", "may_be_retried"), [("http-503", True), ("timeout", True), ("http-400", False)]
+)
+def test_a_model_that_gives_no_answer_is_no_mistake_of_the_scorer(
+    failure: type[TargetError | ModelError], kind: str, may_be_retried: bool
+) -> None:
+    raised: RagEvalError = failure(kind, "embedder small: busy")
+    (score,) = scored_result(sample(1), Response(text="2"), [Scripted(raised)]).scores
+    reason = f"the scorer's model gave no answer: {kind}: embedder small: busy"
+    assert (score.status, score.reason, score.may_be_retried) == ("failed", reason, may_be_retried)
 
 
 @pytest.mark.parametrize("returned", [None, 0.5, Score.scored("another", 1.0, method="exact")])

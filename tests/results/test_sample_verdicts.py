@@ -51,7 +51,8 @@ EMPTY_TURN = SampleResult(
         (result(similarity=0.9, hallucination=None), True),
         (result(similarity=None, hallucination=None), None),
         (result(similarity=0.9, hallucination="broke"), None),
-        (result(similarity=0.1, hallucination="broke"), None),
+        (result(similarity=0.1, hallucination="broke"), False),
+        (result(similarity="broke", hallucination=0.2), False),
         (EMPTY_ANSWER, False),
         (EMPTY_TURN, False),
         (result(other=1.0), None),
@@ -93,7 +94,7 @@ def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_l
     assert summary.interval.method == "Wilson score"
 
 
-def test_samples_of_which_a_score_failed_are_no_part_of_the_pass_rate_and_counted_as_failed() -> None:
+def test_samples_that_may_pass_but_lack_a_score_are_no_part_of_the_pass_rate_and_counted_as_failed() -> None:
     counter = PassCounter(BOUNDS)
     for given in (
         result(similarity=0.9),
@@ -104,8 +105,10 @@ def test_samples_of_which_a_score_failed_are_no_part_of_the_pass_rate_and_counte
     ):
         counter.add(given)
     summary = counter.summary()
-    # 1 of the 2 that have all their scores; two lack one, and the last has nothing that counts.
-    assert (summary.value, summary.n_scored, summary.n_failed, summary.n_skipped) == (0.5, 2, 2, 1)
+    # 1 of 3: two miss a bound, one of them without its other score. One more lacks a score, and the last has
+    # nothing that counts.
+    assert summary.value == pytest.approx(1 / 3)
+    assert (summary.n_scored, summary.n_failed, summary.n_skipped) == (3, 1, 1)
     assert counter.errors == 2
 
 

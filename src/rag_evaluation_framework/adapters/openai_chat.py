@@ -101,6 +101,11 @@ class OpenAIChatModel:
         return f"{shown_address(self._url)} {self._settings}"
 
     @property
+    def endpoint(self) -> dict[str, Any]:
+        """Where the model is asked, and with which settings."""
+        return {"url": shown_address(self._url), **self._settings.to_dict()}
+
+    @property
     def waiting(self) -> int:
         """How many questions wait to be put again: the endpoint failed, or asked for less."""
         return self._attempts.waiting

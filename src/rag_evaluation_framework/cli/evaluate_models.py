@@ -82,9 +82,8 @@ def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) 
     from rag_evaluation_framework.evaluation.model_runs import ModelRuns, data_of, metrics_of
     from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
     from rag_evaluation_framework.reports.model_evaluations import SideBySide
-    from rag_evaluation_framework.results.evaluations import check_methods
     from rag_evaluation_framework.results.model_evaluations import compare_models
-    from rag_evaluation_framework.results.run_judges import with_same_judge
+    from rag_evaluation_framework.results.resumed_scoring import check_scored_alike, scored_as_wanted
 
     runs = ModelRuns(options.models)
     if options.resume:
@@ -92,9 +91,9 @@ def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) 
     began = runs.leader.head if runs.leader else None
     methods = scoring.methods()
     scorers = scorers_for(metrics_of(began) if began else options.metrics or DEFAULT_METRICS, methods)
-    if began:
-        check_methods(began, scorers)
-        runs.runs = {model: with_same_judge(folder, methods) for model, folder in runs.runs.items()}
+    for folder in runs.runs.values():
+        check_scored_alike(folder, scorers, methods)
+    runs.runs = {model: scored_as_wanted(folder, scorers, methods) for model, folder in runs.runs.items()}
     data, warnings = (moved(data_of(began), options.dataset), ()) if began else chosen_data(options)
     samples = chosen_samples(data, scorers)
     prices = options.prices()

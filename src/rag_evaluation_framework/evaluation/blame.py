@@ -42,6 +42,7 @@ from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
     expected_turns,
     is_conversation,
 )
+from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
 from rag_evaluation_framework.evaluation.wanted_points import (
     Point,
     WantedPoints,
@@ -51,7 +52,6 @@ from rag_evaluation_framework.evaluation.wanted_points import (
     wanted_points,
 )
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.judging.words.comparable_text import variants
 from rag_evaluation_framework.records.responses import Response
@@ -224,7 +224,7 @@ class _Case:
         ]
 
     def blame(self) -> Blame:
-        kind = classify_answer(self.answer, self.sample.question).kind
+        kind = class_of_answer(self.sample, self.answer).kind
         if isinstance(self.sample.expectation, Refusal):
             return self._of_expected_refusal(kind)
         if kind in _DECLINES:

@@ -3,14 +3,15 @@
 In this order: relevant characters against the characters retrieved; relevant passages (reference contexts, or
 the text of relevant characters) against the texts retrieved; relevant chunks; relevant documents; and at last
 what the answer should say against the texts retrieved. Every relevant place must be found, but of documents
-one is enough, since each may hold the answer.
+one is enough, since each may hold the answer. Documents are looked up by their names on both sides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rag_evaluation_framework.evaluation.scorers.ranked_documents import ranked_documents
 from rag_evaluation_framework.evaluation.wanted_points import WantedPoints, statements_of, supported_by
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.verdicts import SupportMethod
@@ -68,17 +69,15 @@ def retrieved_truth(
     if sample.relevant_chunk_ids and ids:
         chunks = sample.relevant_chunk_ids
         return _found("relevant chunks", len(chunks), [each for each in chunks if each not in ids])
-    relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
-    if relevant and ids:
-        ids |= {hit.span.doc_id for hit in response.hits if hit.span is not None}
-        missing = [document for document in relevant if document not in ids]
-        return _found("relevant documents", len(relevant), missing, one_is_enough=True)
+    by_documents = _by_documents(sample, response, documents)
+    if by_documents is not None and by_documents.is_retrieved is not None:
+        return by_documents
     if wanted.points and texts:
         missing = [point.text for point in wanted.absent(wanted.points, texts)]
         return _found(wanted.what, len(wanted.points), missing)
     if wanted.points or passages:
         return RetrievedTruth(None, "no texts came with the hits")
-    return RetrievedTruth(None, "nothing is known to be relevant")
+    return by_documents or RetrievedTruth(None, "nothing is known to be relevant")
 
 
 def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool = False) -> RetrievedTruth:
@@ -89,7 +88,11 @@ def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool
 
 def _by_characters(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
     """Compare characters, where both sides have them in documents of the same names."""
-    hits = merge_spans(hit.span for hit in response.hits if hit.span is not None)
+    hits = merge_spans(
+        replace(hit.span, doc_id=DocumentId(documents.id_of(hit.span.doc_id)))
+        for hit in response.hits
+        if hit.span is not None
+    )
     placed = [documents.placed(span) for span in sample.relevant_spans]
     names = {span.doc_id for span in hits}
     if not placed or not hits or (not documents and not any(span.file in names for span in placed)):
@@ -100,6 +103,18 @@ def _by_characters(sample: Sample, response: Response, documents: CitableTexts) 
         if sum(wanted.overlap_chars(hit) for hit in hits) < _ENOUGH * wanted.length():
             missing.append(span.text or f"{span.file}, characters {span.start} to {span.end}")
     return _found("relevant passages", len(placed), missing)
+
+
+def _by_documents(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
+    """Compare documents, where some are relevant and there are hits; hits that name none tell nothing."""
+    relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
+    if not relevant or not response.hits:
+        return None
+    ranked = ranked_documents(response.hits, documents)
+    if isinstance(ranked, str):
+        return RetrievedTruth(None, ranked)
+    missing = [document for document in relevant if documents.id_of(document) not in ranked]
+    return _found("relevant documents", len(relevant), missing, one_is_enough=True)
 
 
 def _is_found(passage: str, texts: Sequence[str], sample: Sample, support: SupportMethod) -> bool:

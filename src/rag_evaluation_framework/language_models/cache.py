@@ -20,7 +20,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.files.sqlite_files import opened, transaction
-from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message
+from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message, endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 
 FILE_NAME = "completions.sqlite3"
@@ -82,6 +82,11 @@ class RememberingModel:
             with self._lock:
                 del self._under_way[key]
         return completion
+
+    @property
+    def endpoint(self) -> dict[str, Any]:
+        """Where and how the wrapped model is asked."""
+        return endpoint_of(self._model)
 
     @property
     def waiting(self) -> int:

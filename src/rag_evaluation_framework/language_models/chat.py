@@ -64,6 +64,18 @@ class ChatModel(Protocol):
         """
 
 
+def endpoint_of(model: ChatModel) -> dict[str, Any]:
+    """Return what is known of where and how a model is asked, by name: at least which ``model`` it is.
+
+    It is the model's own ``endpoint`` where it has one; else its ``cache_key`` tells it from others.
+    """
+    endpoint = getattr(model, "endpoint", None)
+    if isinstance(endpoint, Mapping):
+        return dict(endpoint)
+    key = getattr(model, "cache_key", None)
+    return {"model": model.name} | ({"key": str(key)} if key and key != model.name else {})
+
+
 def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
     """Return the messages with the schema told at their end, for a model that cannot be bound to it."""
     request = SCHEMA_REQUEST.format(schema=json.dumps(schema, ensure_ascii=False))

@@ -70,6 +70,11 @@ class OpenAIClientModel:
         """What tells this endpoint and its settings from others."""
         return f"{self._address} {self._settings}"
 
+    @property
+    def endpoint(self) -> dict[str, Any]:
+        """Where the model is asked, and with which settings."""
+        return {"url": self._address, **self._settings.to_dict()}
+
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
     ) -> Completion:

@@ -9,7 +9,7 @@ the concessions with which it had success.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import ModelError, UsageError, shown
@@ -55,6 +55,11 @@ class ChatSettings:
             raise UsageError(f"max_tokens: expected at least 1, got {shown(self.max_tokens)}")
         if self.seed is not None and _count(self.seed) is None:
             raise UsageError(f"seed: expected a whole number, got {shown(self.seed)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings by their names, those left as they are by default left out."""
+        values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
 
     def body(
         self,

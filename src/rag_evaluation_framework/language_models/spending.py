@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message
+from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message, endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 
 _TOKENS_PER_PRICE = 1_000_000
@@ -92,6 +92,10 @@ class CountedModel:
     @property
     def cache_key(self) -> str | None:
         return getattr(self._model, "cache_key", self.name)
+
+    @property
+    def endpoint(self) -> dict[str, Any]:
+        return endpoint_of(self._model)
 
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0

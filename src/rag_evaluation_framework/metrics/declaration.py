@@ -45,7 +45,7 @@ FAMILY_MODULES: dict[Family, tuple[str, ...]] = {
 
 _ROOM = "rag_evaluation_framework.metrics"
 
-_CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@]*)\Z")
+_CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@)]*)\Z")
 # trec_eval prints ndcg_cut_10 and is asked for ndcg_cut.10.
 _TREC_CUT_OFF = re.compile(r"(?P<name>.+)[_.](?P<k>\d+)\Z")
 _LARGEST_CUT_OFF = 10**9
@@ -231,23 +231,30 @@ def parse_metrics(texts: Iterable[str]) -> list[BoundMetric]:
     return list({str(bound): bound for bound in found}.values())
 
 
+def split_cut_off(text: str) -> tuple[Specification, str | None]:
+    """Read ``rbp(p=0.5)@10`` into ``rbp(p=0.5)`` and ``"10"``, whether or not there is such a metric."""
+    cut_off = _CUT_OFF.match(text)
+    if cut_off is None:
+        return parse_specification(text), None
+    return parse_specification(cut_off["name"]), cut_off["k"]
+
+
 @cache
 def _parsed(text: str) -> BoundMetric:
     all_metrics()
-    cut_off = _CUT_OFF.match(text)
-    specification = parse_specification(cut_off["name"] if cut_off else text)
+    specification, cut_off = split_cut_off(text)
     name, given = specification.name, dict(specification.arguments)
     if cut_off is None and name not in _known():
         trec = _TREC_CUT_OFF.match(name)
         if trec and trec["name"] in _known():
-            name, cut_off = trec["name"], trec
+            name, cut_off = trec["name"], trec["k"]
     declared = _declared.get(_aliases.get(name, name))
     if declared is None:
         raise UnknownNameError("metric", name, list(_known()))
-    if cut_off and "k" in given:
+    if cut_off is not None and "k" in given:
         raise UsageError(f"metric {shown(text)}: expected one cut-off, got two")
-    if cut_off:
-        given["k"] = cut_off["k"]
+    if cut_off is not None:
+        given["k"] = cut_off
     for key, value in given.items():
         if key not in declared.parameters:
             raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")

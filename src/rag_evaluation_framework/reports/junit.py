@@ -1,7 +1,8 @@
 """An evaluation as JUnit XML: a suite of the gate's checks, and a suite of samples for each dataset.
 
 A check that was not evaluated and a sample that neither passes nor fails are *skipped*; a sample without an
-answer or a score is an *error*; whatever misses its bound is a *failure*.
+answer or a score is an *error*; whatever misses its bound is a *failure*. What there is to note of a run, and
+how it goes on, is the output of its suite.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
+from rag_evaluation_framework.reports.run_notes import run_notes
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateRow, GateVerdict
 
@@ -22,13 +24,15 @@ def evaluation_junit(evaluations: Sequence[DatasetEvaluation], verdict: GateVerd
     """Render the whole document."""
     suites = [_suite("gate", [*map(_check, verdict.rows), *_rules(verdict)])] if verdict.enabled else []
     suites += [
-        _suite(each.plan.name, [_sample(each.plan.name, sample) for sample in each.samples()])
+        _suite(
+            each.plan.name, [_sample(each.plan.name, sample) for sample in each.samples()], run_notes(each)
+        )
         for each in evaluations
     ]
     return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' + "".join(suites) + "</testsuites>\n"
 
 
-def _suite(name: str, cases: Sequence[str]) -> str:
+def _suite(name: str, cases: Sequence[str], notes: Sequence[str] = ()) -> str:
     counts = {
         "tests": len(cases),
         "failures": sum("<failure" in case for case in cases),
@@ -36,7 +40,9 @@ def _suite(name: str, cases: Sequence[str]) -> str:
         "skipped": sum("<skipped" in case for case in cases),
     }
     written = " ".join(f'{key}="{count}"' for key, count in counts.items())
-    return f"  <testsuite name={_attribute(name)} {written}>\n{''.join(cases)}  </testsuite>\n"
+    said = escape(_NOT_XML.sub("�", "\n".join(notes)))
+    output = f"    <system-out>{said}</system-out>\n" if notes else ""
+    return f"  <testsuite name={_attribute(name)} {written}>\n{''.join(cases)}{output}  </testsuite>\n"
 
 
 def _check(row: GateRow) -> str:

@@ -20,6 +20,7 @@ def run_list_text(folder: Path, rows: Sequence[dict[str, Any]]) -> str:
     """Return the table, and below it what is broken and how to go on with what is unfinished."""
     if not rows:
         return f"No runs in {folder}."
+    has_gaps = any(row["lacking_scores"] for row in rows)
     cells = [
         (
             row["run_id"],
@@ -28,27 +29,44 @@ def run_list_text(folder: Path, rows: Sequence[dict[str, Any]]) -> str:
             row["target"] or "–",
             "–" if row["done"] is None else f"{row['done']:,} of {row['total']:,}",
             "–" if row["failed"] is None else f"{row['failed']:,}",
+            *([_gaps(row)] if has_gaps else []),
             row["started_at"] or "–",
         )
         for row in rows
     ]
-    table = text_table(
-        ("run", "state", "dataset", "target", "done", "failed", "started"), cells, align="<<<<>><"
-    )
+    gaps = ("lacking scores",) if has_gaps else ()
+    headers = ("run", "state", "dataset", "target", "done", "failed", *gaps, "started")
+    table = text_table(headers, cells, align=f"<<<<>>{'>' * len(gaps)}<")
     notes = [f"broken: {row['run_id']}: {row['error']}" for row in rows if row["error"]]
     notes += [f"running: {row['run_id']}: {row['owner']}" for row in rows if row["owner"]]
     notes += _ways_on(rows)
     return "\n".join([table, *(["", *notes] if notes else [])])
 
 
+def _gaps(row: dict[str, Any]) -> str:
+    return "–" if row["lacking_scores"] is None else f"{row['lacking_scores']:,}"
+
+
 def _ways_on(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return how the incomplete runs go on: golden sets by another command than the rest."""
-    golden = {bool(row["golden"]) for row in rows if row["state"] == "incomplete"}
-    ways = {
-        False: "An incomplete run goes on with: rag-eval evaluate … --resume RUN",
-        True: "An incomplete run of golden sets goes on with: rag-eval golden DIR … --resume RUN",
+    """Return how runs go on that are incomplete or lack scores: golden sets by another command than the
+    rest.
+    """
+    unfinished = {bool(row["golden"]) for row in rows if row["state"] == "incomplete"}
+    lacking = {bool(row["golden"]) for row in rows if row["state"] == "complete" and row["lacking_scores"]}
+    commands = {
+        False: ("", "rag-eval evaluate … --resume RUN"),
+        True: (" of golden sets", "rag-eval golden DIR … --resume RUN"),
     }
-    return [way for is_golden, way in ways.items() if is_golden in golden]
+    ways = [
+        f"An incomplete run{which} goes on with: {command}"
+        for is_golden, (which, command) in commands.items()
+        if is_golden in unfinished
+    ]
+    return ways + [
+        f"Scores that a complete run{which} lacks because an endpoint failed are made with: {command}"
+        for is_golden, (which, command) in commands.items()
+        if is_golden in lacking
+    ]
 
 
 def _row(run: ListedRun) -> dict[str, Any]:
@@ -61,6 +79,7 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "golden": None,
         "done": None,
         "failed": None,
+        "lacking_scores": None,
         "total": None,
         "started_at": None,
         "owner": None,
@@ -82,7 +101,12 @@ def _row(run: ListedRun) -> dict[str, Any]:
         index = run.folder.index()
     except RagEvalError as error:
         return {**row, "error": str(error)}
-    row |= {"done": index.done, "failed": index.failed, "total": len(index.offsets)}
+    row |= {
+        "done": index.done,
+        "failed": index.failed,
+        "lacking_scores": len(index.rescorable),
+        "total": len(index.offsets),
+    }
     if index.problems:
         row["error"] = "; ".join(map(str, index.problems))
     return row

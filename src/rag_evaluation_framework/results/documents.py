@@ -3,13 +3,16 @@
 ::
 
     evaluation_id, timestamp, system_version, dataset_id, configuration
-    summary                  counts: asked, answered, failed (by kind), unfinished
+    summary                  counts: asked, answered, failed (by kind), unfinished; of an evaluation the
+                             share that passes, as a metric
     retrieval_metrics        ranking, chunk and span metrics
     citation_metrics         citation metrics
     answer_quality_metrics   everything else
     performance_metrics      latencies, tokens, cost, memory, what a judge cost: whatever differs between
                              two equal runs
-    query_results            a line for each query: question, answer, citations, scores
+    blame                    of an evaluation that tells it: where the answers fail
+    query_results            a line for each query: question, answer, citations, scores; of an evaluation
+                             whether it passes, and its blame
     statistical_analysis     how the intervals were made
     metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
 
@@ -21,7 +24,7 @@ same run up again gives the same bytes. JSON is written as a stream: memory does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,6 +36,7 @@ from rag_evaluation_framework.evaluation.runs.sample_list import Samples
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import compressing, named_compression, plain_name
 from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.results.blame_summaries import BlameSummary
 from rag_evaluation_framework.results.json_stream import Streamed, in_memory, json_pieces
 from rag_evaluation_framework.results.metric_sections import (
     ANSWER_QUALITY,
@@ -47,9 +51,18 @@ from rag_evaluation_framework.results.resource_usage import ResourceUsage
 from rag_evaluation_framework.results.run_judges import JudgeUsage
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.summaries import MetricSummary
 
 Rows: TypeAlias = Callable[[], Iterable[RunRow]]
 """A function that begins the rows of a run anew each time it is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunVerdicts:
+    """What an evaluation says of a whole run beside its scores: how many pass, and where the answers fail."""
+
+    pass_rate: MetricSummary
+    blame: BlameSummary | None = None
 
 
 def results_document(
@@ -59,9 +72,10 @@ def results_document(
     *,
     resources: ResourceUsage | None = None,
     judge_usage: JudgeUsage | None = None,
+    verdicts: RunVerdicts | None = None,
 ) -> dict[str, Any]:
     """Return the results of a run as plain values."""
-    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage)
+    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage, verdicts=verdicts)
     return {name: in_memory(value) for name, value in sections.items()}
 
 
@@ -73,16 +87,19 @@ def write_results_document(
     *,
     resources: ResourceUsage | None = None,
     judge_usage: JudgeUsage | None = None,
+    verdicts: RunVerdicts | None = None,
 ) -> None:
     """Write the results of a run atomically, in the format that the name asks for; by default JSON.
 
     JSON, compressed or not, is streamed; YAML, CSV and Parquet are made in memory.
     """
     if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
-        document = results_document(head, rows, summary, resources=resources, judge_usage=judge_usage)
+        document = results_document(
+            head, rows, summary, resources=resources, judge_usage=judge_usage, verdicts=verdicts
+        )
         write_results(document, path)
         return
-    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage)
+    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage, verdicts=verdicts)
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
         for piece in json_pieces(sections):
             stream.write(piece)
@@ -127,6 +144,7 @@ def _sections(
     *,
     resources: ResourceUsage | None,
     judge_usage: JudgeUsage | None,
+    verdicts: RunVerdicts | None,
 ) -> dict[str, Any]:
     if head.started_at is None:
         raise invalid("started_at", "when the run began", None)
@@ -137,9 +155,10 @@ def _sections(
         "system_version": given_version if isinstance(given_version, str) else head.target,
         "dataset_id": head.dataset_id,
         "configuration": dict(head.configuration),
-        "summary": _counts(summary),
+        "summary": {**_counts(summary), **_pass_rate(verdicts)},
         **_metric_sections(summary),
         PERFORMANCE: _performance(summary, resources, judge_usage),
+        "blame": None if verdicts is None or verdicts.blame is None else verdicts.blame.to_dict(),
         "query_results": Streamed(lambda: map(query_result, rows()), is_object=False),
         "statistical_analysis": {"confidence_intervals": _interval_settings(summary.intervals)},
         "metadata": _metadata(head),
@@ -160,6 +179,10 @@ def _counts(summary: RunSummary) -> dict[str, Any]:
         "context_origins": dict(summary.context_origins),
     }
     return counts | {name: value for name, value in optional.items() if value}
+
+
+def _pass_rate(verdicts: RunVerdicts | None) -> dict[str, Any]:
+    return {} if verdicts is None else {verdicts.pass_rate.metric: verdicts.pass_rate.to_dict()}
 
 
 def _metric_sections(summary: RunSummary) -> dict[str, dict[str, Any]]:

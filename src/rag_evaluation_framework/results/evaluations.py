@@ -8,7 +8,7 @@ the journals when asked for: nothing of a run is held in memory but its figures.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,6 @@ from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
@@ -33,17 +32,12 @@ from rag_evaluation_framework.results.baselines import (
     compare_with_baseline,
 )
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_summary, blamed_rows
-from rag_evaluation_framework.results.documents import write_run_results
+from rag_evaluation_framework.results.documents import RunVerdicts, write_results_document
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
 from rag_evaluation_framework.results.gate import GateInput
 from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
-from rag_evaluation_framework.results.run_judges import (
-    JudgeUsage,
-    judge_fields,
-    judge_usage,
-    usage_of_run,
-    with_same_judge,
-)
+from rag_evaluation_framework.results.resumed_scoring import check_scored_alike, scored_as_wanted
+from rag_evaluation_framework.results.run_judges import JudgeUsage, RunSpending, judge_fields
 from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
@@ -164,14 +158,24 @@ class DatasetEvaluation:
 
     def write_results(self, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
-        write_run_results(
-            self.folder,
-            path,
-            samples=self.plan.selection,
-            summary=self.summary,
+        write_results_document(
+            path or self.folder.results_path,
+            self.folder.head,
+            self._rows,
+            self.summary,
             resources=self.resources,
             judge_usage=self.judge_usage,
+            verdicts=RunVerdicts(pass_rate=self.pass_rate, blame=self.blame),
         )
+
+    def _rows(self) -> Iterator[RunRow]:
+        for each in self.samples():
+            verdict = {
+                "pass": each.passes,
+                "blame": None if each.blame is None else each.blame.to_dict(),
+                "turns": [turn.to_dict() for turn in each.turns],
+            }
+            yield RunRow(each.result, each.sample, verdict=verdict)
 
 
 def run_evaluation(
@@ -191,8 +195,8 @@ def run_evaluation(
     for dataset in plan.datasets:
         folder = resumed.runs.get(dataset.name) if resumed else None
         if folder is not None:
-            check_methods(folder.head, dataset.scorers)
-            folder = with_same_judge(folder, settings.methods)
+            check_scored_alike(folder, dataset.scorers, settings.methods)
+            folder = scored_as_wanted(folder, dataset.scorers, settings.methods)
         if folder is None:
             head = _head(dataset, plan, target, settings, leader=leader)
             folder = RunFolder.create(settings.runs_directory, head)
@@ -215,8 +219,8 @@ def _evaluated(
         before = folder.counts
         done = before.done - before.rescorable
         tell(dataset.name, Progress(total=len(dataset.selection), done=done, failed=before.failed))
-    spent_before = judge_usage(settings.methods) if dataset.judge_calls else None
-    with ResourceMeter() as meter:
+    judged_by = settings.methods if dataset.judge_calls else ScoringMethods()
+    with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
         outcome = run_samples(
             dataset.selection,
             target,
@@ -225,7 +229,6 @@ def _evaluated(
             settings=settings.run,
             on_progress=None if tell is None else lambda progress: tell(dataset.name, progress),
         )
-    spent = judge_usage(settings.methods)
     counter = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
     summary = summarise_run(
         _counted(folder, counter),
@@ -248,7 +251,7 @@ def _evaluated(
         resources=meter.usage,
         baseline=compared,
         blame=_blamed(dataset, folder),
-        judge_usage=None if not spent or not spent_before else usage_of_run(folder, spent - spent_before),
+        judge_usage=spending.usage,
     )
     if outcome.completed:
         evaluation.write_results()
@@ -305,17 +308,6 @@ def _head(
         seed=settings.choice.seed,
         packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
     )
-
-
-def check_methods(head: RunHead, scorers: Sequence[MetricScorer]) -> None:
-    """Raise :class:`UsageError` where a run would go on with scores made in another way."""
-    began = head.configuration.get("metrics", {})
-    for scorer in scorers:
-        if began.get(scorer.name, scorer.method) != scorer.method:
-            raise UsageError(
-                f"cannot resume with another method: expected {scorer.name} by {began[scorer.name]}, "
-                f"got {scorer.method}"
-            )
 
 
 def _check_target(target: Target, resumed: RunGroup | None) -> None:

@@ -28,6 +28,7 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
 from rag_evaluation_framework.results.documents import results_document
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.metric_sections import PERFORMANCE
 from rag_evaluation_framework.results.run_judges import JudgeUsage
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
@@ -187,6 +188,8 @@ def golden_document(golden: GoldenEvaluation, *, folder: Path) -> dict[str, Any]
         written["split"] = split
         written |= {"turns": [turn.to_dict() for turn in sample.turns]} if sample.turns else {}
         written |= {"blame": sample.blame.to_dict()} if sample.blame is not None else {}
+    if by_split := _judge_usage_by_split(golden):
+        document[PERFORMANCE]["judge_usage_by_split"] = by_split
     document["golden"] = {
         "splits": {each.plan.name: _split(golden, each) for each in golden.evaluations},
         "missing_splits": list(golden.missing),
@@ -249,5 +252,9 @@ def _split(golden: GoldenEvaluation, evaluation: DatasetEvaluation) -> dict[str,
         "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
         "not_scored": dict(golden.unscored.get(evaluation.plan.name, {})),
         "blame": None if evaluation.blame is None else evaluation.blame.to_dict(),
-        "judge_usage": None if evaluation.judge_usage is None else evaluation.judge_usage.to_dict(),
     }
+
+
+def _judge_usage_by_split(golden: GoldenEvaluation) -> dict[str, Any]:
+    usages = {each.plan.name: each.judge_usage for each in golden.evaluations}
+    return {split: usage.to_dict() for split, usage in usages.items() if usage is not None}

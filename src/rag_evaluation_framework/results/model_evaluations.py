@@ -17,7 +17,7 @@ from rag_evaluation_framework.results.comparison import MetricComparison, correc
 from rag_evaluation_framework.results.documents import write_run_results
 from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
 from rag_evaluation_framework.results.run_comparison import compare_scored, shared_metrics
-from rag_evaluation_framework.results.run_judges import JudgeUsage, judge_usage, usage_of_run
+from rag_evaluation_framework.results.run_judges import JudgeUsage, RunSpending
 from rag_evaluation_framework.results.run_rows import rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.scored_runs import scored_run
@@ -71,9 +71,7 @@ def evaluate_model(
     A run that is complete needs no target; that its samples are still the same is checked all the same.
     ``methods`` are those that the scorers were made with: what their judge costs is counted.
     """
-    methods = methods or ScoringMethods()
-    spent_before = judge_usage(methods)
-    with ResourceMeter() as meter:
+    with ResourceMeter() as meter, RunSpending(folder, methods or ScoringMethods()) as spending:
         if target is None:
             check_unchanged(samples, folder.samples_path)
             outcome = _as_it_stands(folder)
@@ -81,7 +79,6 @@ def evaluate_model(
             outcome = run_samples(
                 samples, target, scorers, folder=folder, settings=settings, on_progress=on_progress
             )
-    spent = judge_usage(methods)
     summary = summarise_run(
         rows_of_folder(folder),
         total=outcome.done + outcome.remaining,
@@ -94,7 +91,7 @@ def evaluate_model(
         outcome=outcome,
         summary=summary,
         resources=meter.usage,
-        judge_usage=None if not spent or not spent_before else usage_of_run(folder, spent - spent_before),
+        judge_usage=spending.usage,
         shortfall=_shortfall(folder, outcome),
     )
     if outcome.completed:

@@ -28,6 +28,7 @@ def query_result(row: RunRow) -> dict[str, Any]:
         "usage": _usage(response),
         "error": _error(response),
         **_scores(row.result),
+        **row.verdict,
     }
     return {name: value for name, value in written.items() if value not in (None, [], {})}
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from types import TracebackType
+from typing import Any, Self
 
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+import msgspec
+
+from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.language_models.chat import endpoint_of
 from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.runs import RunHead
 
 JUDGE = "judge"
 """Where the configuration of a head lists the endpoints of the judge."""
@@ -24,7 +29,8 @@ JUDGE = "judge"
 class JudgeUsage:
     """What a judge was paid for: calls, and tokens and dollars as far as its endpoints told them.
 
-    ``failed_votes`` counts by model the votes that it did not give.
+    ``failed_votes`` counts by model the votes that it did not give. ``at_least`` says that more was spent: a
+    part of the run was killed before it could say what it had cost.
     """
 
     judge: str
@@ -33,6 +39,7 @@ class JudgeUsage:
     output_tokens: int | None = None
     cost_usd: float | None = None
     failed_votes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    at_least: bool = False
 
     def __add__(self, other: JudgeUsage) -> JudgeUsage:
         return self._combined(other, 1)
@@ -42,7 +49,8 @@ class JudgeUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as results hold it; what is not known is left out."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, {})}
+        told = {name: value for name, value in asdict(self).items() if value not in (None, {})}
+        return told if self.at_least else {name: told[name] for name in told if name != "at_least"}
 
     def _combined(self, other: JudgeUsage, sign: int) -> JudgeUsage:
         models = {**self.failed_votes, **other.failed_votes}
@@ -58,6 +66,7 @@ class JudgeUsage:
             output_tokens=_sum(self.output_tokens, other.output_tokens, sign),
             cost_usd=None if cost is None else round(cost, 10),
             failed_votes={model: count for model, count in votes.items() if count},
+            at_least=self.at_least or other.at_least,
         )
 
 
@@ -72,58 +81,90 @@ def judge_usage(methods: ScoringMethods) -> JudgeUsage | None:
     )
 
 
-def usage_of_run(folder: RunFolder, spent: JudgeUsage) -> JudgeUsage:
-    """Add what a part of a run has spent to what its earlier parts had; the run's folder keeps the sum."""
-    with suppress(OSError, InputError, AttributeError, TypeError):  # what cannot be read is not known
-        written = strict_json.decode(folder.judge_usage_path.read_bytes())
-        known = {each.name for each in fields(JudgeUsage)}
-        spent += JudgeUsage(**{name: value for name, value in written.items() if name in known})
-    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
-        content = strict_json.encode(spent.to_dict(), indent=2) + b"\n"
-        write_bytes_atomically(folder.judge_usage_path, content)
-    return spent
+class RunSpending:
+    """Counts in a ``with`` block what the judge costs in a part of a run; ``usage`` is that of all its parts.
+
+    The run's folder keeps the sum. While a part is under way it says *at least*, and goes on saying so where
+    the part was killed.
+    """
+
+    def __init__(self, folder: RunFolder, methods: ScoringMethods) -> None:
+        self.usage: JudgeUsage | None = None
+        self._folder, self._methods = folder, methods
+        self._before: JudgeUsage | None = None
+        self._earlier: JudgeUsage | None = None
+
+    def __enter__(self) -> Self:
+        self._before = judge_usage(self._methods)
+        if self._before is not None:
+            self._earlier = _written_usage(self._folder)
+            so_far = self._earlier or self._before - self._before
+            _write_usage(self._folder, replace(so_far, at_least=True))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        now = judge_usage(self._methods)
+        if now is None or self._before is None:
+            return
+        spent = now - self._before
+        self.usage = spent if self._earlier is None else spent + self._earlier
+        _write_usage(self._folder, self.usage)
 
 
 def judge_fields(methods: ScoringMethods) -> dict[str, Any]:
     """Return what the configuration of a head says of the judge: each model's endpoint and settings."""
-    if methods.judge is None:
-        return {}
-    return {JUDGE: [getattr(model, "cache_key", None) or model.name for model in methods.judge.models]}
-
-
-def with_same_judge(folder: RunFolder, methods: ScoringMethods) -> RunFolder:
-    """Return a run to go on with. :class:`UsageError` where answers are in it and it had another judge.
-
-    A run that has no answers yet, as when the judge's address was wrong, takes the judge that there is now.
-    """
-    now = judge_fields(methods)
-    changed = _change(folder, now)
-    if changed is None:
-        return folder
-    if folder.counts.done:
-        began, judge = changed
-        raise UsageError(f"cannot resume with another judge: expected {began}, got {judge}")
-    return folder.amended(now)
+    return {} if methods.judge is None else {JUDGE: list(map(endpoint_of, methods.judge.models))}
 
 
 def other_judge_warnings(plan: Plan, baseline: RunGroup | None, methods: ScoringMethods) -> Iterator[str]:
     """Yield a warning for each baseline that a judge of the same name, but another endpoint, has judged."""
     for dataset in plan.datasets if baseline is not None else ():
         folder = baseline.runs.get(dataset.name) if baseline is not None else None
-        changed = _change(folder, judge_fields(methods)) if folder and dataset.judge_calls else None
+        changed = judge_change(folder.head, methods) if folder and dataset.judge_calls else None
         if folder is not None and changed is not None:
             then, now = changed
             yield f"baseline {folder.head.run_id} was judged by {then}, this run by {now}"
 
 
-def _change(folder: RunFolder, now: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the first endpoint of a run's judge that is another one now, with that one; ``None`` of none."""
-    began = folder.head.configuration.get(JUDGE)
-    if began is None or JUDGE not in now or began == now[JUDGE]:
+def judge_change(head: RunHead, methods: ScoringMethods) -> tuple[str, str] | None:
+    """Return in words the endpoint of a run's judge that is another one now, and that one; ``None`` of none.
+
+    Settings that a head does not name are as they are by default.
+    """
+    began, now = head.configuration.get(JUDGE), judge_fields(methods).get(JUDGE)
+    if began is None or now is None or began == now:
         return None
-    pairs = zip(began, now[JUDGE], strict=False)
-    whole = ", ".join(map(str, began)), ", ".join(now[JUDGE])
-    return next(((str(then), is_now) for then, is_now in pairs if then != is_now), whole)
+    pairs = zip(began, now, strict=False)
+    different = [([then], [is_now]) for then, is_now in pairs if then != is_now]
+    then, is_now = different[0] if different else (began, now)
+    return _in_words(then), _in_words(is_now)
+
+
+def _in_words(endpoints: Sequence[Any]) -> str:
+    return ", ".join(map(_endpoint_in_words, endpoints))
+
+
+def _endpoint_in_words(endpoint: Any) -> str:
+    """Return ``m at http://localhost/v1/chat/completions (temperature 0, seed 7)``."""
+    if not isinstance(endpoint, Mapping):
+        return str(endpoint)
+    where = f" at {endpoint['url']}" if "url" in endpoint else ""
+    settings = [f"{name} {value}" for name, value in endpoint.items() if name not in ("model", "url")]
+    return f"{endpoint.get('model')}{where}" + (f" ({', '.join(settings)})" if settings else "")
+
+
+def _written_usage(folder: RunFolder) -> JudgeUsage | None:
+    with suppress(OSError, msgspec.DecodeError):  # what cannot be read is not known
+        return msgspec.json.decode(folder.judge_usage_path.read_bytes(), type=JudgeUsage)
+    return None
+
+
+def _write_usage(folder: RunFolder, usage: JudgeUsage) -> None:
+    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
+        content = strict_json.encode(usage.to_dict(), indent=2) + b"\n"
+        write_bytes_atomically(folder.judge_usage_path, content)
 
 
 def _sum(first: Any, second: Any, sign: int) -> Any:

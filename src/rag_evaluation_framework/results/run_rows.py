@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing
@@ -21,6 +22,8 @@ class RunRow:
     result: SampleResult
     sample: Sample | None = None
     timing: Timing | None = None
+    verdict: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What an evaluation says of it beside its scores, as its query result has it: ``pass``, ``blame`` …"""
 
 
 def rows_of_run(run: Run, samples: Iterable[Sample] = ()) -> Iterator[RunRow]:

@@ -2,10 +2,10 @@
 
 A sample passes when it was answered and each of its scores meets the threshold of its metric. Where no metric
 of the run has a threshold, ``string_match`` and ``exact_match`` must be 1. It fails when the request failed,
-when the answer that has no score is empty, or when a score misses its bound. Where a score that counts failed
-on an answer, as when a judge gave no verdict, it is not known whether the sample passes; where nothing that
-counts was scored it neither passes nor fails. Both are left out of ``pass_rate``, and counted: as failed, and
-as skipped.
+when the answer that has no score is empty, or when a score misses its bound, whatever became of the others.
+Where it misses none, but a score that counts failed on an answer, as when a judge gave no verdict, it is not
+known whether the sample passes; where nothing that counts was scored it neither passes nor fails. Both are
+left out of ``pass_rate``, and counted: as failed, and as skipped.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ def sample_bounds(thresholds: Sequence[Threshold], metrics: Iterable[str]) -> tu
 
 
 def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | None:
-    """Tell whether a sample passes; ``None`` where a score that counts failed, or nothing that counts was
-    scored.
+    """Tell whether a sample passes; ``None`` where no bound is missed and a score that counts failed, or
+    nothing that counts was scored.
     """
     if result.response.failure is not None:
         return False
+    values = [(score.value, bound) for score, bound in _counted(result, bounds) if score.value is not None]
+    if not all(bound.is_met_by(value) for value, bound in values):
+        return False
     if _lacks_a_score(result, bounds):
         return False if _is_empty(result.response) else None
-    values = [(score.value, bound) for score, bound in _counted(result, bounds) if score.value is not None]
-    return all(bound.is_met_by(value) for value, bound in values) if values else None
+    return True if values else None
 
 
 def has_error(result: SampleResult) -> bool:

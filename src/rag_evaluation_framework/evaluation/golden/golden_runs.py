@@ -26,7 +26,6 @@ from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
-from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
 from rag_evaluation_framework.metrics.declaration import Family, parse_metric
 from rag_evaluation_framework.records.samples import Refusal, Sample
 
@@ -228,11 +227,9 @@ def _context_warnings(dataset: DatasetPlan, contexts: LocatedContexts) -> Iterat
 
 
 def _fitted(scorer: MetricScorer, split: str) -> MetricScorer:
-    """Return a scorer for the answers of a split: turn by turn, or by the best reading of a reference."""
-    family = _family(scorer.name)
-    if split == "multiturn" and family not in (None, "golden"):
-        return TurnByTurn(scorer)
-    return BestReading(scorer) if family == "texts" else scorer
+    """Return a scorer for the answers of a split: of texts by the best reading of the one reference."""
+    has_readings = split != "multiturn" and _family(scorer.name) == "texts"
+    return BestReading(scorer) if has_readings else scorer
 
 
 def _unused_refusals(samples: Sequence[Sample]) -> Iterator[str]:

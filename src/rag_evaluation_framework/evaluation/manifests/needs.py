@@ -77,7 +77,9 @@ def lacks(sample: Sample, field: str) -> bool:
     """Tell whether a sample lacks a field that a metric may need."""
     if field == "expected":
         # A sample that expects a refusal is skipped for its own reason, not for a gap in the data.
-        return not (sample.reference and sample.reference.strip()) and sample.expectation is None
+        # In a conversation the turns say what is expected.
+        is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
+        return not is_told and sample.expectation is None
     if field == "context":
         return not (sample.recorded and _any_text(sample.recorded.contexts))
     if field == "reference_contexts":

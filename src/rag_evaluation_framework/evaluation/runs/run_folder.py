@@ -11,19 +11,20 @@
     └── results.json    the results document, once the run has been summed up
 
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
-*incomplete* when it can be resumed, and *broken* when a file in it cannot be read.
+*incomplete* when it can be resumed, and *broken* when a file in it cannot be read. A complete run may lack
+scores that a resume makes (``RunCounts.rescorable``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, StorageError, UsageError, invalid
 from rag_evaluation_framework.evaluation.runs.journal import (
@@ -107,9 +108,8 @@ class RunFolder:
         hint = f"the latest there is {known[-1]}" if known else "there is none"
         raise UsageError(f"no run {str(path_or_id)!r} in {runs_directory}; {hint}")
 
-    def amended(self, configuration: Mapping[str, Any]) -> RunFolder:
-        """Change what the head's configuration says of a run that has no answers yet."""
-        head = replace(self.head, configuration={**self.head.configuration, **configuration})
+    def amended(self, head: RunHead) -> RunFolder:
+        """Give a run that has no answers yet another head."""
         _write_head(self.head_path, head, overwrite=True)
         return RunFolder(self.path, head)
 

@@ -103,7 +103,7 @@ def _left_to_score(count: int) -> tuple[str, ...]:
     if not count:
         return ()
     lacking = "1 sample lacks" if count == 1 else f"{count:,} samples lack"
-    return (f"{lacking} scores because the judge's endpoint failed; a resume makes them again",)
+    return (f"{lacking} scores because a model's endpoint failed; a resume makes them again",)
 
 
 def _open_samples(samples: Samples, folder: RunFolder, index: JournalIndex) -> Iterator[OpenSample]:

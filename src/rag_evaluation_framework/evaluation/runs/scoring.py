@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError, UsageError, shown
+from rag_evaluation_framework.errors import (
+    InputError,
+    ModelError,
+    ModelOutageError,
+    StorageError,
+    TargetError,
+    UsageError,
+    shown,
+)
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields, timing_fields
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
+from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS, is_conversation
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 
 _NO_TIME = Timing(started_at="", attempts=0, elapsed_ms=0.0)
 
@@ -59,12 +67,14 @@ def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scor
 
 
 def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
-    if response.failure is not None and not _has_turns_to_score(scorer, response):
+    if response.failure is not None and not _has_turns_to_score(scorer, sample, response):
         return _failed(scorer, f"no answer: {response.failure.kind}")
     try:
         score = scorer.score(sample, response)
     except (ModelOutageError, StorageError):
         raise
+    except (ModelError, TargetError) as error:  # such as an embedder that is down: no mistake of the scorer
+        return _without_endpoint(scorer, ModelError(error.kind, error.message))
     except Exception as error:  # noqa: BLE001  # a scorer is a plug-in: its mistake is its score's, not the run's
         return _failed(scorer, f"the scorer broke: {type(error).__name__}: {error}")
     if not isinstance(score, Score) or score.metric != scorer.name:
@@ -72,13 +82,20 @@ def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
     return score
 
 
-def _has_turns_to_score(scorer: Scorer, response: Response) -> bool:
+def _has_turns_to_score(scorer: Scorer, sample: Sample, response: Response) -> bool:
     """Tell whether a conversation failed after some of its turns, which the scorer scores one by one."""
-    return bool(getattr(scorer, "scores_turns", False) and response.metadata.get(TURNS))
+    scores_turns = getattr(scorer, "scores_turns", False) and is_conversation(sample)
+    return bool(scores_turns and response.metadata.get(TURNS))
 
 
-def _failed(scorer: Scorer, reason: str) -> Score:
-    return Score.failed(scorer.name, reason, method=getattr(scorer, "method", "unknown"))
+def _without_endpoint(scorer: Scorer, error: ModelError) -> Score:
+    """Return the score that a model did not answer for; asked later, it may."""
+    details = {ENDPOINT_ERROR: error.kind} if error.is_of_endpoint else None
+    return _failed(scorer, f"the scorer's model gave no answer: {error}", details)
+
+
+def _failed(scorer: Scorer, reason: str, details: Mapping[str, str] | None = None) -> Score:
+    return Score.failed(scorer.name, reason, method=getattr(scorer, "method", "unknown"), details=details)
 
 
 def _writable(score: Score) -> Score:

@@ -7,10 +7,13 @@ looked at once, and a judge is asked once.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from rag_evaluation_framework.errors import ModelError, ModelOutageError
+from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
 from rag_evaluation_framework.judging.citations.said_text import said_in
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
@@ -21,6 +24,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 
 _REMEMBERED = 256
+_FAILED_SECONDS = 60.0  # long enough for the next metric, short enough for who scores the answer again
 _NOT_ANSWERED = {
     "refused": "the answer refuses",
     "dont_know": "the answer says that it does not know",
@@ -36,14 +40,28 @@ class found_once(Generic[T]):  # noqa: N801  # used as a decorator
 
     That one holds a lock for all objects at once before Python 3.12, so judges would be asked one by one. An
     answer is scored by one thread, so no lock is needed.
+
+    That a model's endpoint failed is kept as well, for a minute: the metrics that come next would only put
+    the same question again, and wait for it as long.
     """
 
     def __init__(self, find: Callable[[Any], T]) -> None:
         self._find = find
+        self._failure = f"failure of {find.__name__}"
         self.__doc__ = find.__doc__
 
     def __get__(self, owner: Any, kind: type | None = None) -> T:
-        found = owner.__dict__[self._find.__name__] = self._find(owner)
+        failed_at, failure = owner.__dict__.get(self._failure, (0.0, None))
+        if failure is not None and time.monotonic() - failed_at < _FAILED_SECONDS:
+            raise failure.with_traceback(None)
+        try:
+            found = owner.__dict__[self._find.__name__] = self._find(owner)
+        except ModelOutageError:
+            raise  # whoever goes on after an outage has reason to ask again
+        except ModelError as error:
+            if error.is_of_endpoint:
+                owner.__dict__[self._failure] = (time.monotonic(), error)
+            raise
         return found
 
 
@@ -76,7 +94,7 @@ class AnswerVerdicts:
         if self._seems_to_answer:
             return claims
         # An answer all the same: only the sentences that decline are none of its claims.
-        return [claim for claim in claims if self._by_patterns(claim.text).kind == "answered"] or claims
+        return [claim for claim in claims if self._is_answer(claim.text)] or claims
 
     @property
     def no_claims_because(self) -> str:
@@ -136,14 +154,14 @@ class AnswerVerdicts:
 
     @found_once
     def _class_by_patterns(self) -> AnswerClass:
-        return self._by_patterns(self.response.text or "")
+        return class_of_answer(self.sample, self.response.text or "")
 
     @property
     def _seems_to_answer(self) -> bool:
         return self._class_by_patterns.kind == "answered"
 
-    def _by_patterns(self, text: str) -> AnswerClass:
-        return classify_answer(text, self.sample.question)
+    def _is_answer(self, text: str) -> bool:
+        return classify_answer(text, self.sample.question).kind == "answered"
 
     def _supports(self, claims: Sequence[Claim], evidence: Sequence[str]) -> list[ClaimVerdict]:
         return self._support.supports(claims, evidence, question=self.sample.question) if claims else []

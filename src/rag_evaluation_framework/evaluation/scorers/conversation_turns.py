@@ -38,9 +38,14 @@ class AnsweredTurn:
         )
 
     def as_response(self, response: Response) -> Response:
-        """Return what the system said in this turn; hits and citations are known of the last turn only."""
-        origin = response.context_origin if self.contexts else None
-        return Response(text=self.answer, contexts=self.contexts, context_origin=origin)
+        """Return what the system said in this turn; hits and citations are known of the last turn only.
+
+        The dataset's contexts, where they are the response's, stand in for those that a turn has none of.
+        """
+        given = response.contexts if response.context_origin == "dataset" else ()
+        contexts = self.contexts or given
+        origin = response.context_origin if contexts else None
+        return Response(text=self.answer, contexts=contexts, context_origin=origin)
 
 
 def is_conversation(sample: Sample) -> bool:

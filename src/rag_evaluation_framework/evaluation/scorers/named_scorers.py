@@ -13,15 +13,22 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Protocol, cast
 
-from rag_evaluation_framework.errors import Problems, UnknownNameError
+from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import NeedsJudge
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.metrics.declaration import BoundMetric, Family, all_metrics, parse_metric
+from rag_evaluation_framework.metrics.declaration import (
+    BoundMetric,
+    Family,
+    all_metrics,
+    parse_metric,
+    split_cut_off,
+)
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.specifications import parse_specification
 
 
 class MetricScorer(Protocol):
@@ -51,6 +58,10 @@ _BUILDERS: dict[Family, str] = {
     "chunks": "retrieved_scorers:retrieved_scorer",
     "spans": "retrieved_scorers:retrieved_scorer",
 }
+
+# In a conversation these are taken turn by turn. What was retrieved and cited is known of the last turn only,
+# and the metrics of golden sets know turns themselves.
+_BY_TURN: frozenset[Family] = frozenset({"texts", "answers", "refusals", "safety"})
 
 
 class LatencyScorer:
@@ -83,20 +94,25 @@ def scorers_for(names: Iterable[str], methods: ScoringMethods | None = None) -> 
 
 
 def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer:
-    """Return the scorer of one metric: ``string_match``, ``faithfulness(method=judge)``, ``hit@3``."""
+    """Return the scorer of one metric: ``string_match``, ``faithfulness(method=judge)``, ``rbp(p=0.5)@3``."""
     text = text.strip()
-    name = parse_specification(text).name
-    if name == "latency":
+    specification, cut_off = split_cut_off(text)
+    if specification.name == "latency":
+        if specification.arguments or cut_off is not None:
+            raise UsageError(f"metric {shown(text)}: it has no parameters; it is written latency")
         return LatencyScorer()
-    if name in SCORERS.names():
-        return SCORERS.get(name)(text)
+    for name in (text, specification.name):  # a registered name may have an @ of its own
+        if name in SCORERS.names():
+            return SCORERS.get(name)(text)
     try:
         metric = parse_metric(text)
     except UnknownNameError as error:
         if error.kind != "metric":
             raise
         raise UnknownNameError("metric", error.name, available_metrics()) from None
-    return _builder(metric.metric.family)(metric, methods or ScoringMethods())
+    scorer = _builder(metric.metric.family)(metric, methods or ScoringMethods())
+    is_by_turn = metric.metric.family in _BY_TURN and not isinstance(scorer, NeedsJudge)
+    return TurnByTurn(scorer) if is_by_turn else scorer
 
 
 def available_metrics() -> list[str]:

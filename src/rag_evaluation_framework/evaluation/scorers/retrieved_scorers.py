@@ -17,6 +17,7 @@ from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import ChunkScorer, SpanScorer
 from rag_evaluation_framework.evaluation.scorers.known_metrics import fields_needed
 from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.ranked_documents import are_own_chunks, ranked_documents
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.metrics.declaration import BoundMetric, Family
@@ -31,7 +32,6 @@ from rag_evaluation_framework.records.spans import CharacterSpan
 
 _NO_HITS = "the system does not tell what it retrieved"
 _NO_TRUTH = "the dataset has no relevant {} for it"
-_OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")
 _CONTEXT_NUMBER = re.compile(r"\[\d+\]\s*")
 
 
@@ -48,25 +48,20 @@ class KnownDocuments:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
-        self._texts = CitableTexts(documents)
-        self.named = self._texts.document
+        self.texts = CitableTexts(documents)
+        self.id_of = self.texts.id_of
 
     def __bool__(self) -> bool:
         return bool(self._documents)
 
-    def id_of(self, name: str) -> str:
-        """Return the id of the document that a name means, or the name itself."""
-        document = self.named(name)
-        return name if document is None else document.id
-
     def placed(self, cited: SpanCitation) -> CharacterSpan:
         """Return the characters that are meant, counted in the whole document as far as it is known."""
-        placed = self._texts.placed(cited)
+        placed = self.texts.placed(cited)
         return CharacterSpan(DocumentId(placed.file), placed.start, placed.end)
 
     def places_of(self, text: str, name: str | None) -> list[CharacterSpan]:
         """Return where a text stands: in the document of that name, or in any where none has it."""
-        document = None if name is None else self.named(name)
+        document = None if name is None else self.texts.document(name)
         return [
             CharacterSpan(each.id, place.start, place.end)
             for each in (self._documents if document is None else (document,))
@@ -99,12 +94,9 @@ class RankedDocumentsScorer(_RetrievedScorer):
             return self.skipped(_NO_TRUTH.format("documents"))
         if not response.hits:
             return self.skipped(_NO_HITS)
-        names = [hit.id if hit.span is None else hit.span.doc_id for hit in response.hits]
-        if _are_own(names):
-            return self.skipped("its hits are chunks that do not tell their documents")
-        if self.documents and not any(map(self.documents.named, names)):
-            return self.skipped("none of its hits names a document of the dataset")
-        ranking = list(dict.fromkeys(map(self.documents.id_of, names)))
+        ranking = ranked_documents(response.hits, self.documents.texts)
+        if isinstance(ranking, str):
+            return self.skipped(ranking)
         grades = {self.documents.id_of(name): grade for name, grade in sample.relevant_documents.items()}
         try:
             report = evaluate_ranking({sample.id: grades}, {sample.id: ranking}, [self.metric])
@@ -124,7 +116,8 @@ class RetrievedChunksScorer(_RetrievedScorer):
             return self.skipped(_NO_TRUTH.format("chunks"))
         if not response.hits:
             return self.skipped(_NO_HITS)
-        if _are_own(sample.relevant_chunk_ids) and not any(_are_own([hit.id]) for hit in response.hits):
+        own = are_own_chunks(sample.relevant_chunk_ids)
+        if own and not any(are_own_chunks([hit.id]) for hit in response.hits):
             return self.skipped("the ids of its hits are not of the kind that the dataset's chunks have")
         return ChunkScorer(self.name).score(sample, response)
 
@@ -170,11 +163,6 @@ class RetrievedSpansScorer(_RetrievedScorer):
         if all(span.doc_id.startswith("elsewhere ") for span in found):
             return "none of its contexts stands in the documents"
         return found
-
-
-def _are_own(ids: Sequence[str]) -> bool:
-    """Tell whether these are ids that chunkers of this package make."""
-    return all(map(_OWN_CHUNK_ID.fullmatch, ids))
 
 
 _SCORERS: Mapping[Family, Callable[[BoundMetric, KnownDocuments], MetricScorer]] = {

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import Dialect, Embedder
-from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Method, all_metrics
+from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Method, parse_metric
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.specifications import parse_specification
 
 if TYPE_CHECKING:
     # A judge is seldom there; what it takes is imported with it.
@@ -47,8 +46,11 @@ def with_documents(
 
     Those that were given stay.
     """
-    looks_up = any(parse_specification(name).name in _metrics_with_documents() for name in metrics)
-    if methods.corpus is not None or not looks_up or "dataset.documents" not in dialect.holds:
+    if (
+        methods.corpus is not None
+        or not any(map(_looks_up, metrics))
+        or "dataset.documents" not in dialect.holds
+    ):
         return methods
     documents = dialect.read(path).documents
     return replace(methods, corpus=Corpus(documents)) if documents else methods
@@ -74,10 +76,9 @@ def chosen_method(metric: BoundMetric, methods: ScoringMethods) -> Method | None
     return next((method for method in offered if method in ("lexical", "lexicon")), None)
 
 
-def _metrics_with_documents() -> frozenset[str]:
-    return frozenset(
-        name
-        for metric in all_metrics()
-        if metric.family in _FAMILIES_WITH_DOCUMENTS
-        for name in (metric.name, *metric.aliases)
-    )
+def _looks_up(metric: str) -> bool:
+    """Tell whether a metric looks something up in documents; one that is not declared does not."""
+    try:
+        return parse_metric(metric).metric.family in _FAMILIES_WITH_DOCUMENTS
+    except UsageError:
+        return False  # where it is a mistake, who builds its scorer says so

@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import threading
+from typing import TYPE_CHECKING
+
 from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
     NOT_TOLD_BY_TURN,
     TURNS,
     answered_turns,
+    is_conversation,
     no_answer_in_turn,
 )
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.statistics.sums import exact_mean
 
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+
+
+class _LatestTurns(threading.local):
+    """The turns of the conversation that a thread has looked at last, as samples and responses.
+
+    All metrics are given the same objects, so what one has found out about a turn, the next need not.
+    """
+
+    def __init__(self) -> None:
+        self._of: tuple[Sample, Response] | None = None
+        self._turns: list[tuple[int, Sample, Response]] | None = None
+
+    def of(self, sample: Sample, response: Response) -> list[tuple[int, Sample, Response]] | None:
+        if self._of is None or self._of[0] is not sample or self._of[1] is not response:
+            answered = answered_turns(sample, response)
+            turns = [
+                (turn.number, turn.as_sample(sample), turn.as_response(response)) for turn in answered or ()
+            ]
+            self._turns = None if answered is None else turns
+            self._of = sample, response
+        return self._turns
+
+
+_LATEST = _LatestTurns()
+
 
 class TurnByTurn:
     """Fulfils ``MetricScorer`` with another scorer's name: the mean over the turns that it scores.
 
-    A turn that fails, fails the conversation; the details have the values of the others all the same. Where
-    no turn is scored, the first reason why not is told.
+    What is no conversation is scored as it is. A turn that fails, fails the conversation; the details have
+    the values of the others all the same. Where no turn is scored, the first reason why not is told.
     """
 
     scores_turns = True
@@ -35,14 +65,13 @@ class TurnByTurn:
         self._scorer = scorer
 
     def score(self, sample: Sample, response: Response) -> Score:
-        """Score every turn that expects something."""
-        turns = answered_turns(sample, response)
+        """Score every turn that expects something; of a sample without such turns, its one answer."""
+        if not is_conversation(sample):
+            return self._scorer.score(sample, response)
+        turns = _LATEST.of(sample, response)
         if turns is None:
             return Score.skipped(self.name, NOT_TOLD_BY_TURN, method=self.method)
-        scores = [
-            (turn.number, self._scorer.score(turn.as_sample(sample), turn.as_response(response)))
-            for turn in turns
-        ]
+        scores = [(number, self._scorer.score(asked, answered)) for number, asked, answered in turns]
         values = [(number, score.value) for number, score in scores if score.value is not None]
         details = {TURNS: [{"turn": number, "value": value} for number, value in values]} if values else {}
         method = scores[0][1].method if scores else self.method
