@@ -75,8 +75,10 @@ def test_the_blocks_of_a_page_run_from_top_to_bottom(
         if kind == "python":
             exec(compile(block, str(page), "exec"), namespace)
         elif kind == "console":
-            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-                run_command(part, folder)
+            commands = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+            assert commands, f"a console block without a command: {block.strip()}"
+            for command in commands:
+                run_command(command, folder)
 
 
 def run_command(part: str, folder: Path) -> None:

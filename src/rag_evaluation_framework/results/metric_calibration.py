@@ -151,10 +151,7 @@ def calibrate_metric(
     reason = cannot_calibrate(metric, labels, wanted, settings=settings)
     if reason is not None:
         raise UsageError(f"metric {name}: {reason}")
-    both = [query for query in labels.values if query in metric.values]
-    truth = np.array([labels.values[query] for query in both])
-    values = np.array([metric.values[query] for query in both])
-    others = np.array([value for query, value in metric.values.items() if query not in labels.values])
+    truth, values, others = _held_together(metric, labels)
     everything = np.concatenate([values, others])
     cut = _positive_at(truth, settings, wanted)
     yes = (truth >= cut).astype(np.float64)
@@ -162,7 +159,7 @@ def calibrate_metric(
     resampling = settings.resampling
     along = -values if turned else values
     ranked = spearman(along, truth, resampling=resampling)
-    against = _against(name, ranked, wanted, n_labels=len(both), turned=turned)
+    against = _against(name, ranked, wanted, n_labels=len(truth), turned=turned)
     found = threshold_figures(
         values,
         yes,
@@ -177,9 +174,9 @@ def calibrate_metric(
         method=metric.method,
         field=str(wanted),
         is_turned_round=turned,
-        n_labels=len(both),
+        n_labels=len(truth),
         n_yes=int(yes.sum()),
-        n_unscored_labels=len(labels.values) - len(both),
+        n_unscored_labels=len(labels.values) - len(truth),
         n_undecided=labels.undecided,
         merging=labels.merging,
         positive_at=cut,
@@ -194,12 +191,25 @@ def calibrate_metric(
         no_suggestion=_no_suggestion(found, yes, against),
         reliability=_reliability(values, yes, turned=turned, confidence=resampling.confidence),
         **_corrected(truth, yes, values, others, turned=turned, confidence=resampling.confidence),
-        rogan_gladen=(
-            None if found is None else rate_behind_calls(found, everything, confidence=resampling.confidence)
-        ),
+        rogan_gladen=_behind_calls(found, everything, resampling.confidence),
         not_random=_not_random(values, others),
         against=against,
     )
+
+
+def _held_together(metric: ScoredMetric, labels: MergedLabels) -> tuple[Floats, Floats, Floats]:
+    """Return the labels and the values of what has both, and the values of what has no label."""
+    both = [query for query in labels.values if query in metric.values]
+    others = [value for query, value in metric.values.items() if query not in labels.values]
+    return (
+        np.array([labels.values[query] for query in both]),
+        np.array([metric.values[query] for query in both]),
+        np.array(others),
+    )
+
+
+def _behind_calls(found: ThresholdFigures | None, values: Floats, confidence: float) -> CorrectedRate | None:
+    return None if found is None else rate_behind_calls(found, values, confidence=confidence)
 
 
 def cannot_calibrate(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
     NOT_TOLD_BY_TURN,
@@ -12,13 +11,11 @@ from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
     is_conversation,
     no_answer_in_turn,
 )
+from rag_evaluation_framework.evaluation.scorers.wrapped_scorer import WrappedScorer
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.statistics.sums import exact_mean
-
-if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
 
 
 class _LatestTurns(threading.local):
@@ -45,7 +42,7 @@ class _LatestTurns(threading.local):
 _LATEST = _LatestTurns()
 
 
-class TurnByTurn:
+class TurnByTurn(WrappedScorer):
     """Fulfils ``MetricScorer`` with another scorer's name: the mean over the turns that it scores.
 
     What is no conversation is scored as it is. A turn that fails, fails the conversation; the details have
@@ -53,16 +50,6 @@ class TurnByTurn:
     """
 
     scores_turns = True
-
-    def __init__(self, scorer: MetricScorer) -> None:
-        self.name = scorer.name
-        self.method = scorer.method
-        self.version = scorer.version
-        self.higher_is_better = scorer.higher_is_better
-        self.needs = scorer.needs
-        self.is_slow = getattr(scorer, "is_slow", False)
-        self.questions: frozenset[str] = getattr(scorer, "questions", frozenset())
-        self._scorer = scorer
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Score every turn that expects something; of a sample without such turns, its one answer."""
