@@ -1,9 +1,13 @@
-"""Where sentences end, against the dev files of two treebanks: UD English EWT and UD Chinese GSDSimp."""
+"""Where sentences end, against the dev files of two treebanks: UD English EWT and UD Chinese GSDSimp.
+
+``python -m benchmarks._sentences FILE.conllu …`` measures any other Chinese treebank.
+"""
 
 from __future__ import annotations
 
 import gzip
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks._figures import Figure
+from benchmarks._figures import Figure, print_figures
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 from rag_evaluation_framework.statistics.resampling import generator
 
@@ -39,12 +43,19 @@ def rows(data: Path) -> list[Figure]:
     english = treebank(folder / "en_ewt-ud-dev.conllu.gz")
     punctuated = [sentence for sentence in english if sentence[-1] in FINAL]
     return [
-        boundaries("Chinese: F1", chinese, gap=""),
-        boundaries("Chinese, control: after every 。！？: F1", chinese, gap="", ends_of=plain_chinese_ends),
+        *chinese_rows("Chinese", chinese),
         boundaries(
             "English with final punctuation: F1", punctuated, gap=" ", published="sentencex, measured: 0.977"
         ),
         boundaries("English, all: F1", english, gap=" "),
+    ]
+
+
+def chinese_rows(name: str, sentences: Sequence[str]) -> list[Figure]:
+    """Return F1 of Chinese sentences run together, and of the control."""
+    return [
+        boundaries(f"{name}: F1", sentences, gap=""),
+        boundaries(f"{name}, control: after every 。！？: F1", sentences, gap="", ends_of=plain_chinese_ends),
     ]
 
 
@@ -92,3 +103,12 @@ def _f1(name: str, n: int, hits: Counts, sizes: Counts, published: str = "") -> 
     resampled = 2 * hits[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
     low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
     return Figure(name, n, float(2 * hits.sum() / sizes.sum()), low, high, published)
+
+
+def main() -> None:
+    for path in map(Path, sys.argv[1:]):
+        print_figures(path.name, chinese_rows("all sentences", treebank(path)))
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -83,10 +83,8 @@ def row(
     return Row(kind, source, tuple(found), target)
 
 
-def wice_rows() -> Iterator[Row]:
-    for each in _wice.claims(DATA):
-        if not _wice.is_for_fitting(each.article):
-            continue
+def wice_rows(claims: Iterable[_wice.WikipediaClaim]) -> Iterator[Row]:
+    for each in claims:
         yield row("wice", [each.claim], each.evidence, TARGETS[each.label], source=each.article)
         if each.label == "supported":
             left = [text for number, text in enumerate(each.evidence) if number not in each.supporting]
@@ -201,25 +199,24 @@ def calibrated(model: SupportModel, rows: Sequence[Row]) -> SupportModel:
     return replace(model, answer_slope=round(slope, 3), answer_bias=round(bias, 3))
 
 
-def across_folds(rows: Sequence[Row], folds: int = 5) -> float:
-    """Return AUROC of WiCE's unsupported claims, each told by a model fitted without its article's fold."""
+def across_folds(rows: Sequence[Row], folds: int = 5) -> Iterator[tuple[Row, float]]:
+    """Yield WiCE's claims with their odds, each told by a model fitted without its article's fold."""
     fold_of = {source: place % folds for place, source in enumerate(sorted({each.source for each in rows}))}
-    labels: list[bool] = []
-    odds: list[float] = []
     for fold in range(folds):
         model = claim_model([each for each in rows if not each.source or fold_of[each.source] != fold])
         for each in rows:
             if each.kind == "wice" and fold_of[each.source] == fold:
-                labels.append(each.target == TARGETS["not_supported"])
-                odds.append(model.claim_odds(*each.claims[0]))
-    return auroc(labels, odds)
+                yield each, model.claim_odds(*each.claims[0])
 
 
 def main() -> None:
-    rows = [*wice_rows(), *begin_rows(), *mtrag_rows()]
+    claims = [each for each in _wice.claims(DATA) if _wice.is_for_fitting(each.article)]
+    rows = [*wice_rows(claims), *begin_rows(), *mtrag_rows()]
     model = calibrated(claim_model(rows), rows)
     FILE.write_text(json.dumps({"model": asdict(model)}, indent=2) + "\n", encoding="utf-8")
-    print(f"{len(rows):,} rows; WiCE across folds: AUROC {across_folds(rows):.3f}")
+    told = list(across_folds(rows))
+    area = auroc([each.target == TARGETS["not_supported"] for each, _ in told], [odds for _, odds in told])
+    print(f"{len(rows):,} rows; WiCE across folds: AUROC {area:.3f}")
     print(FILE.read_text(encoding="utf-8"))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,15 @@ def claims(data: Path) -> list[WikipediaClaim]:
     ]
 
 
+def verdict_of(each: WikipediaClaim) -> ClaimVerdict:
+    return LexicalSupport().supports([Claim(each.claim, 0, len(each.claim))], each.evidence)[0]
+
+
+def new_word_share(verdict: ClaimVerdict) -> float:
+    """Return the plain share of a claim's words that stand nowhere in the evidence."""
+    return len(verdict.new_tokens) / len(verdict.claim.text.split())
+
+
 READINGS = {
     "not supported against the rest": (("not_supported",), ("supported", "partially_supported")),
     "not supported against supported": (("not_supported",), ("supported",)),
@@ -58,19 +67,13 @@ READINGS = {
 
 
 def rows(data: Path) -> list[Figure]:
-    """Return AUROC of the three readings of "not supported", on the half that fitted nothing.
-
-    The control is the plain share of a claim's words that stand nowhere in the evidence.
-    """
+    """Return AUROC of the three readings of "not supported", on the half that fitted nothing."""
     if not (data / "wice").exists():
         return []
     reported = [each for each in claims(data) if not is_for_fitting(each.article)]
-    verdicts = [
-        LexicalSupport().supports([Claim(each.claim, 0, len(each.claim))], each.evidence)[0]
-        for each in reported
-    ]
+    verdicts = [verdict_of(each) for each in reported]
     scores = [1.0 - (verdict.probability or 0.0) for verdict in verdicts]
-    controls = [len(verdict.new_tokens) / len(verdict.claim.text.split()) for verdict in verdicts]
+    controls = [new_word_share(verdict) for verdict in verdicts]
     found: list[Figure] = []
     for name, (positive, negative) in READINGS.items():
         kept = [place for place, each in enumerate(reported) if each.label in positive + negative]

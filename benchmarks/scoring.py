@@ -10,6 +10,7 @@ from benchmarks._figures import DATA, print_figures
 MODULES = {
     "hallucination screening, RAGTruth": "_ragtruth",
     "support of claims, WiCE": "_wice",
+    "support of claims, WiCE across folds": "_wice_folds",
     "attribution in dialogue, BEGIN": "_begin",
     "sentences of summaries, Falke": "_falke",
     "refusals and not knowing": "_refusals",
