@@ -30,7 +30,7 @@ def rows(data: Path) -> list[Figure]:
     scores = []
     for article, sentence in clear:
         claim = Claim(sentence, 0, len(sentence))
-        (verdict,) = LexicalSupport().supports([claim], [article])
+        (verdict,) = LexicalSupport().decide([claim], [article])
         scores.append(1.0 - (verdict.probability or 0.0))
     sources = [article for article, _ in clear]
     return [figure("Summary sentences (Falke), wrong: AUROC", list(clear.values()), scores, sources)]

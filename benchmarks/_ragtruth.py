@@ -114,7 +114,7 @@ def _single_claims(name: str, everything: list[LabelledAnswer]) -> list[Figure]:
     for each in everything:
         if each.source % 2 == 0:
             continue
-        verdicts = support.supports(claims_of(each.answer), each.contexts, question=each.question)
+        verdicts = support.decide(claims_of(each.answer), each.contexts, question=each.question)
         for verdict in verdicts:
             labels.append(any(_touches(verdict, start, end) for start, end, _ in each.spans))
             if not labels[-1]:

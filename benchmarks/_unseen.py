@@ -1,7 +1,9 @@
 """Answers, claims and sentences of our own, written by somebody who had not seen the rules they are to test.
 
-They are worded as freely as people word things, more freely than models do. Half of the answers (of even
-number) were then looked at to widen the patterns: figures are of the other half. No rule of support was made
+They are worded as freely as people word things, more freely than models do; but for the second set of
+answers, which were worded the way models do. Half of the answers (of even number) were then looked at to
+widen the patterns: figures are of the other half. At first sight the second set gave F1 of declining 0.809 in
+English and 0.901 in Chinese on that half. No rule of support was made
 with the claims. The sentences were all looked at after they had been measured once: F1 0.934 in English and
 0.933 in Chinese then; after half of them had been looked at, 0.957 and 0.945 on the others.
 """
@@ -32,6 +34,7 @@ CALLS: dict[str, tuple[AnswerKind, ...]] = {
     "asks back": ("asks_back",),
 }
 LANGUAGES = {"en": "English", "zh": "Chinese"}
+ANSWERS = {"answers": "unseen_answers.jsonl", "answers as models word them": "unseen_model_answers.jsonl"}
 
 
 def rows(data: Path) -> list[Figure]:
@@ -44,18 +47,19 @@ def rows(data: Path) -> list[Figure]:
 
 
 def _answers(code: str, name: str) -> Iterator[Figure]:
-    found = [
-        Labelled(each["id"], classify_answer(each["answer"], each["question"]).kind, (each["label"],))
-        for each in _records("unseen_answers.jsonl")
-        if each["language"] == code and _is_odd(each)
-    ]
-    for title, kinds in CALLS.items():
-        yield compared(f"{name} answers, {title}: F1", found, partial(_is_among, kinds), kinds)
-    answered = [each for each in found if each.labels == ("answered",)]
-    alarms = sum(each.kind != "answered" for each in answered)
-    interval = wilson_interval(alarms, len(answered))
-    share = alarms / len(answered)
-    yield Figure(f"{name} answers: false alarms", len(answered), share, interval.low, interval.high)
+    for answers, file in ANSWERS.items():
+        found = [
+            Labelled(each["id"], classify_answer(each["answer"], each["question"]).kind, (each["label"],))
+            for each in _records(file)
+            if each["language"] == code and _is_odd(each)
+        ]
+        for title, kinds in CALLS.items():
+            yield compared(f"{name} {answers}, {title}: F1", found, partial(_is_among, kinds), kinds)
+        answered = [each for each in found if each.labels == ("answered",)]
+        alarms = sum(each.kind != "answered" for each in answered)
+        interval = wilson_interval(alarms, len(answered))
+        share = alarms / len(answered)
+        yield Figure(f"{name} {answers}: false alarms", len(answered), share, interval.low, interval.high)
 
 
 def _claims(code: str, name: str) -> Iterator[Figure]:
@@ -86,7 +90,7 @@ def _joined(passage: dict[str, Any]) -> tuple[str, set[int]]:
 
 
 def _unsupported(claim: str, evidence: list[str]) -> float:
-    (verdict,) = LexicalSupport().supports([Claim(claim, 0, len(claim))], evidence)
+    (verdict,) = LexicalSupport().decide([Claim(claim, 0, len(claim))], evidence)
     return 1.0 - (verdict.probability or 0.0)
 
 

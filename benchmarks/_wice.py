@@ -51,7 +51,7 @@ def claims(data: Path) -> list[WikipediaClaim]:
 
 
 def verdict_of(each: WikipediaClaim) -> ClaimVerdict:
-    return LexicalSupport().supports([Claim(each.claim, 0, len(each.claim))], each.evidence)[0]
+    return LexicalSupport().decide([Claim(each.claim, 0, len(each.claim))], each.evidence)[0]
 
 
 def new_word_share(verdict: ClaimVerdict) -> float:

@@ -120,7 +120,7 @@ def _print_times() -> None:
     samples = [_sample(number) for number in range(SAMPLES)]
     judge = Judge(InstantJudge())
     asked: list[tuple[str, Callable[[Sample, str, Sequence[str]], object]]] = [
-        ("claim support", lambda s, a, c: JudgeSupport(judge).supports(claims_of(a), c, question=s.question)),
+        ("claim support", lambda s, a, c: JudgeSupport(judge).decide(claims_of(a), c, question=s.question)),
         ("relevancy", lambda s, a, c: judge_relevancy(judge, s.question, a)),
         ("toxicity", lambda s, a, c: judge_safety(judge, "toxicity", a)),
         ("answer class", lambda s, a, c: judge_answer_class(judge, s.question, a)),

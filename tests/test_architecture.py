@@ -6,6 +6,8 @@ import ast
 import re
 import sys
 import tomllib
+from collections import defaultdict
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,18 @@ def test_a_room_imports_only_from_rooms_above_it(module: Path) -> None:
         parts = name.split(".")
         if parts[0] == NAME and len(parts) > 1:
             assert ROOMS.index(parts[1]) <= ROOMS.index(room), f"{module} imports {name}"
+
+
+# In datasets, dialects check what they read, and checks read what they check.
+@pytest.mark.parametrize("room", sorted(set(ROOMS) - {"datasets"}))
+def test_the_folders_and_modules_of_a_room_do_not_import_each_other_in_circles(room: str) -> None:
+    imported: dict[str, set[str]] = defaultdict(set)
+    for module in (PACKAGE / room).rglob("*.py"):
+        part = module.relative_to(PACKAGE / room).parts[0].removesuffix(".py")
+        names = (name.split(".") for name in imports_of(module))
+        imported[part] |= {parts[2] for parts in names if parts[:2] == [NAME, room] and len(parts) > 2}
+        imported[part].discard(part)
+    TopologicalSorter(imported).prepare()  # a CycleError names the circle
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

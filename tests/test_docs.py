@@ -7,6 +7,7 @@ blocks start with ``$``: the command runs, and the lines below it, where there a
 
 from __future__ import annotations
 
+import ast
 import fnmatch
 import os
 import re
@@ -17,6 +18,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import rag_evaluation_framework as front_door
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -93,10 +96,31 @@ def run_command(part: str, folder: Path) -> None:
         assert fnmatch.fnmatchcase(done.stdout.strip(), pattern), f"{command} prints\n{done.stdout}"
 
 
-def test_links_between_pages_lead_somewhere() -> None:
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_to_a_page_and_a_heading_of_it(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(linked), f"{page.name} links to {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, made as GitHub makes them."""
+    prose = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_import_from_the_front_door_what_it_exports(page: Path) -> None:
+    code = "".join(block for kind, block in blocks(page) if kind == "python")
+    deep = [
+        name.name
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rag_evaluation_framework.")
+        for name in node.names
+    ]
+    assert not set(deep) & set(front_door.__all__)
 
 
 def test_what_is_printed_from_the_code_is_up_to_date() -> None:

@@ -16,6 +16,7 @@ from rag_evaluation_framework.errors import (
     RagEvalError,
     UnknownNameError,
     UsageError,
+    described,
     invalid,
     shown,
 )
@@ -60,7 +61,41 @@ def test_an_index_follows_its_list_without_a_dot() -> None:
 def test_long_values_are_cut_in_messages() -> None:
     assert len(shown("x" * 1000)) == 60
     assert shown("x") == "'x'"
-    assert shown(10**5000) == "a value of type int too large to show"
+    assert shown(10**5000) == "a value of type int that cannot be shown"
+
+
+class Unwritable(Exception):  # noqa: N818  # somebody else's name
+    """An exception that fails again when it is written."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("two\n  lines"), "ValueError: two lines"),
+        (KeyError("boom"), "KeyError: 'boom'"),
+        (TimeoutError(), "TimeoutError"),
+        (SystemExit(2), "SystemExit: 2"),
+        (Unwritable(), "Unwritable"),
+    ],
+)
+def test_an_exception_is_described_on_one_line_whatever_it_is(error: BaseException, text: str) -> None:
+    assert described(error) == text
+
+
+def test_a_value_that_cannot_be_written_is_named_by_its_type() -> None:
+    assert shown(Unwritable()) == "a value of type Unwritable that cannot be shown"
+
+
+def test_a_long_description_is_cut_after_its_secrets_are_hidden() -> None:
+    error = ValueError("x" * 480 + "s3cret-value" + "y" * 100_000)
+    assert described(error).endswith("xs3cret-…")
+    masked = described(error, mask=lambda text: text.replace("s3cret-value", "***"))
+    assert (len(masked), masked[-8:]) == (500, "***yyyy…")
 
 
 def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:

@@ -24,7 +24,7 @@ class WordSupport:
     def __init__(self) -> None:
         self.asked: list[tuple[list[str], list[str]]] = []
 
-    def supports(
+    def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
         self.asked.append(([claim.text for claim in claims], list(evidence)))

@@ -83,6 +83,7 @@ _HOMES = {
         "RunSettings",
     ),
     "evaluation.runs.runner": ("run_samples",),
+    "evaluation.scorers.citation_evaluator": ("CitationEvaluator",),
     "evaluation.scorers.named_scorers": ("scorers_for",),
     "evaluation.scorers.scoring_methods": ("ScoringMethods",),
     "extensions": (
@@ -99,7 +100,6 @@ _HOMES = {
         "Target",
         "VectorStore",
     ),
-    "judging.citations.citation_evaluator": ("CitationEvaluator",),
     "judging.claims": ("claims_of",),
     "judging.classes.answer_classes": (
         "AnswerClass",

@@ -54,6 +54,7 @@ from rag_evaluation_framework.evaluation.runs.run_records import Progress as Pro
 from rag_evaluation_framework.evaluation.runs.run_records import RunOutcome as RunOutcome
 from rag_evaluation_framework.evaluation.runs.run_records import RunSettings as RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples as run_samples
+from rag_evaluation_framework.evaluation.scorers.citation_evaluator import CitationEvaluator as CitationEvaluator
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for as scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods as ScoringMethods
 from rag_evaluation_framework.extensions import BatchVectorStore as BatchVectorStore
@@ -68,7 +69,6 @@ from rag_evaluation_framework.extensions import Retriever as Retriever
 from rag_evaluation_framework.extensions import Scorer as Scorer
 from rag_evaluation_framework.extensions import Target as Target
 from rag_evaluation_framework.extensions import VectorStore as VectorStore
-from rag_evaluation_framework.judging.citations.citation_evaluator import CitationEvaluator as CitationEvaluator
 from rag_evaluation_framework.judging.claims import claims_of as claims_of
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass as AnswerClass
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer as classify_answer

@@ -30,15 +30,39 @@ from typing import Any, Literal
 Severity = Literal["error", "warning", "info"]
 
 _SHOWN_CHARACTERS = 60
+_BRIEF_CHARACTERS = 500
 
 
 def shown(value: object) -> str:
     """Write a value for an error message: its ``repr``, cut when it is long."""
     try:
-        text = repr(value)
-    except ValueError:  # Python refuses to write integers of more than 4,300 digits
-        return f"a value of type {type(value).__name__} too large to show"
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+        return _cut(repr(value), _SHOWN_CHARACTERS)
+    except Exception:  # noqa: BLE001 - somebody else's class, or an integer of more than 4,300 digits
+        return f"a value of type {type(value).__name__} that cannot be shown"
+
+
+def described(error: BaseException, *, mask: Callable[[str], str] = str) -> str:
+    """Name somebody else's exception by type and message, in :func:`brief`; ``mask`` hides secrets first."""
+    return brief(mask(in_full(error)))
+
+
+def in_full(error: BaseException) -> str:
+    """Name somebody else's exception by type and message, uncut: a secret in it can still be found whole."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - a message that cannot be written is no reason to stop
+        return name
+    return f"{name}: {message}" if message.strip() else name
+
+
+def brief(text: str) -> str:
+    """Return a text on one line, cut when it is long; hide secrets first, since half of one is not found."""
+    return _cut(" ".join(text.split()), _BRIEF_CHARACTERS)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +193,8 @@ class TargetError(RagEvalError):
     ``kind`` is stable and meant for machines (``http-503``, ``timeout``, ``malformed-json``). ``retry`` says
     whether another attempt may help, ``throttled`` that the system asks for less, ``retry_after`` how many
     seconds it asks to be left alone. ``answered`` are the turns of a conversation that were answered before:
-    question, answer and contexts of each.
+    question, answer and contexts of each. Targets give the ``message`` whole: a run shortens it, after
+    secrets in it were hidden.
     """
 
     def __init__(
@@ -186,6 +211,17 @@ class TargetError(RagEvalError):
         self.retry, self.throttled, self.retry_after = retry, throttled, retry_after
         self.answered = tuple(answered)
         super().__init__(f"{kind}: {message}")
+
+    def reworded(self, message: str, *, answered: Sequence[Mapping[str, Any]] | None = None) -> TargetError:
+        """Return the same failure with another message, and with other ``answered`` turns if given."""
+        return TargetError(
+            self.kind,
+            message,
+            retry=self.retry,
+            throttled=self.throttled,
+            retry_after=self.retry_after,
+            answered=self.answered if answered is None else answered,
+        )
 
     def __reduce__(self) -> tuple[Callable[..., TargetError], tuple[str, str], dict[str, object]]:
         return type(self), (self.kind, self.message), self.__dict__

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from command_lines import invoked
 from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.cli.calibrate import command
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
@@ -86,12 +87,8 @@ def annotation(number: int, who: str, shift: float) -> dict[str, Any]:
     }
 
 
-def invoke(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, list(map(str, arguments)), standalone_mode=False)
-
-
 def calibrated(folder: Path, *arguments: str | Path) -> Result:
-    return invoke("ports_1", "--runs-dir", folder / "runs", "--resamples", 300, *arguments)  # type: ignore[arg-type]
+    return invoked(command, "ports_1", "--runs-dir", folder / "runs", "--resamples", "300", *arguments)
 
 
 def test_a_run_is_calibrated_by_the_annotations_of_two(folder: Path) -> None:
@@ -124,8 +121,8 @@ def test_json_has_every_figure(folder: Path) -> None:
 
 def test_a_results_file_gives_the_same_as_the_run_it_was_made_of(folder: Path) -> None:
     options = ("--annotations", folder / "anna.gt.json", "--resamples", "300", "--json")
-    of_run = json.loads(invoke("ports_1", "--runs-dir", folder / "runs", *options).stdout)
-    of_file = json.loads(invoke(folder / "ports.results.json", *options).stdout)
+    of_run = json.loads(invoked(command, "ports_1", "--runs-dir", folder / "runs", *options).stdout)
+    of_file = json.loads(invoked(command, folder / "ports.results.json", *options).stdout)
     assert of_file["metrics"] == of_run["metrics"]
     assert of_file["labels"] == of_run["labels"]
 
@@ -224,6 +221,8 @@ def test_wrong_usage_is_refused_with_what_to_do(
 
 
 def test_a_run_that_is_not_there_is_named(folder: Path) -> None:
-    refused = invoke("ports_9", "--runs-dir", folder / "runs", "--annotations", folder / "anna.gt.json")
+    refused = invoked(
+        command, "ports_9", "--runs-dir", folder / "runs", "--annotations", folder / "anna.gt.json"
+    )
     assert isinstance(refused.exception, UsageError)
     assert "ports_9" in str(refused.exception)

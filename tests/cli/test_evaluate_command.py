@@ -9,18 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from fault_agent import RunningServer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
-
-from fault_agent import RunningServer, running_server
-
+from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.cli.score import command as score_command
@@ -57,27 +55,6 @@ SEED_LINES = [
 ]
 
 
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with running_server() as running:
-        yield running
-
-
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a manifest and two datasets, which is the current one."""
@@ -90,14 +67,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def evaluate(project: Path, capfd: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: str | Path) -> Ended:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            agentspec.main(["evaluate", "agent.yaml", *map(str, arguments)])
-        return Ended(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
+def evaluate(project: Path, to_the_end: Command) -> Command:
+    return partial(to_the_end, agentspec.main, "evaluate", "agent.yaml")
 
 
 def write_samples(path: Path, number: int) -> None:

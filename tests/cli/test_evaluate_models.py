@@ -9,15 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 from chat_server import failing, running_chat
 from model_server import ModelServer, running_models
 
+from command_lines import Command
 from rag_evaluation_framework.cli import evaluate_models
 from rag_evaluation_framework.cli.main import main as rag_eval
 from rag_evaluation_framework.cli.model_work import output_paths
@@ -35,24 +36,6 @@ sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 QA, SUMMARIES = 11, 5  # records of the example that have a reference
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    def model(self, name: str) -> Any:
-        return next(model for model in self.json["models"] if model["model"] == name)
-
-
-Command = Callable[..., Ended]
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +67,8 @@ def project(splits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def evaluate(project: Path, capfd: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: str | Path) -> Ended:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            evaluate_models.main(list(map(str, arguments)))
-        return Ended(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
+def evaluate(project: Path, to_the_end: Command) -> Command:
+    return partial(to_the_end, evaluate_models.main)
 
 
 def references(folder: Path) -> dict[str, str]:

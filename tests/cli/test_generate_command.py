@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,12 @@ import pytest
 from chat_server import failing, in_turn, running_chat
 from langsmith_server import KEY, running_langsmith
 
+from command_lines import rag_eval_process
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.reports import generation as reports
 from rag_evaluation_framework.synthesis.drafts import Drafts
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
-PROGRAM = """
-import sys
-from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.generate import command
-run_program(command, sys.argv[1:], name="rag-eval")
-"""
 
 
 def good(asked: dict[str, Any]) -> str:
@@ -46,14 +40,7 @@ def good(asked: dict[str, Any]) -> str:
 
 def generate(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LANG", "OPENAI"))}
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        cwd=folder,
-        env={**kept, "PYTHONIOENCODING": "utf-8", **environment},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    return rag_eval_process("generate", *arguments, folder=folder, environment={**kept, **environment})
 
 
 @pytest.fixture

@@ -9,19 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
-
 from chat_server import running_chat
-from fault_agent import RunningServer, running_server
+from fault_agent import RunningServer
 
-from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.golden import command
+from command_lines import Command
+from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.annotators.human_labels import read_labels
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.results.answered_runs import answered_run, open_answered_run
@@ -30,27 +26,6 @@ from rag_evaluation_framework.results.calibration import match_labels
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASSISTANT = "golden.assistant:answer"
 SPLITS = ["facts", "relations", "tracking", "multiturn", "boundary"]
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with running_server() as running:
-        yield running
 
 
 @pytest.fixture
@@ -65,14 +40,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def golden(project: Path, capfd: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: str | Path) -> Ended:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            run_program(command, ["golden", *map(str, arguments)], name="rag-eval")
-        return Ended(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
+def golden(project: Path, to_the_end: Command) -> Command:
+    return partial(to_the_end, main, "golden", "golden")
 
 
 def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command, project: Path) -> None:

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 from chat_server import ChatReply, ChatServer, failing, hanging, running_chat
-from click.testing import CliRunner, Result
 from scripted_judge import Reading, entries, judging
 
-from rag_evaluation_framework.cli.main import program
+from command_lines import rag_eval
 
 SAMPLES = [
     {
@@ -71,10 +70,6 @@ def manifest(project: Path, judge: str = "", *, gate: bool = False) -> None:
         "    thresholds: {faithfulness: 0.4}\n"
         f"    ciGate: {str(gate).lower()}\n{judge}"
     )
-
-
-def rag_eval(*arguments: str) -> Result:
-    return CliRunner().invoke(program, list(arguments), standalone_mode=False)
 
 
 def evaluated(*options: str) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 from chat_server import ChatReply, ChatServer, failing, running_chat, throttled
-from click.testing import CliRunner, Result
+from click.testing import Result
 from scripted_judge import Reading, entries, read_question
 
-from rag_evaluation_framework.cli.main import program
+from command_lines import rag_eval
 
 EVALUATE = ("evaluate", "agent.yaml", "--target", "answers.jsonl")
 # Of each reply of the server below, as every ChatReply with it says.
@@ -66,10 +66,6 @@ def project(folder: Path, count: int, *, metrics: str = "faithfulness", judge: s
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def rag_eval(*arguments: str) -> Result:
-    return CliRunner().invoke(program, list(arguments), standalone_mode=False)
 
 
 def document_of(done: Result) -> dict[str, Any]:

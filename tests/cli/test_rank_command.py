@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from command_lines import rag_eval_process as rag_eval
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "handbook" / "ranking"
 QRELS = "q1 0 d1 2\nq1 0 d2 1\nq2 0 d3 1\nq3 0 d9 0\nq4 0 d1 1\n"
 RUN_A = "q1 Q0 d1 1 3 a\nq1 Q0 d7 2 2 a\nq1 Q0 d2 3 1 a\nq2 Q0 d4 1 2 a\nq2 Q0 d3 2 1 a\nq9 Q0 d3 2 1 a\n"
 RUN_B = "q1 Q0 d7 1 3 b\nq1 Q0 d2 3 1 b\nq2 Q0 d3 1 2 b\nq4 Q0 d1 2 1 b\n"
-
-
-def rag_eval(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    program = "from rag_evaluation_framework.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
 
 
 def in_shell(command: str, *, folder: Path) -> subprocess.CompletedProcess[str]:

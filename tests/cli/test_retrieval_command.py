@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from command_lines import rag_eval_process as rag_eval
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 DOCUMENTS, QUESTIONS = str(HANDBOOK / "documents"), str(HANDBOOK / "questions.eval.json")
@@ -17,18 +16,6 @@ SWEEP = [
     *("retrieval", DOCUMENTS, "--dataset", QUESTIONS, "--store", "exact", "-k", "3", "-k", "5"),
     *("--chunker", "recursive(chunk_size=200,overlap=50)", "--chunker", "sentence"),
 ]
-
-
-def rag_eval(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    program = "from rag_evaluation_framework.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
 
 
 def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: Path) -> None:

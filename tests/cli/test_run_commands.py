@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner, Result
 
+from command_lines import invoked as invoke
 from rag_evaluation_framework.cli.runs import command as runs_command
 from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
@@ -59,10 +58,6 @@ def folder(tmp_path: Path, dataset: Path) -> RunFolder:
     samples = read_dataset(dataset).samples
     run_samples(samples, Librarian(), scorers_for(["exact_match"]), folder=made, settings=RunSettings())
     return made
-
-
-def invoke(command: click.Command, *arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, list(map(str, arguments)), standalone_mode=False)
 
 
 def test_runs_shows_the_state_and_how_far_each_run_is(folder: RunFolder) -> None:

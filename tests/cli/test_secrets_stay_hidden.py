@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from fault_agent import RunningServer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
-
-from fault_agent import RunningServer, running_server
-
+from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
 
 CANARIES = {
@@ -46,24 +44,10 @@ spec:
 """
 
 
-def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    capfd.readouterr()
-    with pytest.raises(SystemExit):
-        agentspec.main(["evaluate", "agent.yaml", *arguments])
-    out, err = capfd.readouterr()
-    return out, err
-
-
 def forms_of(canary: str) -> list[str]:
     """What would give a canary away: its distinctive end, as it is or in base 64."""
     encoded = [base64.b64encode(text.encode()).decode() for text in (canary, f"user:{canary}")]
     return [canary[-4:], *(text[4:16] for text in encoded)]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with running_server() as running:
-        yield running
 
 
 @pytest.fixture
@@ -77,6 +61,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def evaluate(project: Path, to_the_end: Command) -> Command:
+    return partial(to_the_end, agentspec.main, "evaluate", "agent.yaml")
+
+
 def address(url: str) -> str:
     host = url.removeprefix("http://")
     return f"http://user:{CANARIES['password in the URL']}@{host}?api_key={CANARIES['key in the URL']}"
@@ -84,12 +73,12 @@ def address(url: str) -> str:
 
 @pytest.mark.parametrize("fault", ["echo-headers", "echo-headers-in-an-error", "echo-body"])
 def test_no_secret_leaves_by_any_of_the_forty_ways(
-    fault: str, server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
+    fault: str, server: RunningServer, project: Path, evaluate: Command
 ) -> None:
     url = address(server.fault(fault))
     files = ("--junit", "junit.xml", "--markdown", "summary.md", "--out", "out.results.json")
-    out, err = run(capfd, "--url", url, *files)
-    document, _ = run(capfd, "--url", url, "--json")
+    _, out, err = evaluate("--url", url, *files)
+    document = evaluate("--url", url, "--json").out
     folder = sorted((project / "runs").iterdir())[0]
     found = {
         "standard output": out,
@@ -128,9 +117,9 @@ def test_no_secret_leaves_by_any_of_the_forty_ways(
     ],
 )
 def test_plans_and_errors_hold_no_secret(
-    arguments: list[str], server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
+    arguments: list[str], server: RunningServer, project: Path, evaluate: Command
 ) -> None:
-    out, err = run(capfd, "--url", address(server.url), *arguments)
+    _, out, err = evaluate("--url", address(server.url), *arguments)
     for canary in CANARIES.values():
         assert not any(form in out + err for form in forms_of(canary))
     assert out + err
@@ -146,9 +135,9 @@ def test_plans_and_errors_hold_no_secret(
     ],
 )
 def test_an_address_that_does_not_work_is_told_without_its_secrets(
-    url: str, project: Path, capfd: pytest.CaptureFixture[str]
+    url: str, project: Path, evaluate: Command
 ) -> None:
-    out, err = run(capfd, "--url", url)
+    _, out, err = evaluate("--url", url)
     assert out + err
     assert not any(form in out + err for canary in CANARIES.values() for form in forms_of(canary))
 
@@ -157,16 +146,18 @@ def test_an_address_that_does_not_work_is_told_without_its_secrets(
     "body",
     [
         "    raise ValueError('the key is canary-token-1f9c')",
+        "    raise ValueError('x' * 480 + 'canary-token-1f9c')",
         "    return 'the key is canary-token-1f9c'",
         "    return {'response': 'a', 'contexts': ['canary-token-1f9c'], 'citations': ['canary-token-1f9c']}",
     ],
 )
 def test_a_function_that_tells_a_secret_the_manifest_knows_is_hidden_too(
-    body: str, server: RunningServer, project: Path, capfd: pytest.CaptureFixture[str]
+    body: str, server: RunningServer, project: Path, evaluate: Command
 ) -> None:
     (project / "telling.py").write_text(f"def answer(question):\n{body}\n")
     sys.modules.pop("telling", None)
-    out, err = run(capfd, "--target", "telling:answer", "--json")
+    _, out, err = evaluate("--target", "telling:answer", "--json")
     journal = next((project / "runs").glob("*/journal.jsonl")).read_text()
     assert json.loads(out)["totalSamples"] == 2
     assert "1f9c" not in out + err + journal
+    assert "canary" not in out + err + journal

@@ -206,12 +206,12 @@ def test_no_shape_of_data_breaks_a_check(value: Any) -> None:
 
 def test_a_check_of_ones_own_is_run_and_may_break() -> None:
     def own(dataset: dict[str, Any]) -> list[str]:
-        return [dataset["nothing"]]
+        raise ValueError("nothing\n  to check")
 
     checker = DataQualityChecker()
     checker.checks.append(own)
     assert checker.run_quality_checks(dataset()) == [
-        "error: check own failed: KeyError: 'nothing' [check-failed]"
+        "error: check own failed: ValueError: nothing to check [check-failed]"
     ]
 
 
@@ -227,6 +227,7 @@ DOCUMENTS = [
     {"document_id": "d3", "file_path": "docs\\win.txt"},
     {"document_id": "guides/rag.md"},
     {"document_id": "report", "file_path": "z/report-old.pdf"},
+    {"document_id": "d6", "file_path": "share/rates/2024/fees.pdf"},
 ]
 
 
@@ -244,6 +245,9 @@ DOCUMENTS = [
         ("guides/rag.txt", [3]),
         ("rag.md", []),  # which folder?
         ("q/win.txt", []),  # another folder
+        ("2024/fees.pdf", [5]),  # the end of the path
+        ("2024/fees.txt", [5]),
+        ("2023/fees.pdf", []),
         ("report.pdf", [1, 4]),
         ("nothing.pdf", []),
         ("", []),

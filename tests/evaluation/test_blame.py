@@ -17,7 +17,6 @@ from rag_evaluation_framework.evaluation.blame import (
     Blame,
     BlameEvidence,
     blame,
-    blamed_turns,
 )
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
@@ -51,7 +50,7 @@ class Containment:
     name = "containment"
     version = 1
 
-    def supports(
+    def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
         return [self._verdict(claim, evidence) for claim in claims]
@@ -318,7 +317,7 @@ def test_what_cannot_be_told_is_unknown_and_says_what_is_missing(
 
 def test_a_judge_that_gives_no_verdict_leaves_it_unknown() -> None:
     class Silent(Containment):
-        def supports(
+        def decide(
             self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
         ) -> list[ClaimVerdict]:
             raise ModelError("not-json", "prose")
@@ -441,24 +440,27 @@ def conversation(*answers: tuple[str, str], failure: Failure | None = None) -> R
 def test_a_conversation_is_blamed_turn_by_turn() -> None:
     food = "阿尤爱吃海葡萄。"
     response = conversation(("是阿尤", food), ("不爱吃鱼", food), ("密码是 1234。", food))
-    turns = blamed_turns(CONVERSATION, response, LexicalSupport())
+    whole = blame(CONVERSATION, response, LexicalSupport())
+    turns = whole.turns
     assert {number: found.kind for number, found in turns.items()} == {
         1: "ok",
         2: "not_used",  # 海葡萄 was retrieved
         3: "answered_wrongly",
     }
-    whole = blame(CONVERSATION, response, LexicalSupport())
+    assert whole.answers == tuple(turns.values())
     assert (whole.kind, whole.why) == ("not_used", f"turn 2: {turns[2].why}")
     elsewhere = conversation(("是阿尤", food), ("爱吃鱼", "今天下雨。"), ("抱歉，我无法回答。", food))
-    assert blamed_turns(CONVERSATION, elsewhere, LexicalSupport())[2].kind == "retrieval_missed"
+    assert blame(CONVERSATION, elsewhere, LexicalSupport()).turns[2].kind == "retrieval_missed"
     right = conversation(("是阿尤", food), ("海葡萄", food), ("抱歉，我无法回答这个问题。", food))
-    assert blame(CONVERSATION, right, LexicalSupport()) == Blame("ok", "all 3 turns are right")
+    told = blame(CONVERSATION, right, LexicalSupport())
+    assert (told.kind, told.why) == ("ok", "all 3 turns are right")
 
 
 def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> None:
     failed = conversation(("叫阿贝多", "他的龙伙伴叫阿尤。"), failure=Failure(kind="http-400", message="no"))
-    turns = blamed_turns(CONVERSATION, failed, LexicalSupport())
+    turns = blame(CONVERSATION, failed, LexicalSupport()).turns
     assert [found.kind for found in turns.values()] == ["contradicted", "unknown", "unknown"]
-    assert turns[2].why == "there is no answer: http-400"
+    assert turns[2].why == "no answer: http-400"
     untold = blame(CONVERSATION, Response(text="海葡萄"), LexicalSupport())
     assert (untold.kind, untold.why) == ("unknown", "the target does not tell its answers turn by turn")
+    assert untold.answers == (untold,)

@@ -17,10 +17,10 @@ from rag_evaluation_framework.evaluation.scorers.citation_scorers import (
     CitedSpanScorer,
     citation_scorer,
 )
-from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationMemory
 from rag_evaluation_framework.evaluation.scorers.consistency_scorers import ConsistencyScorer, OverallScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SharedVerdicts, SupportScorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.judges.judge import Judge
@@ -77,21 +77,19 @@ def scored(
     beside: Sequence[Citation] = (),
     asked: Sample | None = None,
 ) -> Score:
-    memory = CitationMemory(CitableTexts(corpus.documents if corpus else ()), WordSupport())
+    verdicts = SharedVerdicts(WordSupport(), CitableTexts(corpus.documents if corpus else ()))
     metric = parse_metric(name)
-    scorer: CitedClaimScorer | CitationValidityScorer | CitedSpanScorer | ConsistencyScorer
+    scorer: SupportScorer
     if metric.metric.name in CLAIM_METRICS:
-        scorer = CitedClaimScorer(metric, memory, is_slow=False)
+        scorer = CitedClaimScorer(metric, verdicts)
     elif metric.metric.name in SPAN_METRICS:
-        scorer = CitedSpanScorer(metric, memory)
+        scorer = CitedSpanScorer(metric, verdicts)
     elif metric.metric.name == "overall_citation_accuracy":
-        spans = CitedSpanScorer(parse_metric("citation_tolerance_jaccard"), memory)
-        validity = CitationValidityScorer(parse_metric("citation_validity"), memory)
-        scorer = OverallScorer(metric, memory, spans=spans, validity=validity, is_slow=False)
+        scorer = OverallScorer(metric, verdicts)
     elif metric.metric.name in SOURCE_METRICS:
-        scorer = ConsistencyScorer(metric, memory, is_slow=False)
+        scorer = ConsistencyScorer(metric, verdicts)
     else:
-        scorer = CitationValidityScorer(metric, memory)
+        scorer = CitationValidityScorer(metric, verdicts)
     response = Response(text=answer, contexts=tuple(contexts), citations=tuple(beside))
     score = scorer.score(asked or sample(), response)
     strict_json.encode(dict(score.details))
@@ -225,15 +223,15 @@ def test_a_year_in_brackets_is_text_in_an_answer_that_cites_files() -> None:
 
 
 def test_citations_that_could_not_be_read_count_among_those_that_cannot_be_opened() -> None:
-    memory = CitationMemory(CitableTexts(CORPUS.documents), WordSupport())
+    verdicts = SharedVerdicts(WordSupport(), CitableTexts(CORPUS.documents))
     response = Response(
         text="The boat leaves at noon.",
         citations=(SpanCitation("boats.md", 0, 24),),
         metadata={"unread_citations": 2},
     )
-    validity = CitationValidityScorer(parse_metric("citation_validity"), memory).score(sample(), response)
+    validity = CitationValidityScorer(parse_metric("citation_validity"), verdicts).score(sample(), response)
     assert validity.value == 1 / 3
-    precision = CitedClaimScorer(parse_metric("citation_precision"), memory, is_slow=False)
+    precision = CitedClaimScorer(parse_metric("citation_precision"), verdicts)
     assert precision.score(sample(), response).value == 1 / 3
 
 
@@ -259,26 +257,26 @@ class Silent:
 
     name, version = "judge:silent", 1
 
-    def supports(
+    def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
         raise ModelError("timeout", "no reply within 60 s")
 
 
 def test_a_judge_that_gives_no_verdict_is_a_failed_score() -> None:
-    memory = CitationMemory(CitableTexts(()), Silent())
-    scorer = CitedClaimScorer(parse_metric("citation_recall"), memory, is_slow=True)
+    verdicts = SharedVerdicts(Silent(), CitableTexts(()))
+    scorer = CitedClaimScorer(parse_metric("citation_recall"), verdicts)
     score = scorer.score(sample(), Response(text=ANSWER, contexts=CONTEXTS))
-    assert (score.status, score.method, scorer.is_slow) == ("failed", "judge:silent", True)
+    assert (score.status, score.method) == ("failed", "judge:silent")
     assert score.reason == "no verdict: timeout: no reply within 60 s"
 
 
 def test_scorers_of_one_method_ask_once() -> None:
     support = WordSupport()
-    memory = CitationMemory(CitableTexts(()), support)
+    verdicts = SharedVerdicts(support, CitableTexts(()))
     asked, response = sample(), Response(text="The boat leaves at noon [1].", contexts=CONTEXTS)
     for name in CLAIM_METRICS:
-        CitedClaimScorer(parse_metric(name), memory, is_slow=False).score(asked, response)
+        CitedClaimScorer(parse_metric(name), verdicts).score(asked, response)
     assert len(support.asked) == 1
 
 
@@ -320,12 +318,14 @@ def test_with_the_documents_pages_and_whole_documents_are_one_place() -> None:
 def test_span_metrics_are_skipped_without_truth_without_citations_and_for_other_kinds() -> None:
     truth = sample(SpanCitation("boats.md", 0, 24))
     assert (
-        scored("citation_exact_jaccard", "At noon.").reason == "the dataset has no relevant characters for it"
+        scored("citation_exact_jaccard", "At noon.").reason == "there are no true citations to compare with"
     )
     assert scored("citation_span_precision", "At noon.", asked=truth).reason == "the answer cites nothing"
     for answer, beside in (("At noon [1].", []), ("At noon.", [ContextCitation(1)])):
         score = scored("citation_exact_jaccard", answer, contexts=CONTEXTS, beside=beside, asked=truth)
-        assert score.reason == "the answer cites numbered contexts"
+        assert score.reason == (
+            "the answer cites numbered contexts, and the true citations are characters of files"
+        )
 
 
 def test_every_metric_of_citations_has_a_scorer_and_only_those_of_spans_need_the_true_spans() -> None:
@@ -333,7 +333,7 @@ def test_every_metric_of_citations_has_a_scorer_and_only_those_of_spans_need_the
     assert set(names) == {*CLAIM_METRICS, *SPAN_METRICS, *SOURCE_METRICS, "citation_validity"}
     for scorer in scorers_for(names, ScoringMethods(corpus=CORPUS)):
         is_of_spans = scorer.name in (*SPAN_METRICS, "overall_citation_accuracy")
-        assert scorer.needs == (("relevant_spans",) if is_of_spans else ())
+        assert ("relevant_spans" in scorer.needs) == is_of_spans
         assert scorer.higher_is_better == (scorer.name != "hallucination_rate")
         lexical = scorer.name in (*CLAIM_METRICS, *SOURCE_METRICS)
         assert scorer.method == ("lexical support, screening" if lexical else "exact")
@@ -405,7 +405,10 @@ def test_a_judge_gives_the_verdicts_where_there_is_one_and_is_asked_once_for_eac
         "citation_correctness": 1 / 2,
         "citation_validity": 1.0,
     }
-    assert {scorer.method for scorer in scorers} == {"judge:scripted", "exact"}
+    assert {(scorer.method, scorer.is_slow) for scorer in scorers} == {
+        ("judge:scripted", True),
+        ("exact", False),
+    }
 
 
 def test_a_judge_is_asked_once_for_all_that_the_sources_are_held_against() -> None:
@@ -488,7 +491,7 @@ def test_the_overall_figure_is_made_of_its_four_parts() -> None:
             "The boat leaves at noon [boats.md:?:0-24].",
             (),
             sample(),
-            "the dataset has no relevant characters",
+            "there are no true citations to compare with",
         ),
         ("I don't know.", (), TRUE, "the answer says that it does not know"),
     ],
@@ -524,4 +527,7 @@ def test_spans_are_not_compared_where_an_answer_cites_numbered_contexts_too() ->
     mixed = [SpanCitation("boats.md", 0, 24), ContextCitation(1)]
     asked = sample(SpanCitation("boats.md", 0, 24))
     score = scored("citation_exact_jaccard", "At noon.", contexts=CONTEXTS, beside=mixed, asked=asked)
-    assert score.reason == "the answer cites characters of files and numbered contexts"
+    assert score.reason == (
+        "the answer cites characters of files and numbered contexts, "
+        "and the true citations are characters of files"
+    )

@@ -31,6 +31,8 @@ from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Sample
 from rag_evaluation_framework.evaluation.runs.scoring import scored_result
 from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
+from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
+from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan
@@ -152,7 +154,7 @@ def test_without_located_contexts_there_are_no_span_metrics_and_that_is_said(tmp
     (warning,) = plan.warnings
     assert warning.startswith(
         "facts: 0 of 4 golden contexts located, so span_recall and span_precision cannot be measured "
-        "(rag-eval validate tells all): fact_001: golden_context.file: expected a file in "
+        "(rag-eval validate lists all): fact_001: golden_context.file: expected a file in "
     )
 
 
@@ -166,7 +168,7 @@ def test_one_context_that_cannot_be_located_is_warned_about_and_the_others_count
     assert [scorer.name for scorer in plan.datasets[0].scorers][-3:] == [*SPANS, "over_refusal"]
     assert plan.datasets[0].unmeasured == {}
     (warning,) = plan.warnings
-    assert warning.startswith("facts: 3 of 4 golden contexts located (rag-eval validate tells all): fact_002")
+    assert warning.startswith("facts: 3 of 4 golden contexts located (rag-eval validate lists all): fact_002")
     assert "'no such text' in stories/chapter1.txt" in warning
     assert "got nothing like it" in warning
 
@@ -263,6 +265,36 @@ def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) 
     assert "did you mean over_refusal" in lines[1]
 
 
+def test_a_split_that_is_listed_twice_is_an_error_with_both_lines(tmp_path: Path) -> None:
+    path = tmp_path / "golden.yaml"
+    path.write_text(
+        SETTINGS.replace("    thresholds:", "      - {name: facts, metrics: [token_f1]}\n    thresholds:")
+    )
+    with pytest.raises(InputError) as error:
+        read_golden_settings(path)
+    expected = "expected each name once, got 'facts' again, first on line 4"
+    assert str(error.value) == f"{path}:6: spec.evaluation.datasets[1].name: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "problem"),
+    [
+        ("[]", "expected a list of metrics, got an empty list"),
+        ("[' ']", "expected a list of metrics, got [' ']"),
+        ("null", "expected a list of metrics, got nothing"),
+        ("[pass_rate]", "expected a metric, got pass_rate, which every run has: set a threshold for it"),
+    ],
+)
+def test_the_metrics_of_a_split_are_read_as_those_of_a_manifest(
+    tmp_path: Path, metrics: str, problem: str
+) -> None:
+    path = tmp_path / "golden.yaml"
+    path.write_text(f"spec: {{evaluation: {{datasets: [{{name: facts, metrics: {metrics}}}]}}}}\n")
+    with pytest.raises(InputError) as error:
+        read_golden_settings(path)
+    assert str(error.value).endswith(problem)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -281,6 +313,10 @@ def test_a_threshold_that_cannot_be_read_is_an_error(text: str, problem: str) ->
 @pytest.fixture(scope="module")
 def facts() -> list[Sample]:
     return list(FACTUAL.read(DATASETS / FILES["facts"]).samples)
+
+
+def span_scorer(facts: list[Sample], name: str = "span_recall") -> RetrievedSpansScorer:
+    return LocatedContexts.of(facts).scorer(parse_metric(name))
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -310,8 +346,8 @@ AFTER = "\n她的伙伴是一只会发光的水獭，名叫小萤。"
 def test_texts_that_a_target_returns_are_located_in_the_source(
     facts: list[Sample], response: Response, recall: float, precision: float
 ) -> None:
-    spans = LocatedContexts.of(facts).scorers(["span_recall", "span_precision"])
-    assert [scorer.score(facts[0], response).value for scorer in spans] == [recall, precision]
+    scorers = [span_scorer(facts, name) for name in SPANS]
+    assert [scorer.score(facts[0], response).value for scorer in scorers] == [recall, precision]
 
 
 @pytest.mark.parametrize(
@@ -320,17 +356,20 @@ def test_texts_that_a_target_returns_are_located_in_the_source(
 def test_a_hit_that_tells_where_it_stands_needs_no_text(facts: list[Sample], name: str) -> None:
     start = STORY.index(SNIPPET)
     hit = Hit(id="1", span=CharacterSpan(name, start, start + len(SNIPPET)))  # type: ignore[arg-type]
-    (recall,) = LocatedContexts.of(facts).scorers(["span_recall"])
-    assert recall.score(facts[0], Response(text="x", hits=(hit,))).value == 1.0
+    assert span_scorer(facts).score(facts[0], Response(text="x", hits=(hit,))).value == 1.0
 
 
-@pytest.mark.parametrize("contexts", [(), (" ",)])
+def test_the_datasets_contexts_are_not_what_a_target_retrieved(facts: list[Sample]) -> None:
+    given = Response(text="x", contexts=(SNIPPET,), context_origin="dataset")
+    assert span_scorer(facts).score(facts[0], given).status == "skipped"
+
+
+@pytest.mark.parametrize("contexts", [(), (" ",), ("[1] ",)])
 def test_a_target_that_returns_no_contexts_is_skipped_not_zero(
     facts: list[Sample], contexts: tuple[str, ...]
 ) -> None:
-    (recall,) = LocatedContexts.of(facts).scorers(["span_recall"])
-    nothing = recall.score(facts[0], Response(text="x", contexts=contexts))
-    assert (nothing.status, nothing.reason) == ("skipped", "the target returns no contexts")
+    nothing = span_scorer(facts).score(facts[0], Response(text="x", contexts=contexts))
+    assert (nothing.status, nothing.reason) == ("skipped", "the system does not report what it retrieved")
 
 
 @pytest.mark.parametrize("metric", ["token_f1", "answer_similarity", "exact_match"])

@@ -22,11 +22,11 @@ from rag_evaluation_framework.evaluation.runs.journal_lines import (
     intact_entry,
     line_of,
 )
-from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD, Timing, result_fields
+from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 TIMING = Timing(started_at="2026-11-15T10:00:00.000+00:00", attempts=2, elapsed_ms=12.5, latency_ms=3.25)

@@ -13,7 +13,7 @@ from scripted_judge import entries, judged_by, read_question
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelOutageError
-from rag_evaluation_framework.evaluation.scorers import answer_verdicts
+from rag_evaluation_framework.evaluation.scorers import found_once
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.judges.judge import Judge
@@ -206,7 +206,7 @@ def test_an_answer_that_is_scored_again_later_is_put_to_the_judge_again(
         scorer = scorer_for("faithfulness", ScoringMethods(judge=judge))
         failed = [scorer.score(SAMPLE, ANSWER) for _ in range(2)]
         assert ([score.may_be_retried for score in failed], len(server.requests)) == ([True, True], 1)
-        monkeypatch.setattr(answer_verdicts, "_FAILED_SECONDS", 0.0)
+        monkeypatch.setattr(found_once, "_FAILED_SECONDS", 0.0)
         assert scorer.score(SAMPLE, ANSWER).value == 0.0
 
 

@@ -139,14 +139,13 @@ spec:
     assert problems(tmp_path, text) == [
         "3: spec.evaluation.framework: expected one of ragas, deepeval, langsmith, braintrust, custom, "
         "got 'mine'",
-        "5: spec.evaluation.datasets[0]: expected metrics, here or in spec.evaluation.metrics, got none",
         "5: spec.evaluation.datasets[0].path: expected a file that exists, got 'evals/missing.jsonl'",
+        "5: spec.evaluation.datasets[0]: expected metrics, here or in spec.evaluation.metrics, got none",
         "6: spec.evaluation.datasets[1].path: expected a text, got nothing",
         "6: spec.evaluation.datasets[1]: expected metrics, here or in spec.evaluation.metrics, got none",
-        "7: spec.evaluation.datasets[2].metrics: expected at least one metric, got an empty list",
-        "7: spec.evaluation.datasets[2]: expected metrics, here or in spec.evaluation.metrics, got none",
         "7: spec.evaluation.datasets[2].path: expected a path that stays inside the manifest's folder, "
         "got '$file:../outside.jsonl'",
+        "7: spec.evaluation.datasets[2].metrics: expected a list of metrics, got an empty list",
         "8: spec.evaluation.datasets[3]: expected a dataset with name and path, got 7",
         "9: spec.evaluation.treshold: expected the key thresholds, got treshold",
         "10: spec.evaluation.ciGate: expected true or false, got 'yes'",
@@ -239,7 +238,7 @@ def test_a_dataset_name_that_occurs_twice_is_a_problem(tmp_path: Path) -> None:
     entry = "{name: d, path: evals/rag.jsonl, metrics: [bleu]}"
     text = f"spec:\n  evaluation:\n    datasets:\n      - {entry}\n      - {entry}\n"
     assert problems(tmp_path, text) == [
-        "5: spec.evaluation.datasets[1].name: expected each name once, got 'd' again"
+        "5: spec.evaluation.datasets[1].name: expected each name once, got 'd' again, first on line 4"
     ]
 
 

@@ -17,23 +17,19 @@ from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.levels.pipeline_target import PipelineTarget, SearchesMany
-from rag_evaluation_framework.evaluation.levels.retrieval_scorers import (
-    CHUNK_METRICS,
-    ChunkScorer,
-    SpanScorer,
-    retrieval_scorers,
-)
+from rag_evaluation_framework.evaluation.levels.retrieval_scorers import CHUNK_METRICS, retrieval_scorers
 from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
+from rag_evaluation_framework.evaluation.scorers.hit_scorers import ChunkScorer, SpanScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,
     generate_chunk_id,
     generate_pa_chunk_id,
 )
-from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.identifiers import DocumentId
@@ -147,8 +143,7 @@ def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation
 def test_a_saved_run_is_scored_anew_from_its_hits_by_the_names_of_the_metrics(tmp_path: Path) -> None:
     _, folder = run(tmp_path, PipelineTarget(pipeline()), ())
     # The documents of the handbook are cited by their ids, so the samples alone tell the truth.
-    by_name = [SpanScorer(name) for name in SPANS]
-    rescored = [row.result for row in rescored_rows(folder, questions().samples, by_name)]
+    rescored = [row.result for row in rescored_rows(folder, questions().samples, scorers_for(SPANS))]
     scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
     _, scored = run(tmp_path / "scored", PipelineTarget(pipeline()), scorers)
     assert values(rescored, SPANS) == values(list(scored.results()), SPANS)
@@ -307,10 +302,13 @@ def test_a_pipeline_is_named_by_its_chunker_and_refused_without_an_index() -> No
         PipelineTarget(OneChunk(), batch_size=0)
 
 
-def judged(*, chunks: tuple[str, ...] = (), spans: tuple[tuple[int, int], ...] = ()) -> Sample:
-    cited = tuple(SpanCitation(file="1.md", start=start, end=end) for start, end in spans)
-    turns = (Turn(role="user", content="q"),)
-    return Sample(id="s", turns=turns, relevant_spans=cited, relevant_chunk_ids=chunks)
+def judged(*chunks: str) -> Sample:
+    return Sample(id="s", turns=(Turn(role="user", content="q"),), relevant_chunk_ids=chunks)
+
+
+def span_scorer(metric: str, *relevant: tuple[int, int]) -> SpanScorer:
+    truth = [CharacterSpan(DocumentId("1.md"), start, end) for start, end in relevant]
+    return SpanScorer(parse_metric(metric), {"s": truth})
 
 
 def hits(*spans: tuple[int, int]) -> Response:
@@ -334,7 +332,7 @@ def hits(*spans: tuple[int, int]) -> Response:
     ],
 )
 def test_span_scores_count_each_character_of_the_hits_once(metric: str, value: float) -> None:
-    score = SpanScorer(metric).score(judged(spans=((60, 90),)), hits((0, 100), (50, 150)))
+    score = span_scorer(metric, (60, 90)).score(judged(), hits((0, 100), (50, 150)))
     assert (score.metric, score.value) == (metric, value)
 
 
@@ -344,20 +342,20 @@ def test_span_scores_count_each_character_of_the_hits_once(metric: str, value: f
     [("chunk_recall", 1.0), ("chunk_precision", 2 / 3), ("chunk_f1", 4 / 5)],
 )
 def test_chunk_scores_compare_the_ids_of_texts(metric: str, value: float) -> None:
-    sample = judged(chunks=("chunk_0", "chunk_8"))
-    assert ChunkScorer(metric).score(sample, hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
+    scorer = ChunkScorer(parse_metric(metric))
+    assert scorer.score(judged("chunk_0", "chunk_8"), hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
 
 
 def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
-    spans, chunks = SpanScorer("span_precision"), ChunkScorer("chunk_recall")
-    relevant = judged(spans=((0, 4),))
-    assert spans.score(judged(), hits((0, 4))).reason == "the dataset has no relevant characters for it"
-    assert spans.score(relevant, Response()).reason == "nothing was retrieved"
-    assert SpanScorer("span_recall").score(relevant, Response()).value == 0.0
-    placeless = spans.score(relevant, Response(hits=(Hit(id="a"),)))
-    assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hits do not tell where they stand")
+    spans, chunks = span_scorer("span_precision", (0, 4)), ChunkScorer(parse_metric("chunk_recall"))
+    nothing = span_scorer("span_precision").score(judged(), hits((0, 4)))
+    assert nothing.reason == "the dataset has no relevant characters for it"
+    assert spans.score(judged(), Response()).reason == "nothing was retrieved"
+    assert span_scorer("span_recall", (0, 4)).score(judged(), Response()).value == 0.0
+    placeless = spans.score(judged(), Response(hits=(Hit(id="a"),)))
+    assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hits have no position")
     assert chunks.score(judged(), hits((0, 4))).reason == "the dataset has no relevant chunks for it"
-    excerpt = chunks.score(judged(chunks=("pa_chunk_0",)), hits((0, 4)))
+    excerpt = chunks.score(judged("pa_chunk_0"), hits((0, 4)))
     assert (excerpt.status, excerpt.value) == ("skipped", None)
 
 

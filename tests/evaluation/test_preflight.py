@@ -21,6 +21,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     refuse_secrets,
 )
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Milestones, Origin, Recorded, Refusal, Sample, Turn
 from rag_evaluation_framework.records.scores import Score
@@ -40,11 +41,11 @@ def manifest_of(
     return read_manifest(folder / "agent.yaml")
 
 
-class NeedsEverything:
+class NeedsEverything(MetricScorer):
     """A scorer with needs, as the metrics of contexts have."""
 
     name, method, version, higher_is_better = "context_recall", "test", 1, True
-    needs = ("context", "reference_contexts")
+    needs = ("contexts", "reference_contexts")
 
     def score(self, sample: Sample, response: Response) -> Score:
         return Score.scored(self.name, 1.0, method=self.method)
@@ -72,11 +73,11 @@ def test_missing_fields_are_named_by_field_metric_and_line() -> None:
 
 
 def test_a_sample_that_expects_a_refusal_does_not_lack_an_expected_answer() -> None:
-    assert lacks(sample(1), "expected")
-    assert lacks(sample(1, reference="  "), "expected")
-    assert not lacks(sample(1, reference="a"), "expected")
-    assert not lacks(sample(1, expectation=Refusal()), "expected")
-    assert lacks(sample(1, recorded=Recorded(contexts=(" ",))), "context")
+    assert lacks(sample(1), "reference")
+    assert lacks(sample(1, reference="  "), "reference")
+    assert not lacks(sample(1, reference="a"), "reference")
+    assert not lacks(sample(1, expectation=Refusal()), "reference")
+    assert lacks(sample(1, recorded=Recorded(contexts=(" ",))), "contexts")
 
 
 def test_a_declared_metric_whose_field_is_missing_is_found_before_the_first_request(tmp_path: Path) -> None:
@@ -228,7 +229,7 @@ def test_a_sample_that_has_what_a_golden_metric_needs_does_not_lack_it() -> None
     assert not lacks(sample(1, expectation=Milestones(steps=("a",), hops=2)), "hops")
     answered = (Turn(role="user", content="q"), Turn(role="assistant", reference="r"))
     assert not lacks(sample(1, turns=answered), "turns")
-    assert not lacks(sample(1, turns=answered), "expected")
+    assert not lacks(sample(1, turns=answered), "reference")
     for field in ("hops", "turns", "relevant_documents", "relevant_chunk_ids"):
         assert not lacks(sample(1, expectation=Refusal()), field)
 

@@ -12,10 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.manifests.references import file_inside, resolved
 from rag_evaluation_framework.evaluation.manifests.secrets import MASK, Secrets
+from rag_evaluation_framework.evaluation.runs.asking import Asker
 from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
+from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
+from rag_evaluation_framework.evaluation.runs.stopping import StopSign
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.records.samples import Sample, Turn
@@ -184,6 +188,7 @@ def test_a_masked_target_hides_secrets_in_every_part_of_a_response() -> None:
     [
         (TargetError("http-503", "s3cret-value", retry=True, throttled=True, retry_after=2.0), "http-503"),
         (ValueError("no s3cret-value here"), "target-error"),
+        (ValueError("x" * 480 + "s3cret-value" + "y" * 1000), "target-error"),
     ],
 )
 def test_a_masked_target_hides_secrets_in_failures_and_keeps_the_rest(error: Exception, kind: str) -> None:
@@ -193,3 +198,21 @@ def test_a_masked_target_hides_secrets_in_failures_and_keeps_the_rest(error: Exc
     assert caught.value.kind == kind
     if isinstance(error, TargetError):
         assert (caught.value.retry, caught.value.throttled, caught.value.retry_after) == (True, True, 2.0)
+
+
+@pytest.mark.parametrize("secret", ["s3cret-value", "s3cret\nof two lines"])
+@pytest.mark.parametrize("before", ["", "x" * 475, "x " * 240, "x" * 2000])
+def test_a_secret_is_hidden_before_the_message_of_a_function_is_shortened(secret: str, before: str) -> None:
+    secrets = Secrets()
+    secrets.add(secret)
+
+    def answer(question: str) -> str:
+        raise ValueError(f"{before}{secret} is wrong, said the agent" + "y" * 1000)
+
+    target = MaskedTarget(PythonCallable(answer), secrets)
+    asker = Asker(target, "run", settings=RunSettings(), stop=StopSign())
+    failure = asyncio.run(asker.ask(SAMPLE)).response.failure
+    assert failure is not None
+    assert "s3c" not in failure.message
+    assert "two lines" not in failure.message
+    assert (len(failure.message), failure.message.count("\n")) == (500, 0)

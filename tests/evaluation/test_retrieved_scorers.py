@@ -112,8 +112,35 @@ def test_contexts_are_looked_for_in_the_documents_where_hits_have_no_place() -> 
         assert scored("span_precision", asked, answered, CORPUS).value == 24 / 65
 
 
+@pytest.mark.parametrize(
+    "context",
+    [
+        "The boat leaves\n   at noon.",  # lines broken otherwise
+        "[1] The boat\u3000leaves at noon.",
+    ],
+)
+def test_a_context_is_found_whatever_its_white_space(context: str) -> None:
+    asked = sample(relevant_spans=(SpanCitation("boats.md", 0, 24),))
+    for answered in (Response(contexts=(context,)), hits("boats.md", contexts=(context,))):
+        assert scored("span_iou", asked, answered, CORPUS).value == 1.0
+
+
+def test_a_number_inside_a_context_belongs_to_its_text() -> None:
+    corpus = Corpus([Document(DocumentId("notes"), "Boats [2] leave at noon.")])
+    asked = sample(relevant_spans=(SpanCitation("notes", 0, 24),))
+    for context in ("Boats [2] leave at noon.", "[1] Boats [2] leave at noon."):
+        assert scored("span_iou", asked, Response(contexts=(context,)), corpus).value == 1.0
+
+
+def test_dots_at_the_ends_of_a_context_are_what_was_cut_off() -> None:
+    asked = sample(relevant_spans=(SpanCitation("boats.md", 0, 24),))
+    answered = Response(contexts=("…The boat leaves at ...",))
+    assert scored("span_recall", asked, answered, CORPUS).value == 18 / 24
+    assert scored("span_precision", asked, answered, CORPUS).value == 1.0
+
+
 SPANS = {"relevant_spans": (SpanCitation("doc_1", 0, 24),)}
-NO_HITS = "the system does not tell what it retrieved"
+NO_HITS = "the system does not report what it retrieved"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +170,7 @@ NO_HITS = "the system does not tell what it retrieved"
             "span_iou",
             SPANS,
             hits("a", contexts=("c",)),
-            "its hits do not tell where they stand, and there are",
+            "its hits have no positions, and there are no documents to search",
         ),
     ],
 )
@@ -158,9 +185,11 @@ def test_what_cannot_be_told_is_skipped_with_the_reason(
 def test_contexts_that_stand_in_no_document_are_no_retrieval_of_nothing() -> None:
     answered = Response(text="a", contexts=("Another text.",), context_origin="system")
     score = scored("span_recall", sample(**SPANS), answered, CORPUS)
-    assert score.reason == "none of its contexts stands in the documents"
+    assert score.reason == "none of its contexts is in the documents"
     placeless = scored("span_recall", sample(**SPANS), hits("a"), CORPUS)
-    assert placeless.reason == "its hits do not tell where they stand, and no texts came with them"
+    assert placeless.reason == "its hits have no positions, and no texts came with them"
+    given = hits("doc_1", contexts=(BOATS,), context_origin="dataset")
+    assert scored("span_recall", sample(**SPANS), given, CORPUS).reason == placeless.reason
 
 
 def test_a_grade_beyond_the_metrics_scale_fails_the_sample_and_says_how_to_write_it() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample, samples
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder, list_runs
+from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder, list_runs, tied_runs
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
 from rag_evaluation_framework.records.runs import RunHead
 
@@ -107,21 +109,11 @@ def test_the_state_follows_the_journal(tmp_path: Path) -> None:
         assert folder.state == "running"
 
 
-def test_a_damaged_journal_is_an_error_unless_the_reader_takes_the_problems(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_an_error_that_names_the_line(tmp_path: Path) -> None:
     folder = finished(tmp_path)
     folder.journal_path.write_bytes(folder.journal_path.read_bytes().replace(b"q00001", b"Q00001"))
     with pytest.raises(InputError, match=r"journal\.jsonl:\d: expected an intact line"):
         list(folder.results())
-    problems: list[object] = []
-    kept = [result.sample_id for result in folder.results(order="dataset", on_problem=problems.append)]
-    assert (kept, len(problems)) == (["q00000", "q00002"], 1)
-
-
-def test_one_result_is_found_by_its_sample_id(tmp_path: Path) -> None:
-    folder = finished(tmp_path)
-    assert list(folder.result_index) == ["q00000", "q00001", "q00002"]
-    entry = folder.entry_at(folder.result_index["q00001"])
-    assert (entry.index, entry.result.response.text) == (1, "2")
 
 
 def test_runs_are_listed_with_their_state_and_the_unreadable_with_the_reason(tmp_path: Path) -> None:
@@ -138,6 +130,35 @@ def test_runs_are_listed_with_their_state_and_the_unreadable_with_the_reason(tmp
     assert "No such file" in (listed["half_made"].reason or "")
     assert "the head of a run" in (listed["strange"].reason or "")
     assert list_runs(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("name", ["configuration", "metric_versions", "packages"])
+@pytest.mark.parametrize("written", [None, [1], "x"])
+def test_a_head_with_something_else_in_place_of_an_object_is_refused(
+    tmp_path: Path, name: str, written: object
+) -> None:
+    folder = new_folder(tmp_path)
+    head = json.loads(folder.head_path.read_text())
+    folder.head_path.write_text(json.dumps({**head, name: written}))
+    with pytest.raises(InputError, match=rf"head\.json: {name}: expected an object, got "):
+        RunFolder.open(folder.path)
+    (listed,) = list_runs(tmp_path)
+    assert listed.state == "broken"
+
+
+def test_any_of_the_runs_that_belong_together_finds_them_all(tmp_path: Path) -> None:
+    def begun(run_id: str, **tie: str) -> RunFolder:
+        return RunFolder.create(tmp_path, replace(HEAD, run_id=run_id, configuration=tie))
+
+    leader, other = begun("m_first"), begun("m_alone")
+    second, third = begun("b_later", leader="m_first"), begun("z_last", leader="m_first")
+    begun("elsewhere", leader="m_alone"), begun("otherwise", group="m_first")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "head.json").write_text("{")
+    for named in (leader, second, third):
+        found = [folder.path for folder in tied_runs(named, "leader")]
+        assert found == [leader.path, second.path, third.path]
+    assert [folder.head.run_id for folder in tied_runs(other, "leader")] == ["m_alone", "elsewhere"]
 
 
 def test_a_lock_names_its_owner_and_is_free_when_let_go(tmp_path: Path) -> None:

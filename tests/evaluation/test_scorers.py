@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
 from rag_evaluation_framework.evaluation.scorers import named_scorers
 from rag_evaluation_framework.evaluation.scorers.known_metrics import known_metric
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import (
     LatencyScorer,
-    MetricScorer,
     available_metrics,
     scorer_for,
     scorers_for,
@@ -26,6 +25,7 @@ from rag_evaluation_framework.metrics.similarity import answer_similarity
 from rag_evaluation_framework.metrics.texts import chrf
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 
 
 def sample(reference: str | None, expectation: Refusal | None = None) -> Sample:
@@ -124,6 +124,26 @@ def test_a_registered_scorer_is_given_its_parameters_and_its_cut_off(monkeypatch
     assert asked == texts
 
 
+class SomebodyElses:
+    """A scorer of another package, with no more than it must have."""
+
+    name, method, version, higher_is_better = "theirs", "test", 1, True
+    needs = ("reference",)
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        return Score.scored(self.name, 1.0, method=self.method)
+
+
+def test_a_registered_scorer_may_leave_out_what_has_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry: Registry[Callable[[str], Any]] = Registry("scorer")
+    registry.register("theirs", lambda _: SomebodyElses())
+    monkeypatch.setattr(named_scorers, "SCORERS", registry)
+    scorer = scorer_for("theirs")
+    assert (scorer.name, scorer.method, scorer.needs) == ("theirs", "test", ("reference",))
+    assert not any((scorer.is_slow, scorer.questions, scorer.scores_turns, scorer.needs_judge))
+    assert scorer.score(sample("a"), Response(text="b")).value == 1.0
+
+
 @pytest.mark.parametrize("text", ["latency@3", "latency(p=1)"])
 def test_latency_has_no_parameters(text: str) -> None:
     with pytest.raises(UsageError, match="it has no parameters; it is written latency"):
@@ -162,15 +182,14 @@ def test_all_the_names_that_cannot_be_used_are_in_one_error() -> None:
 
 def test_the_needs_of_the_metrics_are_those_of_the_published_table() -> None:
     def needs(name: str) -> set[str]:
-        known = known_metric(name)
-        assert known is not None
-        return set(known.needs) - {"expected"}
+        # An answer, a question and, where it is compared, a reference are always there.
+        return set(scorer_for(name).needs) - {"answer", "question", "reference"}
 
     for name in ("answer_similarity", "answer_relevancy", "toxicity", "bias", "string_match"):
         assert needs(name) == set()
     for name in ("hallucination", "faithfulness", "context_precision"):
-        assert needs(name) == {"context"}
-    assert needs("context_recall") == {"context", "reference_contexts"}
+        assert needs(name) == {"contexts"}
+    assert needs("context_recall") == {"contexts", "reference_contexts"}
 
 
 def test_every_declared_metric_is_scored_by_its_name_but_the_one_that_judges_a_chunking() -> None:
@@ -184,7 +203,7 @@ def test_what_is_known_by_name_agrees_with_what_scores() -> None:
     for name in available_metrics():
         scorer, known = scorer_for(name), known_metric(name)
         assert known is not None
-        assert (scorer.higher_is_better, scorer.needs) == (known.higher_is_better, known.needs), name
+        assert scorer.higher_is_better == known.higher_is_better, name
 
 
 def test_every_scorer_answers_to_the_name_of_its_metric_and_gives_one_score() -> None:

@@ -35,6 +35,28 @@ def test_a_scorer_that_raises_gives_a_failed_score_and_the_others_stand() -> Non
     assert fine.value == 1.0
 
 
+class Unwritable(Exception):  # noqa: N818  # a plug-in names its exceptions as it likes
+    """Fails again when it is written."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+def test_a_scorer_whose_exception_or_score_cannot_be_written_gives_a_failed_score() -> None:
+    scorers = [Scripted(Unwritable(), "raises"), Scripted([Unwritable()], "returns"), ExactMatch()]
+    raises, returns, fine = scored_result(sample(1), Response(text="2"), scorers).scores
+    assert raises.reason == "the scorer broke: Unwritable"
+    assert (returns.reason or "").endswith("got a value of type list that cannot be shown")
+    assert fine.value == 1.0
+
+
+def test_a_scorers_endless_message_is_cut() -> None:
+    (score,) = scored_result(sample(1), Response(text="2"), [Scripted(ValueError("x" * 1_000_000))]).scores
+    assert len(score.reason or "") < 600
+
+
 @pytest.mark.parametrize("failure", [TargetError, ModelError])
 @pytest.mark.parametrize(
     ("kind", "may_be_retried"), [("http-503", True), ("timeout", True), ("http-400", False)]

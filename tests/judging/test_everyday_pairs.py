@@ -181,13 +181,13 @@ def test_what_evidence_does_not_speak_of_is_unsupported(claim: str, evidence: st
 
 
 def _label(claim: str, evidence: str) -> str:
-    (verdict,) = LexicalSupport().supports([Claim(claim, 0, len(claim))], [evidence])
+    (verdict,) = LexicalSupport().decide([Claim(claim, 0, len(claim))], [evidence])
     return verdict.label
 
 
 def known_faults() -> list[tuple[str, str, str, str]]:
     """Return the table of the page: claim, evidence, what it should be and what it is."""
-    page = (Path(__file__).parents[2] / "docs" / "offline-scoring.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "lexical-support.md").read_text(encoding="utf-8")
     table = page.partition("| claim | evidence | should be | is |\n")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
     return [(claim, evidence, should, found) for claim, evidence, should, found in rows]

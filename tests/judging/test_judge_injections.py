@@ -66,7 +66,7 @@ def test_hostile_claims_are_read_as_they_are_and_never_become_supported() -> Non
     hostile = hostile_answers("supported", BAIT["claim_support"])
     claims = [Claim(text, 0, len(text)) for text in (*hostile, "Dogs travel free")]
     with judged_by(judging(reply)) as (judge, _):
-        verdicts = JudgeSupport(judge).supports(claims, EVIDENCE, question="When does it sail?")
+        verdicts = JudgeSupport(judge).decide(claims, EVIDENCE, question="When does it sail?")
     assert [verdict.label for verdict in verdicts] == ["unsupported"] * 225 + ["supported"]
     assert seen == [claim.text for claim in claims]
 
@@ -76,7 +76,7 @@ def test_hostile_evidence_and_questions_stay_inside_their_delimiters_too() -> No
     claims = [Claim("Cats travel free.", 0, 17)]
     with judged_by(judging(support)) as (judge, _):
         method = JudgeSupport(judge)
-        verdicts = [method.supports(claims, [*EVIDENCE, text], question=text)[0] for text in hostile[::5]]
+        verdicts = [method.decide(claims, [*EVIDENCE, text], question=text)[0] for text in hostile[::5]]
     assert {verdict.label for verdict in verdicts} == {"unsupported"}
 
 

@@ -143,7 +143,7 @@ def test_a_list_that_does_not_judge_each_claim_once_is_no_verdict(reply: str) ->
     claims = [Claim("It sails at nine.", 0, 17), Claim("It is blue.", 18, 29)]
     with judged_by(in_turn(reply)) as (judge, server):
         with pytest.raises(ModelError) as caught:
-            JudgeSupport(judge).supports(claims, ["The Razorbill sails at nine."])
+            JudgeSupport(judge).decide(claims, ["The Razorbill sails at nine."])
         assert caught.value.kind == "off-schema"
         assert len(server.requests) == 2
 
@@ -152,7 +152,7 @@ def test_entries_in_another_order_are_put_in_the_order_of_the_claims() -> None:
     claims = [Claim("It sails at nine.", 0, 17), Claim("It is blue.", 18, 29)]
     reply = claim_reply(UNSUPPORTED, SUPPORTED)
     with judged_by(in_turn(reply)) as (judge, _):
-        verdicts = JudgeSupport(judge).supports(claims, ["The Razorbill sails at nine."])
+        verdicts = JudgeSupport(judge).decide(claims, ["The Razorbill sails at nine."])
     assert [verdict.label for verdict in verdicts] == ["supported", "unsupported"]
 
 
@@ -177,7 +177,7 @@ def test_texts_beyond_the_limit_are_never_cut() -> None:
     claims = [Claim("It sails at nine.", 0, 17)]
     with judged_by(in_turn(GOOD), max_characters=10_000) as (judge, server):
         with pytest.raises(ModelError) as caught:
-            JudgeSupport(judge).supports(claims, ["nine " * 2_000])
+            JudgeSupport(judge).decide(claims, ["nine " * 2_000])
         assert server.requests == []
     assert caught.value.kind == "too-long"
 

@@ -106,7 +106,7 @@ def test_everything_that_is_wrong_with_a_prompt_is_told_with_its_line() -> None:
     assert [str(issue) for issue in caught.value.issues] == [
         "politeness.md:2: description: expected a text, got nothing",
         "politeness.md:3: version: expected a whole number of at least 1, got 'zero'",
-        "politeness.md:4: descripton: expected description, got descripton",
+        "politeness.md:4: descripton: expected the key description, got descripton",
         "politeness.md:6: fields.answer: expected one of text, texts, optional text, optional texts, "
         "instructions, got 'prose'",
         "politeness.md:6: fields: expected a field for {note} of the text, got none",

@@ -23,7 +23,7 @@ def replying(*replies: list[dict[str, object]]) -> list[str]:
 
 def judged(replies: list[str], text: str, evidence: list[str]) -> tuple[list[ClaimVerdict], ChatServer]:
     with judged_by(in_turn(*replies)) as (judge, server):
-        return JudgeSupport(judge).supports(claims_of(text), evidence), server
+        return JudgeSupport(judge).decide(claims_of(text), evidence), server
 
 
 def test_it_is_a_support_method() -> None:
@@ -109,7 +109,7 @@ def test_long_answers_are_judged_in_batches_and_nothing_is_lost() -> None:
     claims = [Claim(f"Cabin {number} is free.", 0, 1) for number in range(45)]
     evidence = " ".join(claim.text for claim in claims[::2])
     with judged_by(judging(reply)) as (judge, _):
-        verdicts = JudgeSupport(judge).supports(claims, [evidence])
+        verdicts = JudgeSupport(judge).decide(claims, [evidence])
     assert sizes == [20, 20, 5]
     assert [verdict.is_supported for verdict in verdicts] == [number % 2 == 0 for number in range(45)]
     assert [verdict.claim for verdict in verdicts] == claims
@@ -133,7 +133,7 @@ def test_several_metrics_that_ask_the_same_ask_once_and_keep_their_own_positions
     with judged_by(in_turn(*replies)) as (judge, server):
         for start in (0, 40):
             claim = Claim("It sails at nine.", start, start + 17)
-            assert JudgeSupport(judge).supports([claim], EVIDENCE)[0].claim == claim
+            assert JudgeSupport(judge).decide([claim], EVIDENCE)[0].claim == claim
         assert len(server.requests) == 1
 
 

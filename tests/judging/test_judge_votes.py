@@ -230,7 +230,7 @@ def test_claims_are_voted_on_one_by_one_and_the_quote_is_of_a_vote_for_the_label
     evidence = ["The Razorbill sails at nine."]
     with running_chat(script) as server, ExitStack() as stack:
         models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in said]
-        first, second = JudgeSupport(Judge(*models)).supports(claims, evidence)
+        first, second = JudgeSupport(Judge(*models)).decide(claims, evidence)
     assert (first.label, second.label) == ("supported", "unsupported")
     assert first.evidence is not None
     assert first.evidence.text == "at nine"
@@ -299,3 +299,18 @@ def test_only_the_last_results_are_kept() -> None:
     known = [memory.recall(key, lambda: b"made")[1] for key in (b"a", b"b", b"a", b"c", b"a", b"b")]
     # Room for two: c puts out b, which was asked for longest ago.
     assert known == [False, False, True, False, True, False]
+
+
+def test_no_more_than_size_failures_are_kept() -> None:
+    made: list[bytes] = []
+    memory: Memory[bytes] = Memory(2, keeps=lambda _: True)
+
+    def fail(key: bytes) -> bytes:
+        made.append(key)
+        raise ValueError(key)
+
+    for key in (b"a", b"b", b"a", b"c", b"b"):
+        with pytest.raises(ValueError, match=key.decode()):
+            memory.recall(key, lambda key=key: fail(key))  # type: ignore[misc]
+    # As with results: the second a is remembered, c puts out b.
+    assert made == [b"a", b"b", b"c", b"b"]

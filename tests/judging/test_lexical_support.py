@@ -20,7 +20,7 @@ CONTEXTS = [
 
 
 def verdict(text: str, evidence: list[str], question: str = "") -> ClaimVerdict:
-    (found,) = LexicalSupport().supports([Claim(text, 0, len(text))], evidence, question=question)
+    (found,) = LexicalSupport().decide([Claim(text, 0, len(text))], evidence, question=question)
     return found
 
 
@@ -76,7 +76,7 @@ def test_the_best_sentence_is_attached_with_its_characters() -> None:
 def test_new_tokens_stand_in_the_answers_characters() -> None:
     answer = "Well. The old bridge was built in Vienna in 1891."
     claim = Claim(answer[6:], 6, len(answer))
-    (found,) = LexicalSupport().supports([claim], CONTEXTS)
+    (found,) = LexicalSupport().decide([claim], CONTEXTS)
     assert [token.text for token in found.new_tokens] == ["Vienna", "1891"]
     assert all(answer[token.start : token.end] == token.text for token in found.new_tokens)
 
@@ -131,7 +131,7 @@ def test_without_evidence_nothing_with_content_is_supported(evidence: list[str])
 
 
 def test_no_claims_give_no_verdicts() -> None:
-    assert LexicalSupport().supports([], CONTEXTS) == []
+    assert LexicalSupport().decide([], CONTEXTS) == []
 
 
 def test_width_and_the_ways_of_writing_chinese_change_no_verdict() -> None:

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.judging.cards import method_card, method_cards
-from rag_evaluation_framework.judging.support.lexical_support import NAME, VERSION
 from rag_evaluation_framework.judging.support.screening import screen_answer
 from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
-from rag_evaluation_framework.metrics.declaration import all_metrics
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 RIDGE_TOP = {
@@ -72,14 +69,6 @@ def test_weights_of_what_is_missing_are_not_negative() -> None:
     weights = shipped_model().weights
     free = {"length", "without_content", "of_records"}
     assert all(weight >= 0.0 for name, weight in weights.items() if name not in free)
-
-
-def test_the_method_has_a_card_that_fits_it() -> None:
-    card = method_card(NAME)
-    assert card is not None
-    assert card.version == VERSION
-    assert list(card.metrics) == sorted(each.name for each in all_metrics() if each.method == NAME)
-    assert all(each.low <= each.value <= each.high for shown in method_cards() for each in shown.agreement)
 
 
 @pytest.mark.skipif(not (DATA / "ragtruth").exists(), reason="labelled data is not here")

@@ -27,7 +27,7 @@ def names(claim: str, sentence: str) -> list[tuple[str, str]]:
 
 
 def verdict(claim: str, *evidence: str) -> ClaimVerdict:
-    (found,) = LexicalSupport().supports([Claim(claim, 0, len(claim))], evidence)
+    (found,) = LexicalSupport().decide([Claim(claim, 0, len(claim))], evidence)
     return found
 
 

@@ -117,6 +117,17 @@ def test_what_a_client_raises_is_a_failure_without_its_key(
     assert KEY not in str(caught.value)
 
 
+def test_a_key_is_hidden_before_the_message_of_a_client_is_shortened() -> None:
+    def create(**_: Any) -> Any:
+        raise ValueError("x" * 480 + KEY + "y" * 1000)
+
+    client = SimpleNamespace(api_key=KEY, chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+    with pytest.raises(ModelError) as caught:
+        as_chat_model(client).chat(HELLO)
+    assert KEY[:4] not in caught.value.message
+    assert caught.value.message.endswith("x***yyyy…")
+
+
 def test_a_client_that_cannot_connect_is_a_failure(client_at: Callable[..., Any]) -> None:
     with pytest.raises(ModelError, match=r"client-error: gpt-4o-mini: .*Error"):
         as_chat_model(client_at("http://127.0.0.1:9/v1", KEY)).chat(HELLO)
@@ -175,9 +186,9 @@ def test_a_schema_after_an_assistants_words_is_a_message_of_its_own() -> None:
 
 def test_what_a_function_raises_or_returns_in_place_of_text_is_a_failure() -> None:
     def raising(prompt: str) -> str:
-        raise ConnectionError("gone")
+        raise ConnectionError("gone\n  away")
 
-    with pytest.raises(ModelError, match=r"client-error: .*raising: ConnectionError: gone"):
+    with pytest.raises(ModelError, match=r"client-error: .*raising: ConnectionError: gone away\Z"):
         as_chat_model(raising).chat(HELLO)
     with pytest.raises(ModelError, match="no-completion: number: expected text, got 5"):
         as_chat_model(len, name="number").chat([Message("user", "12345")])

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame
+from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameEvidence
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.results.blame_summaries import (
     PART_OF_KIND,
     blame_of_all,
     blame_summary,
-    blamed_rows,
+    read_blames,
+    write_blames,
 )
-from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 BLAMES = [
@@ -71,44 +68,20 @@ def test_the_summary_is_plain_values() -> None:
     assert written["shares"][1]["kind"] == "retrieval_missed"
 
 
-class Agreeable:
-    """Supports everything."""
-
-    name = "agreeable"
-    version = 1
-
-    def supports(
-        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
-    ) -> list[ClaimVerdict]:
-        return [ClaimVerdict(claim=claim, label="supported") for claim in claims]
-
-
-def test_rows_without_their_sample_are_passed_over() -> None:
-    asked = Sample(id="q1", turns=(Turn(role="user", content="?"),), reference="It is so.")
-    result = SampleResult("q1", Response(text="It is so.", contexts=("It is so.",)))
-    rows = [RunRow(result, asked), RunRow(SampleResult("q2", Response(text="x")))]
-    ((identifier, found),) = blamed_rows(rows, Agreeable())
-    assert (identifier, found.kind) == ("q1", "ok")
-
-
 def test_several_runs_are_summed_up_as_one() -> None:
     halves = [blame_summary(BLAMES[:6], method="m"), blame_summary(BLAMES[6:], method="m")]
     assert blame_of_all(halves) == blame_summary(BLAMES, method="m")
     assert blame_of_all([]) is None
 
 
-def test_every_turn_of_a_conversation_is_an_answer_of_its_own() -> None:
-    turns = (
-        Turn(role="user", content="Who keeps the tables?"),
-        Turn(role="assistant", reference="Tobin Reed."),
-        Turn(role="user", content="Who taught him?"),
-        Turn(role="assistant", reference="Mara Quill."),
-    )
-    told = [
-        {"question": "Who keeps the tables?", "answer": "Tobin Reed", "contexts": []},
-        {"question": "Who taught him?", "answer": "Nobody", "contexts": ["Mara Quill taught him."]},
+def test_blames_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    turns = {1: Blame("ok", "right"), 2: Blame("not_used", "left aside", (BlameEvidence("It is so."),))}
+    shown = (BlameEvidence("The ferry is green.", "The ferry is not green."), BlameEvidence("海葡萄"))
+    blames = [
+        ("q1", Blame("contradicted", "1 claim is contradicted", shown)),
+        ("q2", replace(turns[2], why="turn 2: left aside", turns=turns)),
     ]
-    response = Response(text="Nobody", metadata={"turns": told})
-    row = RunRow(SampleResult("c", response), Sample(id="c", turns=turns))
-    found = list(blamed_rows([row], Agreeable()))
-    assert [(identifier, each.kind) for identifier, each in found] == [("c", "ok"), ("c", "not_used")]
+    write_blames(tmp_path / "blame.jsonl", blames)
+    assert list(read_blames(tmp_path / "blame.jsonl")) == blames
+    write_blames(tmp_path / "blame.jsonl", [])
+    assert list(read_blames(tmp_path / "blame.jsonl")) == []

@@ -13,7 +13,7 @@ from typing import Any
 
 from rag_evaluation_framework.adapters.answer_fields import ReadAnswer
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
+from rag_evaluation_framework.evaluation.conversation_turns import TURNS
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import History, Request, Response, Usage
 from rag_evaluation_framework.records.samples import Sample
@@ -127,14 +127,7 @@ def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[di
 
 def _in_turn(error: TargetError, answered: Sequence[Mapping[str, Any]], turns: int) -> TargetError:
     """Return the error of a turn as that of its conversation."""
-    return TargetError(
-        error.kind,
-        f"turn {len(answered) + 1} of {turns}: {error.message}",
-        retry=error.retry,
-        throttled=error.throttled,
-        retry_after=error.retry_after,
-        answered=answered,
-    )
+    return error.reworded(f"turn {len(answered) + 1} of {turns}: {error.message}", answered=answered)
 
 
 def _total(usages: Sequence[Usage | None]) -> Usage | None:

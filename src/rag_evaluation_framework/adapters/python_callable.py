@@ -24,11 +24,10 @@ from typing import Any
 
 from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
 from rag_evaluation_framework.adapters.conversations import Ask, replay, response_of
-from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.errors import TargetError, UsageError, in_full, shown
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
 
-_MESSAGE_CHARACTERS = 500
 _FILLED = ("thread_id", "history")
 
 
@@ -92,7 +91,7 @@ class PythonCallable:
         except TargetError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
-            raise TargetError("callable-error", _described(error)) from None
+            raise TargetError("callable-error", in_full(error)) from None
 
     def _read(self, result: Any) -> ReadAnswer:
         if not isinstance(result, str | dict):
@@ -113,9 +112,7 @@ def imported_function(place: str) -> Callable[..., Any]:
     try:
         found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - importing runs the user's code: it may do anything
-        raise UsageError(
-            f"target {shown(place)}: cannot import {module_name} ({_described(error)})"
-        ) from None
+        raise UsageError(f"target {shown(place)}: cannot import {module_name} ({in_full(error)})") from None
     for attribute in attributes.split("."):
         found = getattr(found, attribute, None)
     if not callable(found):
@@ -147,7 +144,7 @@ async def _in_thread(call: Callable[[], Any]) -> Any:
         except TargetError as error:
             failure = error
         except (Exception, SystemExit) as error:  # noqa: BLE001 - handed over to the caller
-            failure = TargetError("callable-error", _described(error))
+            failure = TargetError("callable-error", in_full(error))
         # A run that has ended meanwhile wants no answer any more.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, failure)
@@ -177,13 +174,3 @@ def _names_sample(annotation: object) -> bool:
 def _place_of(function: Callable[..., Any]) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', '?')}:{name}"
-
-
-def _described(error: BaseException) -> str:
-    """Name an error by type and message; its traceback stays out of the results."""
-    try:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    except Exception:  # noqa: BLE001 - a message that cannot be written is no reason to stop
-        text = type(error).__name__
-    text = " ".join(text.split())
-    return text if len(text) <= _MESSAGE_CHARACTERS else text[: _MESSAGE_CHARACTERS - 1] + "…"

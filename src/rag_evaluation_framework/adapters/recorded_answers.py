@@ -86,7 +86,7 @@ class RecordedAnswers:
             )
         except TargetError as error:
             if record.get("error"):
-                return TargetError("recorded-failure", str(record["error"])[:500])
+                return TargetError("recorded-failure", str(record["error"]))
             raise _problem("an answer or a response", error.message) from None
 
     def _found(self, request: Request) -> _Recorded:

@@ -9,10 +9,11 @@ import click
 
 from rag_evaluation_framework.cli.evaluate import command
 from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.shared_options import CONTEXT
 from rag_evaluation_framework.version import __version__
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="agentspec", message="%(prog)s %(version)s")
 def program() -> None:
     """Evaluate an agent by its manifest. Everything else is in rag-eval."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, FILE
 from rag_evaluation_framework.reports.excerpts import counted
 
 if TYPE_CHECKING:
@@ -23,46 +25,47 @@ Examples:
   rag-eval build --offline-dataset raw.jsonl.zst --qa-output new/qa_pairs.jsonl.zst --version v2
   rag-eval build --limit 100 --force --json"""
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-_READABLE_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SECONDS_BETWEEN_REPORTS = 0.2
 
 
-@click.command(
-    "build", epilog=EXAMPLES, short_help="Make the QA and summary splits from raw offline records."
+@click.command("build", epilog=EXAMPLES)
+@click.option(
+    "--config", type=EXISTING_FILE, help="Configuration file of the project; options take precedence over it."
 )
-@click.option("--config", type=_READABLE_FILE, help="A project's settings; flags win over them.")
 @click.option(
     "--offline-dataset",
-    type=_FILE,
-    help="The raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
+    type=FILE,
+    help="File of the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
 )
 @click.option(
     "--qa-output",
-    type=_FILE,
-    help="The question answering split.  [default: evaluation/datasets/qa_pairs.jsonl]",
+    type=FILE,
+    help="File for the question answering split.  [default: evaluation/datasets/qa_pairs.jsonl]",
 )
 @click.option(
     "--summaries-output",
     "--summary-output",
     "summaries_output",
-    type=_FILE,
-    help="The summary split.  [default: evaluation/datasets/summaries.jsonl]",
+    type=FILE,
+    help="File for the summary split.  [default: evaluation/datasets/summaries.jsonl]",
 )
 @click.option(
-    "--manifest-output", type=_FILE, help="The manifest.  [default: evaluation/datasets/manifest.json]"
+    "--manifest-output",
+    type=FILE,
+    help="File for the manifest.  [default: evaluation/datasets/manifest.json]",
 )
-@click.option("--version", help="The version that the manifest states.  [default: v1]")
-@click.option("--limit", type=click.IntRange(min=1), help="Read this many raw records only.")
-@click.option("--force", is_flag=True, help="Replace files that exist, a version that is taken among them.")
+@click.option("--version", help="Version to record in the manifest.  [default: v1]")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Read only the first N raw records.")
+@click.option(
+    "--force", is_flag=True, help="Replace existing files, even under a version that is already taken."
+)
 @click.option(
     "--on-error",
     type=click.Choice(["stop", "skip"]),
     default="stop",
-    show_default=True,
-    help="At a malformed line: stop, or leave it out and count it.",
+    help="What to do at a malformed line: stop, or skip and count it.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@AS_JSON
 def command(
     config: Path | None,
     offline_dataset: Path | None,
@@ -88,7 +91,6 @@ def command(
         build_time,
     )
     from rag_evaluation_framework.datasets.splits.build_settings import read_build_settings
-    from rag_evaluation_framework.files import strict_json
 
     settings = read_build_settings(config) if config else {}
     configured = settings.pop("version", DEFAULT_VERSION)
@@ -115,7 +117,7 @@ def command(
     finally:
         progress.clear()
     if as_json:
-        click.echo(strict_json.encode(dict(built.manifest), indent=2))
+        print_json(dict(built.manifest))
     else:
         _print_summary(built, paths)
 

@@ -1,4 +1,4 @@
-"""``rag-eval calibrate``: how far the metrics of a run agree with people, and what the true figures are."""
+"""``rag-eval calibrate``: how well the metrics of a run agree with people, and what the true figures are."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from rag_evaluation_framework.cli.data_warnings import print_warnings
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import (
+    AS_JSON,
+    CONFIDENCE,
+    EXISTING_FILE,
+    RESAMPLES,
+    RUNS_DIR,
+    SEED,
+    metrics_option,
+)
 from rag_evaluation_framework.errors import Issue, UsageError, shown
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel
 
-_SHOWN_WARNINGS = 5
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 EXAMPLES = """\b
 Examples:
@@ -24,72 +33,55 @@ Examples:
     --pair faithfulness=factual_correctness:fully_correct"""
 
 
-@click.command(
-    "calibrate",
-    epilog=EXAMPLES,
-    short_help="Check the metrics of a run against human labels, and correct its figures by them.",
-)
+@click.command("calibrate", epilog=EXAMPLES)
 @click.argument("run")
 @click.option(
     "--annotations",
-    type=_FILE,
+    type=EXISTING_FILE,
     multiple=True,
     metavar="FILE.gt.json",
-    help="Answer quality annotations; may be repeated, say one file for each annotator.",
+    help="Annotations of answer quality; may be repeated, e.g. one file per annotator.",
 )
 @click.option(
     "--labels",
     "label_files",
-    type=_FILE,
+    type=EXISTING_FILE,
     multiple=True,
     metavar="FILE",
-    help="A table (CSV, JSON lines) with query_id and label, and perhaps annotator_id and answer_text.",
+    help="Table (CSV or JSON lines) with query_id and label, optionally annotator_id and answer_text; "
+    "may be repeated.",
 )
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Only these metrics.")
-@click.option("--label", metavar="FIELD", help="Hold every metric against this field.")
+@metrics_option("Calibrate only this metric; may be repeated.")
+@click.option("--label", metavar="FIELD", help="Compare every metric with this field of the labels.")
 @click.option(
     "--pair",
     "pairs",
     multiple=True,
     metavar="METRIC=FIELD",
-    help="Hold a metric against a field; FIELD:word,word names the good words, -FIELD turns it round.",
+    help="Compare a metric with a field; FIELD:word,word lists the words that count as yes, "
+    "-FIELD reverses the field. May be repeated.",
 )
-@click.option("--positive-at", type=float, metavar="X", help="Labels from X on are yes.  [default: 0.5]")
+@click.option(
+    "--positive-at", type=float, metavar="X", help="Labels of at least X count as yes.  [default: 0.5]"
+)
 @click.option(
     "--threshold",
     "thresholds",
     multiple=True,
     metavar="METRIC=X",
-    help="Cut a metric here.  [default: as the labels suggest]",
+    help="Threshold of a metric; may be repeated.  [default: fitted to the labels]",
 )
 @click.option(
     "--rule",
     type=click.Choice(("youden", "f1")),
     default="youden",
-    show_default=True,
-    help="What a suggested threshold makes largest: recall + specificity, or F1.",
+    help="What a fitted threshold maximises: recall + specificity (youden), or F1.",
 )
-@click.option(
-    "--runs-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="The folder that holds the runs.",
-)
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0.5, 0.9999),
-    default=0.95,
-    show_default=True,
-    help="Of the intervals.",
-)
-@click.option(
-    "--resamples", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="Of answers."
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same intervals."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@RUNS_DIR
+@CONFIDENCE
+@RESAMPLES
+@SEED
+@AS_JSON
 def command(
     run: str,
     annotations: tuple[Path, ...],
@@ -106,14 +98,13 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Hold the metrics of RUN (an id, a folder, or a results file) against what people say of its answers.
+    """Compare the metrics of RUN (an id, a folder, or a results file) with what people say of its answers.
 
-    For each metric: correlation and AUROC, agreement as yes and no with a threshold that fits, and what
-    people would say of the whole run: the metric corrected by the labels, narrower than the labels alone.
-    Labels are matched by query id and, where they name an answer, only if it is the run's. Fewer than 50
-    labels never validate a metric.
+    Shows for each metric its correlation and AUROC, its agreement as yes or no at a fitted threshold, and an
+    estimate of how people would rate the whole run: the metric corrected by the labels, with a narrower
+    interval than the labels alone give. Labels are matched by query id and, where they name an answer, only
+    if it is the run's. Fewer than 50 labels never validate a metric.
     """
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.calibration import calibration_text
     from rag_evaluation_framework.results.answered_runs import open_answered_run
     from rag_evaluation_framework.results.calibration import calibrate
@@ -133,7 +124,7 @@ def command(
         settings=CalibrationSettings(positive_at=positive_at, rule=rule, resampling=resampling),
     )
     if as_json:
-        click.echo(strict_json.encode(report.to_dict(), indent=2))
+        print_json(report.to_dict())
     else:
         click.echo(calibration_text(report, confidence=confidence))
 
@@ -151,11 +142,7 @@ def _read_labels(annotations: tuple[Path, ...], label_files: tuple[Path, ...]) -
         labels += labels_of_annotations(read.annotations)
     for path in label_files:
         labels += read_labels(path, on_warning=warnings.append)
-    for warning in warnings[:_SHOWN_WARNINGS]:
-        click.echo(f"rag-eval: warning: {warning}", err=True)
-    if len(warnings) > _SHOWN_WARNINGS:
-        more = len(warnings) - _SHOWN_WARNINGS
-        click.echo(f"rag-eval: {more} more warnings: rag-eval validate shows them all", err=True)
+    print_warnings(warnings)
     return labels
 
 

@@ -10,6 +10,8 @@ from typing import NoReturn
 import click
 
 from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON, CONTEXT, EXISTING_FOLDER, FILE
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.reports.excerpts import counted
 
@@ -20,28 +22,23 @@ Examples:
   python scripts/check_processed_corpus.py --glob '**/*.txt' data/processed"""
 
 
-@click.command(
-    "check-processed-corpus",
-    epilog=EXAMPLES,
-    short_help="Check the splits of a build, and the texts behind them.",
-)
-@click.argument(
-    "corpora", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="[FOLDER …]"
-)
+@click.command("check-processed-corpus", epilog=EXAMPLES, context_settings=CONTEXT)
+@click.argument("corpora", nargs=-1, type=EXISTING_FOLDER, metavar="[FOLDER …]")
 @click.option(
     "--manifest",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     default=Path("evaluation", "datasets", "manifest.json"),
-    show_default=True,
-    help="The manifest of the splits to check.",
+    help="Manifest of the splits to check.",
 )
-@click.option("--glob", "pattern", default="**/*", show_default=True, help="The texts in each folder.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.option(
+    "--glob", "pattern", default="**/*", metavar="PATTERN", help="Which files of each folder are checked."
+)
+@AS_JSON
 def command(corpora: tuple[Path, ...], manifest: Path, pattern: str, as_json: bool) -> int:
     """Check that every record of the splits has its mandatory fields and a reference, and that the counts are
     those of the manifest. The texts of each FOLDER must be UTF-8 and not empty.
 
-    Exit code 0, or 2 where something is wrong.
+    Exit code 0, or 2 if something is wrong.
     """
     from rag_evaluation_framework.datasets.splits.processed_corpus import corpus_issues, split_issues
 
@@ -67,8 +64,6 @@ def _print_text(issues: Iterator[Issue]) -> int:
 def _print_json(issues: Iterator[Issue]) -> int:
     from dataclasses import asdict
 
-    from rag_evaluation_framework.files import strict_json
-
     found = [asdict(issue) for issue in issues]
-    click.echo(strict_json.encode({"issues": found}, indent=2))
+    print_json({"issues": found})
     return len(found)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON
 from rag_evaluation_framework.reports.excerpts import counted
 
 EXAMPLES = """\b
@@ -17,33 +19,32 @@ Examples:
   rag-eval convert big.jsonl big.jsonl.zst --to agent-samples"""
 
 
-@click.command(
-    "convert", epilog=EXAMPLES, short_help="Write a dataset in another dialect, losing nothing unasked."
-)
+@click.command("convert", epilog=EXAMPLES)
 @click.argument("source", metavar="IN", type=click.Path(exists=True, path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(
-    "--from", "from_", metavar="DIALECT", help="The dialect of IN.  [default: told from its content]"
+    "--from", "from_", metavar="DIALECT", help="Dialect of IN.  [default: recognised by its content]"
 )
-@click.option("--to", metavar="DIALECT", help="The dialect of OUT.  [default: told from its name]")
-@click.option("--lossy", is_flag=True, help="Drop what the dialect of OUT cannot hold.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.option("--to", metavar="DIALECT", help="Dialect of OUT.  [default: recognised by its name]")
+@click.option(
+    "--lossy", is_flag=True, help="Leave out what the dialect of OUT cannot hold, instead of refusing."
+)
+@AS_JSON
 def command(
     source: Path, target: Path, from_: str | None, to: str | None, lossy: bool, as_json: bool
 ) -> None:
-    """Write the dataset IN in another dialect as OUT.
+    """Convert the dataset IN to another dialect and write it to OUT.
 
-    What OUT's dialect cannot hold is said field by field, and nothing is written, unless --lossy allows the
-    loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an unknown x
-    names the dialects there are.
+    Where OUT's dialect cannot hold a field, the fields are listed and nothing is written, unless --lossy
+    allows the loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an
+    unknown x lists the dialects.
     """
     from rag_evaluation_framework.datasets.convert import convert
-    from rag_evaluation_framework.files import strict_json
 
     done = convert(source, target, from_=from_, to=to, lossy=lossy)
     if as_json:
         result = {"from": done.source, "to": done.target, "samples": done.samples, "lost": done.lost}
-        click.echo(strict_json.encode(result, indent=2))
+        print_json(result)
         return
     click.echo(f"{target}: {counted(done.samples, 'sample')}, from {done.source} to {done.target}")
     for name, count in done.lost.items():

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON
+
 DEFAULT_FOLDER = Path("data/evaluation")
 
 EXAMPLES = """\b
@@ -15,15 +18,11 @@ Examples:
   rag-eval datasets evaluation/datasets --json"""
 
 
-@click.command(
-    "datasets",
-    epilog=EXAMPLES,
-    short_help="List the datasets of a folder: id, version, size, what is broken.",
-)
+@click.command("datasets", epilog=EXAMPLES)
 @click.argument(
     "folder", type=click.Path(file_okay=False, path_type=Path), default=DEFAULT_FOLDER, metavar="[DIR]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@AS_JSON
 def command(folder: Path, as_json: bool) -> None:
     """List the datasets of DIR: id, version, number of samples, and what keeps one from being loaded.
 
@@ -31,7 +30,6 @@ def command(folder: Path, as_json: bool) -> None:
     """
     from rag_evaluation_framework.datasets.folders.dataset_folder import datasets_folder, datasets_in
     from rag_evaluation_framework.errors import UsageError
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.dataset_list import dataset_list_text, dataset_rows
 
     if not folder.is_dir():
@@ -39,6 +37,6 @@ def command(folder: Path, as_json: bool) -> None:
     inner = datasets_folder(folder)
     entries = datasets_in(inner)
     if as_json:
-        click.echo(strict_json.encode({"folder": str(inner), "datasets": dataset_rows(entries)}, indent=2))
+        print_json({"folder": str(inner), "datasets": dataset_rows(entries)})
     else:
         click.echo(dataset_list_text(inner, entries))

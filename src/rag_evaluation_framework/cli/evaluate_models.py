@@ -10,14 +10,11 @@ import click
 
 from rag_evaluation_framework.cli.evaluate_models_options import DEFAULT_METRICS, ModelOptions, model_options
 from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.judge_options import (
-    ScoringOptions,
-    judge_options,
-    kinship_warnings,
-    spending_told,
-    waiting_notice,
-)
-from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.judge_notices import kinship_warnings, spending_told, waiting_notice
+from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
+from rag_evaluation_framework.cli.shared_options import CONTEXT
+from rag_evaluation_framework.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.cli.model_work import ModelWork
@@ -36,21 +33,16 @@ Examples:
   python scripts/evaluate_models.py --resume eval_run_20261115_001"""
 
 
-@click.command(
-    "evaluate-models",
-    epilog=EXAMPLES,
-    short_help="Ask models the samples of a split, and show them side by side.",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+@click.command("evaluate-models", epilog=EXAMPLES, context_settings=CONTEXT)
 @model_options
-@judge_options
+@scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Ask models behind an OpenAI-compatible endpoint the samples of a split, score the answers, and compare
     every model with the first.
 
     A model is asked the prompt that the sample has recorded (rag_prompt); without one, the recorded contexts
-    and the question. Each model is a run that survives a kill and goes on with --resume.
+    and the question. Each model is a run of its own that can be resumed.
 
     Exit code 0: all models were measured; 2: wrong usage or data; 3: a run is incomplete, or a model gave no
     answer at all; 130: interrupted.
@@ -60,13 +52,8 @@ def command(context: click.Context, /, **given: Any) -> None:
 
     scoring = ScoringOptions.taken_from(given)
     secrets = Secrets()
-    try:
+    with secrets.masked_errors():
         code = _evaluate(ModelOptions(**given), scoring, secrets)
-    except RagEvalError as error:
-        masked = secrets.mask(str(error))
-        if masked != str(error):
-            raise UsageError(masked) from None
-        raise
     context.exit(code)
 
 
@@ -146,11 +133,10 @@ def _evaluated(
 
 
 def _show(shown: SideBySide, secrets: Secrets, *, as_json: bool) -> None:
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.model_evaluations import side_by_side_document, side_by_side_text
 
     if as_json:
-        click.echo(strict_json.encode(secrets.mask_value(side_by_side_document(shown)), indent=2))
+        print_json(secrets.mask_value(side_by_side_document(shown)))
     else:
         click.echo(secrets.mask(side_by_side_text(shown)))
 

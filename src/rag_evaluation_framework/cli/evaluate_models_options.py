@@ -6,18 +6,22 @@ import os
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 import click
 
-from rag_evaluation_framework.cli.run_options import (
+from rag_evaluation_framework.cli.run_options import check_resumed_alone
+from rag_evaluation_framework.cli.shared_options import (
     AS_JSON,
-    CONCURRENCY,
+    EXISTING_FILE,
+    FILE,
     RUNS_DIR,
     TIMEOUT,
     C,
     Option,
+    concurrency,
+    metrics_option,
     with_options,
 )
 from rag_evaluation_framework.errors import UsageError, shown
@@ -32,7 +36,6 @@ DEFAULT_METRICS = ("token_f1", "rouge", "answer_similarity")
 MODEL_IN_NAME = "{model}"
 
 _ADDRESS_VARIABLE = "OPENAI_BASE_URL"
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +66,13 @@ class ModelOptions:
             raise UsageError("expected --model NAME, or --resume RUN, got neither")
         if any(not model.strip() for model in self.models):
             raise UsageError("--model: expected a name, got an empty one")
-        fixed = {
+        choices = {
             "--dataset-type": self.dataset_type,
             "--metric": self.metrics,
             "--limit": self.limit,
             "--seed": self.seed,
         }
-        given = [name for name, value in fixed.items() if value not in (None, ())]
-        if self.resume and given:
-            raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+        check_resumed_alone(self.resume, choices)
 
     @property
     def address(self) -> str:
@@ -127,73 +128,61 @@ class ModelOptions:
         return found
 
 
-_OPTIONS: tuple[Option, ...] = (
+_OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--model",
         "models",
         multiple=True,
         metavar="NAME",
-        help="A model; may be repeated. The others are compared with the first.",
+        help="Model to evaluate; may be repeated. The others are compared with the first.",
     ),
     click.option(
         "--config",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help=f"Where the splits are.  [default: {DEFAULT_CONFIG.as_posix()}, if there is one]",
+        type=EXISTING_FILE,
+        help="Configuration file that says where the splits are.  "
+        f"[default: {DEFAULT_CONFIG.as_posix()}, if it exists]",
     ),
     click.option(
-        "--dataset-type",
-        type=click.Choice(["qa", "summaries"]),
-        help="Which of the splits.  [default: qa]",
+        "--dataset-type", type=click.Choice(["qa", "summaries"]), help="Split to evaluate.  [default: qa]"
     ),
-    click.option("--dataset", type=_FILE, help="A dataset of any dialect in place of a split."),
+    click.option("--dataset", type=FILE, help="Dataset of any dialect to evaluate instead of a split."),
     click.option(
         "--base-url",
         metavar="URL",
-        help=f"Where the models are.  [default: ${_ADDRESS_VARIABLE}, else OpenAI]",
+        help=f"URL of the models' endpoint.  [default: ${_ADDRESS_VARIABLE}, else OpenAI]",
     ),
     click.option(
         "--api-key-env",
         metavar="NAME",
-        help="The environment variable with the key.  [default: OPENAI_API_KEY, if it is set]",
+        help="Environment variable that holds the key.  [default: OPENAI_API_KEY, if it is set]",
     ),
     click.option(
-        "--temperature",
-        default="0",
-        show_default=True,
-        help="For models that are begun; none leaves the endpoint's own.",
+        "--temperature", default="0", help="Sampling temperature of new runs; none leaves it to the endpoint."
     ),
-    click.option(
-        "--max-tokens", type=click.IntRange(1), help="The longest answer, for models that are begun."
-    ),
-    click.option(
-        "-m",
-        "--metric",
-        "metrics",
-        multiple=True,
-        metavar="NAME",
-        help=f"A metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]",
-    ),
-    click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N samples."),
-    click.option("--seed", type=int, help="Same seed, same figures.  [default: 0]"),
-    CONCURRENCY,
+    click.option("--max-tokens", type=click.IntRange(1), help="Maximum length of an answer in new runs."),
+    metrics_option(f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"),
+    click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N samples."),
+    click.option("--seed", type=int, help="Random seed; the same seed gives the same figures.  [default: 0]"),
+    concurrency(),
     TIMEOUT,
     click.option(
         "--resume",
         multiple=True,
         metavar="RUN",
-        help="Go on with a run and those beside it; nothing finished is asked again. May be repeated.",
+        help="Resume this run and those that belong to it; finished samples are not asked again. "
+        "May be repeated.",
     ),
     RUNS_DIR,
     click.option(
         "--price",
         multiple=True,
         metavar="MODEL=IN,OUT",
-        help="US dollars for a million tokens read and written; may be repeated.",
+        help="US dollars for a million input and output tokens of a model; may be repeated.",
     ),
     click.option(
         "--output",
         type=click.Path(path_type=Path),
-        help=f"Write each model's results document; {MODEL_IN_NAME} stands for its name.",
+        help=f"File for each model's results document; {MODEL_IN_NAME} stands for the model's name.",
     ),
     AS_JSON,
 )

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.run_options import RunOptions
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices, check_writable
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.reports.evaluation_json import evaluation_document, plan_document
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 class Output:
     """Where an evaluation is told, as the options ask."""
 
-    def __init__(self, options: EvaluateOptions, secrets: Secrets, *, target: str) -> None:
+    def __init__(self, options: RunOptions, secrets: Secrets, target: str) -> None:
         self.options, self.secrets, self.target = options, secrets, target
 
     def check(self, plan: Plan) -> None:
@@ -61,7 +61,7 @@ class Output:
         prices = Prices(self.options.price_input, self.options.price_output)
         if self.options.as_json:
             document = plan_document(plan, target=self.target, prices=prices)
-            click.echo(strict_json.encode(self.secrets.mask_value(document), indent=2))
+            print_json(self.secrets.mask_value(document))
         else:
             click.echo(self.secrets.mask(plan_text(plan, target=self.target, prices=prices)))
 
@@ -89,7 +89,7 @@ class Output:
         if isinstance(report, str):
             click.echo(self.secrets.mask(report))
         else:
-            click.echo(strict_json.encode(self.secrets.mask_value(report), indent=2))
+            print_json(self.secrets.mask_value(report))
 
     def _write_files(
         self,

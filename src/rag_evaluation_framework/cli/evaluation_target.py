@@ -1,11 +1,11 @@
-"""The system under test, from the options and the manifest of ``rag-eval evaluate``."""
+"""The system under test, from the options and the manifest of an evaluation."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 
-from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
+from rag_evaluation_framework.cli.run_options import RunOptions
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
@@ -15,7 +15,7 @@ from rag_evaluation_framework.records.responses import History
 
 
 def target_of(
-    options: EvaluateOptions, manifest: Manifest, secrets: Secrets, *, history: History = "own"
+    options: RunOptions, manifest: Manifest, secrets: Secrets, *, history: History = "own"
 ) -> Target:
     """Build the target; the references of the manifest's headers are resolved here and hidden from now on."""
     text = (options.url or options.target or "").strip()
@@ -33,7 +33,7 @@ def target_of(
     return MaskedTarget(target, secrets)
 
 
-def shown_target(options: EvaluateOptions, target: Target) -> str:
+def shown_target(options: RunOptions, target: Target) -> str:
     """Return what is told of the target: the URL as it was given, less what is secret in it, or its name."""
     if options.url is None:
         return target.name
@@ -42,7 +42,7 @@ def shown_target(options: EvaluateOptions, target: Target) -> str:
     return shown_address(options.url.strip())
 
 
-def model_of(options: EvaluateOptions, manifest: Manifest, target: Target) -> str | None:
+def model_of(options: RunOptions, manifest: Manifest, target: Target) -> str | None:
     """Return the model that is asked, where it is known: that of a manifest's agent, or the target itself."""
     text = (options.url or options.target or "").strip()
     if options.url is not None or text.startswith(("http://", "https://")):

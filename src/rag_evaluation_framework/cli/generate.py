@@ -14,6 +14,7 @@ from rag_evaluation_framework.cli.generate_options import (
     GenerateOptions,
     generate_options,
 )
+from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -28,27 +29,22 @@ if TYPE_CHECKING:
 _INCOMPLETE, _INTERRUPTED = 3, 130
 
 
-@click.command(
-    "generate",
-    epilog=EXAMPLES,
-    short_help="Make questions with exact ground truth from a folder of documents.",
-)
+@click.command("generate", epilog=EXAMPLES)
 @generate_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Make questions about the documents in the folder CORPUS, with the exact passages that answer them.
 
-    With --model a language model writes them, and the run survives a kill and goes on with --resume. Without
-    one, rules make them from the documents' own sentences, tables and headings (extractive): free, offline
-    and the same each time, but plainer than what a person or a model would ask.
+    With --model a language model writes them, and an interrupted run can be resumed. Without one, rules make
+    them from the documents' own sentences, tables and headings (extractive): free, offline and the same each
+    time, but plainer than what a person or a model would ask.
 
-    Questions that copy their passage, do not lead back to it, fit many passages or repeat another are turned
-    away and counted.
+    Questions that copy their passage, do not lead back to it, fit many passages or repeat another are
+    rejected and counted.
 
-    Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model could not be asked to the end;
+    Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model failed before the end;
     130: interrupted.
     """
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.generation import generation_document, generation_text
 
     options = GenerateOptions(**given)
@@ -59,7 +55,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     if isinstance(summary, int):
         context.exit(summary)
     if options.as_json:
-        click.echo(strict_json.encode(generation_document(summary), indent=2))
+        print_json(generation_document(summary))
     else:
         click.echo(generation_text(summary))
 

@@ -12,6 +12,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import (
+    AS_JSON,
+    BASE_URL,
+    CONTEXT,
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FILE,
+    GLOB,
+    KEY_ENV,
+    SEED,
+    concurrency,
+)
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,21 +44,17 @@ Examples:
   python scripts/generate_offline_dataset.py data/processed --glob '**/*.txt' -k 8 --output raw.jsonl.zst"""
 
 
-@click.command(
-    "generate-offline-dataset",
-    epilog=EXAMPLES,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.argument("corpus", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.command("generate-offline-dataset", epilog=EXAMPLES, context_settings=CONTEXT)
+@click.argument("corpus", type=EXISTING_FOLDER)
 @click.option(
     "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A project's settings; --output wins over them.",
+    type=EXISTING_FILE,
+    help="Configuration file of the project; --output takes precedence over it.",
 )
 @click.option(
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
+    type=FILE,
+    help="File for the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option(
@@ -53,38 +62,54 @@ Examples:
     "task_types",
     multiple=True,
     type=click.Choice(_TASKS),
-    help="May be repeated.  [default: all]",
-)
-@click.option("--queries-per-doc", type=click.IntRange(1), default=5, show_default=True, metavar="N")
-@click.option("-k", "k", type=click.IntRange(1), default=5, show_default=True, help="Contexts of a question.")
-@click.option("--chunker", default="recursive(chunk_size=500)", show_default=True, metavar="SPEC")
-@click.option(
-    "--retriever", default="bm25", show_default=True, metavar="SPEC", help="bm25, dense(…), fused(…)."
+    help="Kind of task to make records for; may be repeated.  [default: all]",
 )
 @click.option(
-    "--model", metavar="NAME", help="Answers the questions; without one, the passages themselves do."
+    "--queries-per-doc",
+    type=click.IntRange(1),
+    default=5,
+    metavar="N",
+    help="Number of questions for each document.",
 )
-@click.option("--base-url", metavar="URL", help="Its endpoint: http://localhost:8000/v1")
-@click.option("--key-env", metavar="NAME", help="The variable with its key.  [default: OPENAI_API_KEY]")
-@click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True)
+@click.option(
+    "-k", "k", type=click.IntRange(1), default=5, metavar="N", help="Number of contexts for each question."
+)
+@click.option(
+    "--chunker", default="recursive(chunk_size=500)", metavar="SPEC", help="Chunker of the documents."
+)
+@click.option(
+    "--retriever",
+    default="bm25",
+    metavar="SPEC",
+    help="Retriever of the contexts: bm25, dense(…) or fused(…).",
+)
+@click.option(
+    "--model", metavar="NAME", help="Model that answers the questions.  [default: the passages themselves]"
+)
+@BASE_URL
+@KEY_ENV
+@concurrency(default=8, most=256)
 @click.option(
     "--completions",
     type=_FOLDER,
     default=Path(".rag-eval") / "completions",
-    show_default=True,
-    help="Remember the model's replies there: nothing is asked twice.",
+    help="Folder in which the model's replies are remembered, so that nothing is asked twice.",
 )
-@click.option("--glob", default="**/*.md", show_default=True, metavar="PATTERN", help="The documents.")
-@click.option("--run-id", metavar="NAME", help="Stands in every record.  [default: offline_<UTC date>]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@GLOB
+@click.option(
+    "--run-id",
+    metavar="NAME",
+    help="Name of the run, recorded in every record.  [default: offline_<UTC date>]",
+)
+@SEED
+@AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Write raw records about the documents in the folder CORPUS: questions, summaries and citations.
 
     Contexts are retrieved from the documents and numbered; every answer cites them as [n]. A model's reply
-    that cites nothing, or wrongly, is asked for once more and then turned away. `rag-eval build` makes the
-    question answering and summary splits of the records.
+    that cites nothing, or wrongly, is asked for once more and then rejected. `rag-eval build` makes the
+    question answering and summary splits from the records.
 
     Exit code 0: written; 2: wrong usage or data; 3: not one record could be made.
     """
@@ -98,7 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _generate(*, as_json: bool, run_id: str | None, **given: Any) -> int:
     from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.files.json_lines import write_lines
     from rag_evaluation_framework.records.documents import Corpus
 
@@ -119,7 +143,7 @@ def _generate(*, as_json: bool, run_id: str | None, **given: Any) -> int:
     counts = Counter(record["task_type"] for record in listed)
     if as_json:
         told = {"output": str(output), "records": dict(counts), "rejected": dict(records.rejected)}
-        click.echo(strict_json.encode(told, indent=2))
+        print_json(told)
         return 0
     click.echo(f"{output}: {len(listed):,} records ({_shown(counts)})")
     if records.rejected:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from rag_evaluation_framework.cli.shared_options import (
+    AS_JSON,
+    BASE_URL,
+    EXISTING_FOLDER,
+    FILE,
+    GLOB,
+    KEY_ENV,
+    RUNS_DIR,
+    SEED,
+    C,
+    Option,
+    concurrency,
+    with_options,
+)
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,8 +29,6 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.extensions import Chunker, Embedder, PositionAwareChunker
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.synthesis.drafts import QuestionKind
-
-C = TypeVar("C", bound=Callable[..., Any])
 
 EXAMPLES = """\b
 Examples:
@@ -30,79 +41,97 @@ Examples:
 _KINDS = ("factual", "analytical", "comparative", "temporal")
 _FORMATS = ("evaluation-dataset", "langsmith")
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.argument("corpus", type=click.Path(exists=True, file_okay=False, path_type=Path)),
+_OPTIONS: tuple[Option[Any], ...] = (
+    click.argument("corpus", type=EXISTING_FOLDER),
     click.option(
         "-o",
         "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         metavar="FILE",
-        help="The dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith's shape.",
+        help="File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.",
     ),
-    click.option("--format", type=click.Choice(_FORMATS), help="[default: told by the ending of FILE]"),
+    click.option(
+        "--format",
+        type=click.Choice(_FORMATS),
+        help="Format of the dataset.  [default: by the ending of FILE]",
+    ),
     click.option("--force", is_flag=True, help="Replace FILE if it exists."),
     click.option(
         "--level",
         type=click.Choice(["token", "chunk"]),
         default="token",
-        show_default=True,
-        help="Ground truth by characters, for every chunker; or by the chunks of one.",
+        help="Ground truth as characters, which suits every chunker, or as the chunks of one chunker.",
     ),
-    click.option("--chunker", metavar="SPEC", help="At chunk level: recursive(chunk_size=500), sentence …"),
-    click.option("--queries-per-doc", type=click.IntRange(0), default=5, show_default=True, metavar="N"),
+    click.option(
+        "--chunker",
+        metavar="SPEC",
+        help="Chunker at chunk level, e.g. recursive(chunk_size=500) or sentence.",
+    ),
+    click.option(
+        "--queries-per-doc",
+        type=click.IntRange(0),
+        default=5,
+        metavar="N",
+        help="Number of questions for each document.",
+    ),
     click.option(
         "--queries-across-docs",
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="In addition, questions that need several documents.",
+        help="Additional questions that need several documents.",
     ),
     click.option(
         "--unanswerable",
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="With --model: for each document, questions that the documents do not answer.",
+        help="With --model: additional questions for each document that no document answers.",
     ),
     click.option(
-        "--kinds", multiple=True, type=click.Choice(_KINDS), help="May be repeated.  [default: all]"
+        "--kinds",
+        multiple=True,
+        type=click.Choice(_KINDS),
+        help="Kind of question to make; may be repeated.  [default: all]",
     ),
-    click.option("--extractive", is_flag=True, help="Without a model, and without a note that says so."),
-    click.option("--model", metavar="NAME", help="A model behind an OpenAI-compatible endpoint."),
-    click.option("--base-url", metavar="URL", help="Its endpoint: http://localhost:8000/v1"),
-    click.option("--key-env", metavar="NAME", help="The variable with its key.  [default: OPENAI_API_KEY]"),
-    click.option("--price-input", type=float, metavar="USD", help="Dollars for a million tokens read."),
-    click.option("--price-output", type=float, metavar="USD", help="Dollars for a million tokens written."),
-    click.option("--concurrency", type=click.IntRange(1, 256), default=16, show_default=True),
     click.option(
-        "--runs-dir",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path("runs"),
-        show_default=True,
-        help="With --model: where the journal is kept.",
+        "--extractive", is_flag=True, help="Make the questions by rules; this is the default without --model."
     ),
-    click.option("--resume", metavar="RUN", help="Go on with an interrupted run; nothing is asked twice."),
-    click.option("--keep-all", is_flag=True, help="Check nothing but the ground truth."),
+    click.option("--model", metavar="NAME", help="Model that writes the questions."),
+    BASE_URL,
+    KEY_ENV,
+    click.option("--price-input", type=float, metavar="USD", help="US dollars for a million input tokens."),
+    click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens."),
+    concurrency(most=256),
+    RUNS_DIR,
+    click.option("--resume", metavar="RUN", help="Resume this interrupted run; nothing is asked twice."),
     click.option(
-        "--embedder", metavar="SPEC", help="Finds questions that repeat others.  [default: hashing]"
+        "--keep-all",
+        is_flag=True,
+        help="Keep every question with valid ground truth, without the other checks.",
     ),
-    click.option("--glob", default="**/*.md", show_default=True, metavar="PATTERN", help="The documents."),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True),
+    click.option(
+        "--embedder", metavar="SPEC", help="Embedder that finds repeated questions.  [default: hashing]"
+    ),
+    GLOB,
+    SEED,
     click.option(
         "--dataset-name",
         metavar="NAME",
-        help="Keep the dataset under this name too: in the folder langsmith/, or at LangSmith.",
+        help="Also keep the dataset under this name, in the folder langsmith/ or at LangSmith.",
     ),
-    click.option("--upload-to-langsmith", is_flag=True, help="Upload it (LANGSMITH_API_KEY)."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
+    click.option(
+        "--upload-to-langsmith",
+        is_flag=True,
+        help="Upload the dataset to LangSmith; the key is in LANGSMITH_API_KEY.",
+    ),
+    AS_JSON,
 )
 
 
 def generate_options(command: C) -> C:
-    """Add the options to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    """Give a command all the options above."""
+    return with_options(command, _OPTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

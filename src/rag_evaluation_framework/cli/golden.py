@@ -1,20 +1,15 @@
-"""``rag-eval golden``: put a folder of golden sets to a system, split by split, and decide the gate."""
+"""``rag-eval golden``: evaluate a system on a folder of golden sets, split by split, and decide the gate."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.exit_codes import drop_output
 from rag_evaluation_framework.cli.golden_options import GoldenOptions, golden_options
-from rag_evaluation_framework.cli.judge_options import (
-    ScoringOptions,
-    judge_options,
-    spending_told,
-    waiting_notice,
-    with_judge_warnings,
-)
+from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
+from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
@@ -28,19 +23,17 @@ Examples:
   rag-eval golden evaluation --target my_agent:answer --history reference"""
 
 
-@click.command(
-    "golden", epilog=EXAMPLES, short_help="Put golden sets to a system: facts, relations, conversations …"
-)
+@click.command("golden", epilog=EXAMPLES)
 @golden_options
-@judge_options
+@scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Put the golden sets of DIR to a system, score each split by what it is about, and decide the gate.
+    """Evaluate a system on the golden sets in DIR, each split by metrics of its own, and decide the gate.
 
-    DIR has factual_qa.json, relationship_qa.json, tracking_qa.json, multiturn_qa.json and boundary_qa.json,
-    or some of them, in evaluation/datasets, in datasets, or itself. Conversations are replayed turn by turn.
-    Each split is a run that survives a kill and goes on with --resume; the results of all are in one file,
-    golden.results.json in the folder of the first.
+    factual_qa.json, relationship_qa.json, tracking_qa.json, multiturn_qa.json and boundary_qa.json, or some
+    of them, are in DIR/evaluation/datasets, DIR/datasets or DIR. Conversations are replayed turn by turn.
+    Each split is a run of its own that can be resumed after any interruption; the results of all are in one
+    file, golden.results.json in the folder of the first.
 
     Exit code 0: passed, or no gate (no --threshold, no --baseline, ciGate is not true); 1: the gate failed;
     2: wrong usage, settings or data; 3: the run is incomplete; 130: interrupted.
@@ -49,7 +42,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 
     scoring = ScoringOptions.taken_from(given)
-    options = GoldenOptions.of(given)
+    options = GoldenOptions(**given)
     secrets = Secrets()
     with secrets.masked_errors():
         code = _evaluate(options, scoring, secrets)
@@ -58,8 +51,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets) -> int:
     """Run a golden evaluation from the folder to the exit code."""
-    from rag_evaluation_framework.cli.evaluation_runs import choice_of, decided, exit_code_of, settings_of
-    from rag_evaluation_framework.cli.evaluation_target import model_of, shown_target, target_of
+    from rag_evaluation_framework.cli.evaluation_command import EvaluationCommand
     from rag_evaluation_framework.cli.golden_output import GoldenOutput
     from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
     from rag_evaluation_framework.evaluation.golden.golden_settings import (
@@ -67,51 +59,24 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
         read_golden_settings,
         with_thresholds,
     )
-    from rag_evaluation_framework.evaluation.manifests.preflight import refuse_secrets
-    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
-    from rag_evaluation_framework.results.evaluations import run_evaluation
+    from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
 
-    shared = options.shared
-    read = GoldenSettings() if options.config is None else read_golden_settings(options.config)
-    golden = with_thresholds(read, options.thresholds)
-    manifest = golden_manifest(options.folder, golden)
-    methods = scoring.methods(manifest.judge)
-    resumed = RunGroup.open(shared.resume, shared.runs_dir) if shared.resume else None
-    baseline = RunGroup.open(shared.baseline, shared.runs_dir) if shared.baseline else None
-    _check_history(options, resumed)
-    plan = plan_golden(
-        manifest,
-        splits=resumed.datasets if resumed else shared.datasets,
-        choice=choice_of(shared, resumed),
-        methods=methods,
+    settings = GoldenSettings() if options.config is None else read_golden_settings(options.config)
+    manifest = golden_manifest(options.folder, with_thresholds(settings, options.thresholds))
+    choice = SampleChoice(sample_size=options.sample_size, seed=options.seed or 0, allow_missing=True)
+    asked = EvaluationCommand(options, manifest, scoring=scoring, secrets=secrets, choice=choice)
+    _check_history(options, asked.resumed)
+    plan = plan_golden(manifest, splits=asked.datasets, choice=asked.choice, methods=asked.methods)
+    return asked.run(
+        plan,
+        configuration={"golden": str(options.folder), "history": options.history},
+        output_to=partial(GoldenOutput, folder=options.folder),
+        history=options.history,
     )
-    target = target_of(shared, manifest, secrets, history=options.history)
-    model = model_of(shared, manifest, target)
-    plan = with_judge_warnings(plan, methods, model=model, baseline=baseline)
-    refuse_secrets(plan, secrets)
-    output = GoldenOutput(options, secrets, target=shown_target(shared, target))
-    output.check(plan)
-    if shared.dry_run:
-        output.plan(plan)
-        return 0
-    progress = output.progress(lambda: waiting_notice(methods))
-    configuration = {"golden": str(options.folder), "history": options.history}
-    settings = settings_of(shared, methods, resumed, configuration=configuration, on_progress=progress)
-    with spending_told(methods, after=progress.finish if progress else lambda: None):
-        evaluations = run_evaluation(plan, target, settings, resumed=resumed, baseline=baseline)
-    verdict = decided(shared, plan, evaluations, enabled=manifest.ci_gate)
-    try:
-        output.evaluation(manifest, evaluations, verdict, plan=plan)
-    except BrokenPipeError:
-        # Whoever was reading went away, as with `| head`; the verdict stands.
-        drop_output()
-    return exit_code_of(evaluations, verdict)
 
 
 def _check_history(options: GoldenOptions, resumed: RunGroup | None) -> None:
-    """Refuse to go on with conversations upon another history than they began with."""
-    from rag_evaluation_framework.errors import UsageError
-
+    """Refuse to go on with conversations on another history than they began with."""
     began = resumed.leader.head.configuration.get("history") if resumed else options.history
     if began != options.history:
         expected = "a run of golden sets" if began is None else f"--history {began}"

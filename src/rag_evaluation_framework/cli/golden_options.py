@@ -8,70 +8,61 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions
-from rag_evaluation_framework.cli.run_options import GATE, LIMITS, OUTPUT, TARGET, C, Option, with_options
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.cli.run_options import GATE, LIMITS, OUTPUT, TARGET, RunOptions
+from rag_evaluation_framework.cli.shared_options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FILE,
+    C,
+    Option,
+    with_options,
+)
 from rag_evaluation_framework.records.responses import History
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldenOptions:
-    """What the user asked for; ``shared`` is what every evaluation can be asked for."""
+class GoldenOptions(RunOptions):
+    """What the user asked for."""
 
     folder: Path
     config: Path | None
     thresholds: tuple[str, ...]
     history: History
-    shared: EvaluateOptions
 
-    @classmethod
-    def of(cls, given: dict[str, Any]) -> GoldenOptions:
-        """Read the options that click gives."""
-        if given["resume"] is not None and given["datasets"]:
-            raise UsageError("--resume goes on with what the run began with; leave out --split")
-        own = {name: given.pop(name) for name in ("folder", "config", "thresholds", "history")}
-        unused: dict[str, Any] = {
-            "manifest": own["config"] or own["folder"],
-            "metrics": (),
-            "tags": (),
-            "allow_missing": True,
-        }
-        return cls(**own, shared=EvaluateOptions(**given, **unused))
+    def __post_init__(self) -> None:
+        self.check({"--split": self.datasets})
 
 
-_OPTIONS: tuple[Option, ...] = (
-    click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)),
+_OPTIONS: tuple[Option[Any], ...] = (
+    click.argument("folder", metavar="DIR", type=EXISTING_FOLDER),
     *TARGET,
     click.option(
-        "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings, as YAML."
+        "--config", type=EXISTING_FILE, help="YAML file with settings: metrics, thresholds, gate, judge, API."
     ),
     click.option(
         "--threshold",
         "thresholds",
         multiple=True,
         metavar="METRIC=NUMBER",
-        help="A threshold of the gate: entity_coverage=0.8, facts:token_f1=0.5, over_refusal<=0.05.",
+        help="Threshold of the gate, e.g. entity_coverage=0.8, facts:token_f1=0.5 or over_refusal<=0.05; "
+        "may be repeated.",
     ),
     click.option(
         "--split",
         "datasets",
         multiple=True,
         type=click.Choice(["facts", "relations", "tracking", "multiturn", "boundary"]),
-        help="A split; may be repeated.  [default: all]",
+        help="Evaluate only this split; may be repeated.  [default: all]",
     ),
     click.option(
         "--history",
         type=click.Choice(["own", "reference"]),
         default="own",
-        show_default=True,
-        help="Ask a conversation's turns upon the system's own answers, or upon the expected ones.",
+        help="Earlier answers that a conversation is replayed with: the system's own, or the reference ones.",
     ),
-    click.option("--sample-size", type=click.IntRange(1), metavar="N", help="Only N samples of each split."),
     *LIMITS,
     *GATE,
-    click.option("--out", type=_FILE, help="Write the results of all splits here too."),
+    click.option("--out", type=FILE, help="Also write the results of all splits to this file."),
     *OUTPUT,
 )
 

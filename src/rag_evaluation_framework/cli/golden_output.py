@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rag_evaluation_framework.cli.evaluation_output import Output, Told
-from rag_evaluation_framework.cli.golden_options import GoldenOptions
+from rag_evaluation_framework.cli.run_options import RunOptions
 from rag_evaluation_framework.evaluation.golden.golden_runs import missing_splits
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, check_writable
@@ -21,9 +22,9 @@ from rag_evaluation_framework.results.golden import RESULTS_FILE, golden_evaluat
 class GoldenOutput(Output):
     """Where a golden run is told: one table, and one results file for all splits."""
 
-    def __init__(self, options: GoldenOptions, secrets: Secrets, *, target: str) -> None:
-        super().__init__(options.shared, secrets, target=target)
-        self.folder = options.folder
+    def __init__(self, options: RunOptions, secrets: Secrets, target: str, *, folder: Path) -> None:
+        super().__init__(options, secrets, target)
+        self.folder = folder
 
     def check(self, plan: Plan) -> None:
         """Make sure, before the first request, that everything can be written."""

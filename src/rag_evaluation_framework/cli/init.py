@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON
+
 EXAMPLES = """\b
 Examples:
   rag-eval init
@@ -13,25 +16,20 @@ Examples:
   rag-eval datasets my-project/data/evaluation"""
 
 
-@click.command(
-    "init",
-    epilog=EXAMPLES,
-    short_help="Start a project: folders, a small dataset, annotations, configurations.",
-)
+@click.command("init", epilog=EXAMPLES)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="[DIR]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@AS_JSON
 def command(folder: Path, as_json: bool) -> None:
     """Create the folders of a project in DIR, with a small valid dataset, annotations and configurations.
 
-    Nothing is ever overwritten: a file that is there already stays as it is, and is named.
+    Nothing is ever overwritten: files that exist already are listed as kept.
     """
     from rag_evaluation_framework.datasets.folders.layout import create_layout
-    from rag_evaluation_framework.files import strict_json
 
     done = create_layout(folder)
     if as_json:
         document = {"folder": str(done.folder), "created": done.created, "kept": done.kept}
-        click.echo(strict_json.encode(document, indent=2))
+        print_json(document)
         return
     for name in done.created:
         click.echo(f"created  {done.folder / name}")

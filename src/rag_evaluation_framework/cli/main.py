@@ -9,6 +9,7 @@ from typing import NamedTuple
 import click
 
 from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.shared_options import CONTEXT
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.version import __version__
 
@@ -33,12 +34,14 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "validate": _Command(
             "validate", "Check files against their schema, for consistency and for quality."
         ),
-        "convert": _Command("convert", "Write a dataset in another dialect, losing nothing unasked."),
+        "convert": _Command(
+            "convert", "Convert a dataset to another dialect, losing nothing unless allowed."
+        ),
         "build": _Command("build", "Make the QA and summary splits from raw offline records."),
         "stats": _Command(
             "stats", "Show what is in a dataset: counts, lengths, labels, coverage of documents."
         ),
-        "agreement": _Command("agreement", "Show how far annotators agree, and merge what they say."),
+        "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
         "datasets": _Command("datasets", "List the datasets of a folder: id, version, size, what is broken."),
         "generate": _Command(
             "generate", "Make questions with exact ground truth from a folder of documents."
@@ -46,20 +49,20 @@ GROUPS: dict[str, dict[str, _Command]] = {
         "schema": _Command("schema", "Print the JSON Schema of a kind of file."),
     },
     "Evaluate": {
-        "evaluate": _Command("evaluate", "Put a manifest's datasets to an agent and decide the gate."),
-        "probe": _Command("probe", "Send one question to an agent and show what would be read."),
-        "golden": _Command("golden", "Put golden sets to a system: facts, relations, conversations …"),
+        "evaluate": _Command("evaluate", "Evaluate an agent on a manifest's datasets and decide the gate."),
+        "probe": _Command("probe", "Send one question to an agent and show what a run would read."),
+        "golden": _Command("golden", "Evaluate a system on golden sets: facts, relations, conversations …"),
         "rank": _Command("rank", "Score retrieval runs against relevance judgements and compare them."),
         "retrieval": _Command(
             "retrieval", "Compare chunkers, embedders, stores and rerankers over a corpus."
         ),
         "score": _Command("score", "Score a saved run by other metrics, without asking anyone again."),
         "calibrate": _Command(
-            "calibrate", "Check the metrics of a run against human labels, and correct its figures by them."
+            "calibrate", "Check the metrics of a run against human labels, and correct its figures."
         ),
     },
     "Results": {
-        "runs": _Command("runs", "List the runs and where each stands: complete, to be resumed, broken."),
+        "runs": _Command("runs", "List the runs and their states: running, complete, incomplete, broken."),
     },
     "Setting up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
@@ -96,11 +99,7 @@ class _LazyGroup(click.Group):
                 formatter.write_dl([(name, command.summary) for name, command in commands.items()])
 
 
-@click.group(
-    cls=_LazyGroup,
-    epilog=EXAMPLES,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+@click.group(cls=_LazyGroup, epilog=EXAMPLES, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="rag-eval", message="%(prog)s %(version)s")
 def program() -> None:
     """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.reports.excerpts import one_line
 
@@ -23,31 +25,36 @@ Examples:
   rag-eval probe --url http://localhost:4000 --answer-path result.text --json"""
 
 
-@click.command(
-    "probe", epilog=EXAMPLES, short_help="Send one question to an agent and show what would be read."
-)
-@click.option("--url", required=True, metavar="URL", help="Where the agent listens.")
-@click.option("--path", default="/v1/chat", show_default=True, help="The path of its chat endpoint.")
+@click.command("probe", epilog=EXAMPLES)
+@click.option("--url", required=True, metavar="URL", help="URL of the agent, e.g. http://localhost:4000.")
+@click.option("--path", default="/v1/chat", help="Path of the agent's chat endpoint.")
 @click.option(
     "--protocol",
     type=click.Choice(["simple", "openai-compatible"]),
     default="simple",
-    show_default=True,
-    help='Send {"message": …} or {"messages": […]}.',
+    help='What is sent: {"message": …} (simple) or {"messages": […]} (openai-compatible).',
 )
-@click.option("--model", metavar="NAME", help="The model to name in the request.")
+@click.option("--model", metavar="NAME", help="Model to name in the request.")
 @click.option(
-    "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="A header to send; never shown."
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Header to send; its value is never shown. May be repeated.",
 )
-@click.option("--message", default="Hello, who are you?", show_default=True, help="The question.")
-@click.option("--answer-path", metavar="PATH", help="Where the answer stands: result.items[0].text")
-@click.option("--contexts-path", metavar="PATH", help="Where the contexts stand: result.sources[*].text")
-@click.option("--citations-path", metavar="PATH", help="Where the citations stand.")
-@click.option("--usage-path", metavar="PATH", help="Where the token counts stand.")
+@click.option("--message", default="Hello, who are you?", help="Question to send.")
 @click.option(
-    "--timeout", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, help="Seconds to wait."
+    "--answer-path", metavar="PATH", help="Where the reply has its answer, e.g. result.items[0].text."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.option(
+    "--contexts-path", metavar="PATH", help="Where the reply has its contexts, e.g. result.sources[*].text."
+)
+@click.option("--citations-path", metavar="PATH", help="Where the reply has its citations.")
+@click.option("--usage-path", metavar="PATH", help="Where the reply has its token counts.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.1, 3600), default=60.0, help="Seconds to wait for the reply."
+)
+@AS_JSON
 @click.pass_context
 def command(
     context: click.Context,
@@ -74,7 +81,6 @@ def command(
 
     from rag_evaluation_framework.adapters.http_agent import HttpAgent
     from rag_evaluation_framework.adapters.probing import probe
-    from rag_evaluation_framework.files import strict_json
 
     given = {
         "answer": answer_path,
@@ -92,7 +98,7 @@ def command(
     )
     outcome = asyncio.run(probe(agent, message, timeout=timeout))
     if as_json:
-        click.echo(strict_json.encode(_document(outcome), indent=2))
+        print_json(_document(outcome))
     else:
         click.echo(_text(outcome))
     context.exit(_UNREACHABLE if outcome.failure else 0)

@@ -7,12 +7,20 @@ from typing import Literal
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import (
+    AS_JSON,
+    CONFIDENCE,
+    EXISTING_FILE,
+    PAIRED_TEST,
+    RESAMPLES,
+    SEED,
+    metrics_option,
+)
 from rag_evaluation_framework.errors import Problems, UsageError
 
 DEFAULT_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FORMATS = ("trec", "beir", "json")
-_TESTS = ("randomisation", "t", "wilcoxon")
 _INTERVALS = ("auto", "bootstrap", "wilson", "normal")
 
 EXAMPLES = """\b
@@ -23,66 +31,39 @@ Examples:
   rag-eval rank qrels.trec bm25.run -m P_5 -m recip_rank --rules trec_eval"""
 
 
-@click.command(
-    "rank", epilog=EXAMPLES, short_help="Score retrieval runs against relevance judgements and compare them."
-)
-@click.argument("qrels", type=_FILE)
-@click.argument("runs", type=_FILE, nargs=-1, required=True, metavar="RUN [RUN2 …]")
-@click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help=f"A metric, such as ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]",
-)
+@click.command("rank", epilog=EXAMPLES)
+@click.argument("qrels", type=EXISTING_FILE)
+@click.argument("runs", type=EXISTING_FILE, nargs=-1, required=True, metavar="RUN [RUN2 …]")
+@metrics_option(f"Metric to compute, e.g. ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]")
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="The run to compare the others with, by its file or by its name in the table.  [default: the first]",
+    help="Run to compare the others with: its file, or its name in the table.  [default: the first]",
 )
 @click.option(
     "--rules",
     type=click.Choice(["ours", "trec_eval"]),
     default="ours",
-    show_default=True,
-    help="How ties, missing queries and queries without relevant documents are treated.",
+    help="Whose rules for ties, missing queries and queries without relevant documents apply.",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(_FORMATS),
-    help="The format of all files.  [default: told from each file's content]",
+    help="Format of all files.  [default: recognised by each file's content]",
 )
-@click.option(
-    "--test", type=click.Choice(_TESTS), default="randomisation", show_default=True, help="The paired test."
-)
+@PAIRED_TEST
 @click.option(
     "--interval",
     type=click.Choice(_INTERVALS),
     default="auto",
-    show_default=True,
-    help="The interval of a mean: auto is Wilson's for proportions, else the bootstrap.",
+    help="Interval of a mean; auto is Wilson's for proportions and the bootstrap otherwise.",
 )
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0.5, 0.9999),
-    default=0.95,
-    show_default=True,
-    help="Of intervals; differences are claimed at 1 minus it.",
-)
-@click.option(
-    "--resamples",
-    type=click.IntRange(100, 10_000_000),
-    default=10_000,
-    show_default=True,
-    help="For the bootstrap and the randomisation test.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same figures."
-)
-@click.option("--per-query", is_flag=True, help="Show every query's scores too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@CONFIDENCE
+@RESAMPLES
+@SEED
+@click.option("--per-query", is_flag=True, help="Also show the scores of every query.")
+@AS_JSON
 def command(
     qrels: Path,
     runs: tuple[Path, ...],
@@ -101,12 +82,12 @@ def command(
     """Score retrieval runs against the relevance judgements QRELS.
 
     Shows each metric's mean with its interval and, of several runs, whether the others differ from the
-    baseline: paired test, corrected for the number of tests, effect size, wins and losses. Reads TREC files,
-    BEIR qrels and JSON, plain, gzip or Zstandard.
+    baseline: paired test, corrected for the number of tests, effect size, wins and losses. A difference is
+    significant at 1 minus the confidence level. Reads TREC files, BEIR qrels and JSON, plain or compressed
+    with gzip or Zstandard.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.dialects.rankings import RetrievalRun, read_qrels, read_run
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.metrics.declaration import parse_metrics
     from rag_evaluation_framework.metrics.ranking_rules import RankingRules
     from rag_evaluation_framework.reports.rankings import ranking_text
@@ -137,7 +118,7 @@ def command(
     )
     if as_json:
         document = {"qrels": str(qrels), **results.to_dict(per_query=per_query)}
-        click.echo(strict_json.encode(document, indent=2))
+        print_json(document)
     else:
         click.echo(ranking_text(results, per_query=per_query))
 

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.retrieval_settings import (
+    DEFAULT_CHUNKER,
+    DEFAULT_GLOB,
+    RetrievalSettings,
+    settings_of,
+)
+from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, PAIRED_TEST, Option
+
 if TYPE_CHECKING:
-    from rag_evaluation_framework.cli.retrieval_settings import RetrievalSettings
     from rag_evaluation_framework.extensions import Embedder
     from rag_evaluation_framework.records.datasets import Dataset
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.results.sweep_results import SweepResults
 
 _LEVELS = ("token", "chunk", "document")
-_TESTS = ("randomisation", "t", "wilcoxon")
 _PATH = click.Path(path_type=Path)
 
 EXAMPLES = """\b
@@ -29,51 +36,85 @@ Examples:
   rag-eval retrieval --config sweep.config.yaml --json > sweep.json"""
 
 
-@click.command(
-    "retrieval",
-    epilog=EXAMPLES,
-    short_help="Compare chunkers, embedders, stores and rerankers over a corpus.",
-)
+def _tried(part: str, *, default: str) -> Option[Any]:
+    """Return the option for a part of the pipeline, of which several can be compared."""
+    text = f"{part.capitalize()} to try; may be repeated.  [default: {default}]"
+    return click.option(f"--{part}", multiple=True, metavar="SPEC", help=text)
+
+
+@click.command("retrieval", epilog=EXAMPLES)
 @click.argument("corpus", type=_PATH, required=False)
-@click.option("--dataset", type=_PATH, metavar="FILE", help="The questions.  [default: CORPUS, if a dataset]")
-@click.option("--level", type=click.Choice(_LEVELS), help="What is compared.  [default: the finest there is]")
 @click.option(
-    "--chunker", "chunker", multiple=True, metavar="SPEC", help="May be repeated, as all parts may."
+    "--dataset",
+    type=_PATH,
+    metavar="FILE",
+    help="Dataset with the questions.  [default: CORPUS, if it is a dataset]",
 )
-@click.option("--embedder", multiple=True, metavar="SPEC", help="[default: hashing]")
-@click.option("--retriever", multiple=True, metavar="SPEC", help="dense, bm25, fused.  [default: dense]")
-@click.option("--store", multiple=True, metavar="SPEC", help="[default: chroma if installed, else exact]")
-@click.option("--reranker", multiple=True, metavar="SPEC", help="none is one too.  [default: none]")
-@click.option("-k", "k", type=int, multiple=True, metavar="N", help="Chunks a query.  [default: 5]")
-@click.option("--fetch-k", type=int, metavar="N", help="Candidates for a reranker.  [default: 4 k]")
-@click.option("--glob", metavar="PATTERN", help="The files of a CORPUS folder.  [default: **/*.md]")
-@click.option("--rank-by", metavar="METRIC", help="[default: the level's recall]")
-@click.option("--cache", type=_PATH, metavar="DIR", help="Keep embeddings there, for later runs too.")
-@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@click.option("--out", "output", type=_PATH, metavar="DIR", help="Write .results.json files and sweep.json.")
-@click.option("--test", type=click.Choice(_TESTS), default="randomisation", show_default=True)
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
-@click.option("--seed", type=click.IntRange(0), help="Same seed, same figures.  [default: 0]")
-@click.option("--per-query", is_flag=True, help="With --json: every query's scores too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.option(
+    "--level",
+    type=click.Choice(_LEVELS),
+    help="Level of comparison with the ground truth.  [default: the finest that the dataset allows]",
+)
+@_tried("chunker", default=DEFAULT_CHUNKER)
+@_tried("embedder", default="hashing")
+@_tried("retriever", default="dense")
+@_tried("store", default="chroma if installed, else exact")
+@_tried("reranker", default="none")
+@click.option(
+    "-k",
+    "k",
+    type=int,
+    multiple=True,
+    metavar="N",
+    help="Number of chunks to retrieve for a query; may be repeated.  [default: 5]",
+)
+@click.option(
+    "--fetch-k", type=int, metavar="N", help="Number of candidates given to a reranker.  [default: 4 k]"
+)
+@click.option(
+    "--glob",
+    metavar="PATTERN",
+    help=f"Which files of a CORPUS folder are documents.  [default: {DEFAULT_GLOB}]",
+)
+@click.option(
+    "--rank-by", metavar="METRIC", help="Metric that orders the table.  [default: recall at the level]"
+)
+@click.option(
+    "--cache", type=_PATH, metavar="DIR", help="Folder in which embeddings are kept for later runs."
+)
+@click.option(
+    "--config",
+    type=EXISTING_FILE,
+    metavar="FILE",
+    help="Configuration file (.config.yaml); options take precedence over it.",
+)
+@click.option(
+    "--out", "output", type=_PATH, metavar="DIR", help="Folder for .results.json files and sweep.json."
+)
+@PAIRED_TEST
+@click.option("--workers", type=click.IntRange(1), default=1, help="Number of threads.")
+@click.option(
+    "--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same results.  [default: 0]"
+)
+@click.option("--per-query", is_flag=True, help="With --json: also print the scores of every query.")
+@AS_JSON
 def command(
     config: Path | None, test: Any, workers: int, per_query: bool, as_json: bool, **given: Any
 ) -> None:
-    """Find out which chunker, embedder, retriever, reranker and k find what the questions need in CORPUS.
+    """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
 
     CORPUS is a folder of documents, or a dataset that holds its documents (a BEIR folder, an .eval.json).
-    Every combination is evaluated; texts are embedded once and chunkings done once. Prints a ranked table for
-    each k with intervals, and says which differences from the best are real.
+    Retrievers are dense, bm25 and fused; the reranker none leaves the order as it is. Every combination is
+    evaluated; texts are embedded once and chunkings done once. Prints a ranked table for each k with
+    intervals, and says which differences from the best are significant.
     """
-    from rag_evaluation_framework.cli.retrieval_settings import settings_of
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
 
     settings = settings_of(given, config)
     results = _results(settings, test=test, workers=workers, show_steps=not as_json and sys.stderr.isatty())
     written = results.write(settings.out) if settings.out is not None else []
     if as_json:
-        click.echo(strict_json.encode(results.to_dict(per_query=per_query), indent=2))
+        print_json(results.to_dict(per_query=per_query))
         return
     click.echo(sweep_text(results))
     if written:

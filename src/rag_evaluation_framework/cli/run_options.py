@@ -1,105 +1,138 @@
-"""The options of every command that runs an evaluation: the target, the limits, the gate, the output."""
+"""The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal
 
 import click
 
-C = TypeVar("C", bound=Callable[..., Any])
-Option: TypeAlias = Callable[[Any], Any]
+from rag_evaluation_framework.cli.shared_options import AS_JSON, FILE, RUNS_DIR, TIMEOUT, Option, concurrency
+from rag_evaluation_framework.errors import UsageError
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
-TIMEOUT: Option = click.option(
-    "--timeout",
-    type=click.FloatRange(0.1, 3600),
-    default=60.0,
-    show_default=True,
-    help="Seconds for one request; for all turns of a conversation together.",
-)
-CONCURRENCY: Option = click.option(
-    "--concurrency",
-    type=click.IntRange(1, 10_000),
-    default=16,
-    show_default=True,
-    help="At most so many requests at once.",
-)
-RUNS_DIR: Option = click.option(
-    "--runs-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Where runs are kept.",
-)
-AS_JSON: Option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON for machines, and nothing else."
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What both commands can be asked for; ``datasets`` are those of ``--dataset``, or of ``--split``."""
 
-TARGET: tuple[Option, ...] = (
-    click.option("--url", metavar="URL", help="Where the agent listens: http://localhost:4000"),
+    url: str | None
+    target: str | None
+    datasets: tuple[str, ...]
+    sample_size: int | None
+    seed: int | None
+    timeout: float
+    run_timeout: float | None
+    concurrency: int
+    max_attempts: int
+    resume: str | None
+    runs_dir: Path
+    dry_run: bool
+    price_input: float | None
+    price_output: float | None
+    max_errors: int
+    confidence: Literal["mean", "lower-bound"]
+    baseline: str | None
+    max_drop: float
+    out: Path | None
+    junit: Path | None
+    markdown: Path | None
+    as_json: bool
+
+    def check(self, choices: Mapping[str, Any]) -> None:
+        """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
+        if (self.url is None) == (self.target is None):
+            raise UsageError("expected --url or --target, got " + ("neither" if self.url is None else "both"))
+        if self.max_drop and self.baseline is None:
+            raise UsageError("--max-drop: expected with --baseline, got it alone")
+        chosen = {**choices, "--sample-size": self.sample_size, "--seed": self.seed}
+        check_resumed_alone(self.resume, chosen)
+
+
+def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:
+    """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
+    given = [name for name, value in choices.items() if value not in (None, ())]
+    if resume and given:
+        raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+
+
+TARGET: tuple[Option[Any], ...] = (
+    click.option("--url", metavar="URL", help="URL of the agent, e.g. http://localhost:4000."),
     click.option(
         "--target",
         metavar="TARGET",
-        help="What to ask in place of a URL: module:function, answers.jsonl, openai(model=…).",
+        help="What to evaluate instead of a URL: module:function, answers.jsonl or openai(model=…).",
     ),
 )
-LIMITS: tuple[Option, ...] = (
-    click.option("--seed", type=int, help="Same seed, same samples and figures.  [default: 0]"),
+LIMITS: tuple[Option[Any], ...] = (
+    click.option(
+        "--sample-size",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Use only N samples of each dataset or split, drawn at random.",
+    ),
+    click.option(
+        "--seed",
+        type=int,
+        help="Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
+    ),
     TIMEOUT,
     click.option(
-        "--run-timeout", type=click.FloatRange(0.1), help="Seconds for each dataset or split; exit 3 beyond."
+        "--run-timeout",
+        type=click.FloatRange(0.1),
+        help="Seconds allowed for each dataset or split; a longer run is left incomplete (exit code 3).",
     ),
-    CONCURRENCY,
+    concurrency(),
     click.option(
         "--max-attempts",
         type=click.IntRange(1, 20),
         default=5,
-        show_default=True,
-        help="Attempts for each sample.",
+        help="Maximum number of attempts for each sample.",
     ),
-    click.option("--resume", metavar="RUN", help="Go on with a run; nothing finished is asked again."),
+    click.option("--resume", metavar="RUN", help="Resume this run; finished samples are not asked again."),
     RUNS_DIR,
-    click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; ask nothing."),
+    click.option(
+        "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
+    ),
 )
-GATE: tuple[Option, ...] = (
-    click.option("--price-input", type=click.FloatRange(0), help="US dollars for a million input tokens."),
-    click.option("--price-output", type=click.FloatRange(0), help="US dollars for a million output tokens."),
+GATE: tuple[Option[Any], ...] = (
+    click.option(
+        "--price-input",
+        type=click.FloatRange(0),
+        help="US dollars for a million input tokens, for the estimate of a dry run.",
+    ),
+    click.option(
+        "--price-output",
+        type=click.FloatRange(0),
+        help="US dollars for a million output tokens, for the estimate of a dry run.",
+    ),
     click.option(
         "--max-errors",
         type=click.IntRange(0),
         default=0,
-        show_default=True,
-        help="Samples with errors that the gate allows.",
+        help="Number of failed samples that the gate tolerates.",
     ),
     click.option(
         "--confidence",
         type=click.Choice(["mean", "lower-bound"]),
         default="mean",
-        show_default=True,
-        help="Hold thresholds against the mean, or the near end of its interval.",
+        help="What a threshold applies to: the mean, or the less favourable end of its interval.",
     ),
     click.option(
-        "--baseline", metavar="RUN", help="Fail on a significant drop from this run; switches the gate on."
+        "--baseline",
+        metavar="RUN",
+        help="Run to compare with; the gate is switched on and fails on a significant drop.",
     ),
     click.option(
         "--max-drop",
         type=click.FloatRange(0),
         default=0.0,
-        help="A significant drop of up to this is allowed.",
+        help="Largest significant drop from the baseline that is tolerated.",
     ),
 )
-OUTPUT: tuple[Option, ...] = (
-    click.option("--junit", type=_FILE, help="Write JUnit XML."),
-    click.option("--markdown", type=_FILE, help="Write Markdown for a pull request."),
+OUTPUT: tuple[Option[Any], ...] = (
+    click.option("--junit", type=FILE, help="Write a JUnit XML report to this file."),
+    click.option("--markdown", type=FILE, help="Write a Markdown report for a pull request to this file."),
     AS_JSON,
 )
-
-
-def with_options(command: C, options: Iterable[Option]) -> C:
-    """Give a command these options, shown in this order."""
-    for option in reversed(list(options)):
-        command = option(command)
-    return command

@@ -1,4 +1,4 @@
-"""``rag-eval runs``: the runs there are, and where each stands."""
+"""``rag-eval runs``: list the runs and their states."""
 
 from __future__ import annotations
 
@@ -6,37 +6,29 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON, RUNS_DIR
+
 EXAMPLES = """\b
 Examples:
   rag-eval runs
   rag-eval runs --runs-dir nightly --json"""
 
 
-@click.command(
-    "runs",
-    epilog=EXAMPLES,
-    short_help="List the runs and where each stands: complete, to be resumed, broken.",
-)
-@click.option(
-    "--runs-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="The folder that holds the runs.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.command("runs", epilog=EXAMPLES)
+@RUNS_DIR
+@AS_JSON
 def command(runs_dir: Path, as_json: bool) -> None:
-    """List the runs of a folder: state, dataset, target, samples done and failed, when it began.
+    """List the runs of a folder: state, dataset, target, samples done and failed, time of the start.
 
     A run is running while a process works on it, complete when every sample is in its journal, incomplete
-    when it can be resumed, and broken when a file of it cannot be read; the reason stands below the table.
+    when it can be resumed, and broken when one of its files cannot be read, for the reason below the table.
     """
     from rag_evaluation_framework.evaluation.runs.run_folder import list_runs
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.run_list import run_list_text, run_rows
 
     rows = run_rows(list_runs(runs_dir))
     if as_json:
-        click.echo(strict_json.encode(rows, indent=2))
+        print_json(rows)
     else:
         click.echo(run_list_text(runs_dir, rows))

@@ -11,9 +11,9 @@ Examples:
   rag-eval schema results --lenient"""
 
 
-@click.command("schema", epilog=EXAMPLES, short_help="Print the JSON Schema of a kind of file.")
+@click.command("schema", epilog=EXAMPLES)
 @click.argument("kind", required=False)
-@click.option("--lenient", is_flag=True, help="The schema that validate --lenient uses.")
+@click.option("--lenient", is_flag=True, help="Print the schema that validate --lenient uses.")
 def command(kind: str | None, lenient: bool) -> None:
     """Print the JSON Schema (2020-12) of a KIND of file or record; without KIND, list the kinds.
 

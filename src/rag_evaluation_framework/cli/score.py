@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.judge_options import (
-    judge_options,
-    methods_of,
-    spending_told,
-    waiting_notice,
-)
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
+from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
+from rag_evaluation_framework.cli.shared_options import AS_JSON, DIALECT, FILE, RUNS_DIR, SEED, metrics_option
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.results.run_summaries import RunSummary
 
 INCOMPLETE = 3
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 EXAMPLES = """\b
 Examples:
@@ -35,41 +32,26 @@ Examples:
   rag-eval score runs/eval_run_20261115_001 -m chrf --out chrf.results.json"""
 
 
-@click.command(
-    "score", epilog=EXAMPLES, short_help="Score a saved run by other metrics, without asking anyone again."
-)
+@click.command("score", epilog=EXAMPLES)
 @click.argument("run")
-@click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    multiple=True,
-    required=True,
-    metavar="NAME",
-    help="A metric; may be repeated.",
-)
+@metrics_option("Score by this metric; may be repeated.", required=True)
 @click.option(
     "--dataset",
     type=click.Path(exists=True, path_type=Path),
     metavar="FILE",
-    help="The dataset of the run.  [default: the file that the run's head names]",
+    help="Dataset of the run.  [default: the file recorded in the run]",
 )
-@click.option("--format", "format_", metavar="DIALECT", help="Its dialect.  [default: told from the content]")
+@DIALECT
+@RUNS_DIR
 @click.option(
-    "--runs-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="The folder that holds the runs.",
+    "--out",
+    type=FILE,
+    metavar="FILE",
+    help="Write the results of every sample to this .json, .yaml, .csv or .parquet file.",
 )
-@click.option(
-    "--out", type=_FILE, metavar="FILE", help="Write results with every sample: .json, .yaml, .csv, .parquet."
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same intervals."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@judge_options
+@SEED
+@AS_JSON
+@scoring_options
 def command(
     run: str,
     metrics: tuple[str, ...],
@@ -83,8 +65,9 @@ def command(
 ) -> int:
     """Score the answers in the journal of RUN (its id, or the path of its folder).
 
-    The run itself stays as it is. What is expected of each sample is read from the dataset, which may have
-    grown since, but must hold the samples of the run as they were. Exits with 3 if the run is incomplete.
+    The run itself is not changed. What is expected of each sample is read from the dataset, which may have
+    grown since, but must still contain the samples of the run as they were. Exit code 3 if the run is
+    incomplete.
     """
     from tempfile import TemporaryFile
 
@@ -97,7 +80,7 @@ def command(
     from rag_evaluation_framework.results.run_judges import judge_usage
     from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
-    methods = methods_of(scoring)
+    methods = ScoringOptions.taken_from(scoring).methods()
     scorers_for(metrics, methods)  # a metric that cannot be used is told before any file is read
     folder = RunFolder.open(run, runs_dir)
     path = dataset or _recorded_dataset(folder)
@@ -133,7 +116,7 @@ def _recorded_dataset(folder: RunFolder) -> Path:
     recorded = folder.head.configuration.get("dataset_path")
     if not isinstance(recorded, str):
         raise UsageError(
-            f"run {folder.head.run_id} does not tell where its dataset is: say so with --dataset FILE"
+            f"run {folder.head.run_id} does not record where its dataset is: give it with --dataset FILE"
         )
     path = Path(recorded)
     if not path.exists():
@@ -150,7 +133,6 @@ def _progress(notice: Callable[[], str]) -> ProgressLine:
 
 
 def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, as_json: bool) -> None:
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.metric_figures import run_figures_text
 
     if as_json:
@@ -164,7 +146,7 @@ def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, a
             "not_scored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
             "judge_usage": None if usage is None else usage.to_dict(),
         }
-        click.echo(strict_json.encode(figures, indent=2))
+        print_json(figures)
         return
     click.echo(run_figures_text(folder.head.run_id, summary))
     if summary.unfinished:

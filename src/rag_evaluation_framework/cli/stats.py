@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.shared_options import AS_JSON, DIALECT
+
 EXAMPLES = """\b
 Examples:
   rag-eval stats questions.eval.json
@@ -13,14 +16,10 @@ Examples:
   rag-eval stats documents/"""
 
 
-@click.command(
-    "stats",
-    epilog=EXAMPLES,
-    short_help="Show what is in a dataset: counts, lengths, labels, coverage of documents.",
-)
+@click.command("stats", epilog=EXAMPLES)
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE|FOLDER")
-@click.option("--format", "format_", metavar="DIALECT", help="The dialect.  [default: told from the content]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@DIALECT
+@AS_JSON
 def command(path: Path, format_: str | None, as_json: bool) -> None:
     """Show what is in a dataset of any dialect, or in a folder of documents.
 
@@ -28,11 +27,10 @@ def command(path: Path, format_: str | None, as_json: bool) -> None:
     documents in characters; how many of the documents are relevant to at least one query.
     """
     from rag_evaluation_framework.datasets.overview import overview
-    from rag_evaluation_framework.files import strict_json
     from rag_evaluation_framework.reports.dataset_overview import overview_text
 
     figures = overview(path, format=format_)
     if as_json:
-        click.echo(strict_json.encode(figures.to_dict(), indent=2))
+        print_json(figures.to_dict())
     else:
         click.echo(overview_text(figures))

@@ -1,4 +1,4 @@
-"""``rag-eval validate``: say everything that is wrong with files of evaluation data."""
+"""``rag-eval validate``: report everything that is wrong with files of evaluation data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE
 from rag_evaluation_framework.reports.excerpts import counted
 
 if TYPE_CHECKING:
@@ -24,34 +25,30 @@ Examples:
 
 # Whether a file exists is for the check to say, beside what is wrong with the others.
 _PATH = click.Path(path_type=Path)
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(
-    "validate",
-    epilog=EXAMPLES,
-    short_help="Check files against their schema, for consistency and for quality.",
-)
+@click.command("validate", epilog=EXAMPLES)
 @click.argument("paths", type=_PATH, nargs=-1, required=True, metavar="FILE [FILE2 …]")
 @click.option(
     "--format",
     "format_",
     metavar="NAME",
-    help="What the files are.  [default: told from each file's content]",
+    help="Format of the files.  [default: recognised by each file's content]",
 )
+@click.option("--lenient", is_flag=True, help="Require only the minimum of a dataset, annotation or result.")
 @click.option(
-    "--lenient", is_flag=True, help="Ask only for the least that makes a dataset, annotation or result."
+    "--against",
+    type=EXISTING_FILE,
+    metavar="MANIFEST",
+    help="Older manifest to compare with: no split may have lost more than 10 %.",
 )
-@click.option(
-    "--against", type=_FILE, metavar="MANIFEST", help="An older manifest: no split may have lost over 10 %."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@AS_JSON
 def command(
     paths: tuple[Path, ...], format_: str | None, lenient: bool, against: Path | None, as_json: bool
 ) -> int:
-    """Check each FILE, or every file of a folder that is evaluation data.
+    """Check each FILE, or all the evaluation data in a folder.
 
-    Reports every problem with file, line, path and a stable code. Exit code 0, or 2 where there is an error;
+    Reports every problem with file, line, path and a stable code. Exit code 0, or 2 if there is an error;
     warnings do not fail. Any file may be compressed with gzip or Zstandard.
     """
     from rag_evaluation_framework.datasets.checks.file_validation import checked_files

@@ -8,14 +8,14 @@
 ``wrong_citation``    the answer is right, and what it cites does not bear it out or cannot be opened
 ``refused_wrongly``   the answer declines although what it needs was retrieved
 ``answered_wrongly``  the answer should have declined
-``unknown``           cannot be told; ``why`` says what is missing
+``unknown``           not known; ``why`` says what is missing
 ====================  ===================================================================================
 
 An answer is right when it has all the names, the relation or the steps that its sample expects, or in a
 conversation all that the turn's reference adds, as the metrics of these read it. Where nothing of the kind is
 expected, it is right when it makes every claim of the reference and contradicts none of the relevant text;
-without a reference, when it makes a claim that stands in the relevant text. Who decides what supports what is
-a :class:`SupportMethod`, and blame is worth as much as that is.
+without a reference, when it makes a claim that the relevant text contains. A :class:`SupportMethod` decides
+what supports what, and blame is only as reliable as that method.
 
 A conversation is blamed turn by turn. As a whole it has the blame of the first turn at fault.
 """
@@ -23,25 +23,26 @@ A conversation is blamed turn by turn. As a whole it has the blame of the first 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.evaluation.retrieved_truth import (
-    RetrievedTruth,
-    relevant_passages,
-    retrieved_truth,
-    texts_retrieved,
-)
-from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
+from rag_evaluation_framework.evaluation.conversation_turns import (
     NOT_TOLD_BY_TURN,
     AnsweredTurn,
     answered_turns,
     expected_turns,
     is_conversation,
 )
+from rag_evaluation_framework.evaluation.retrieved_truth import (
+    RetrievedTruth,
+    relevant_passages,
+    retrieved_truth,
+    texts_retrieved,
+)
+from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
+from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
 from rag_evaluation_framework.evaluation.wanted_points import (
     Point,
@@ -54,6 +55,7 @@ from rag_evaluation_framework.evaluation.wanted_points import (
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.judging.words.comparable_text import variants
+from rag_evaluation_framework.metrics.refusals import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 
@@ -69,8 +71,6 @@ BlameKind = Literal[
 ]
 BLAME_KINDS: tuple[BlameKind, ...] = get_args(BlameKind)
 
-_DECLINES = {"refused": "the answer refuses", "dont_know": "the answer says that it does not know"}
-
 
 @dataclass(frozen=True, slots=True)
 class BlameEvidence:
@@ -82,15 +82,25 @@ class BlameEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Where one answer failed, why that is said, and what shows it."""
+    """Where one answer failed, how that is known, and what shows it.
+
+    A conversation has in ``turns`` the blame of each turn that expects something, by its number. There are
+    none where the target does not report its answers turn by turn.
+    """
 
     kind: BlameKind
     why: str
     evidence: tuple[BlameEvidence, ...] = ()
+    turns: Mapping[int, Blame] = field(default_factory=dict, hash=False)
+
+    @property
+    def answers(self) -> tuple[Blame, ...]:
+        """The blame of every single answer: one for each turn of a conversation, else this one."""
+        return tuple(self.turns.values()) or (self,)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the blame as results hold it."""
-        return asdict(self)
+        """Return the blame as results hold it; turns are listed there with what else is known of them."""
+        return {"kind": self.kind, "why": self.why, "evidence": [asdict(each) for each in self.evidence]}
 
 
 def blame(
@@ -101,98 +111,70 @@ def blame(
     documents: CitableTexts | None = None,
     has_readings: bool = False,
 ) -> Blame:
-    """Say where an answer failed. ``documents`` are those that spans and citations name.
+    """Find out where an answer failed. ``documents`` are those that spans and citations name.
 
-    With ``has_readings``, "A/B" in a reference means either, and dots what is not written yet.
+    With ``has_readings``, "A/B" in a reference means either, and dots mean text that is still to be written.
     """
-    if is_conversation(sample):
-        return blame_of_conversation(
-            blamed_turns(sample, response, support, documents=documents, has_readings=has_readings)
-        )
-    return _blame(sample, response, support, documents=documents, has_readings=has_readings)
+    case = _Case(sample, response, support, documents or CitableTexts(()), has_readings)
+    return case.blame_by_turn() if is_conversation(sample) else case.blame()
 
 
-def blamed_turns(
-    sample: Sample,
-    response: Response,
-    support: SupportMethod,
-    *,
-    documents: CitableTexts | None = None,
-    has_readings: bool = False,
-) -> dict[int, Blame]:
-    """Say of each turn that expects something, by its number, where its answer failed.
-
-    There are none where the sample is no conversation, or the target does not tell its answers turn by turn.
-    """
-    answered = answered_turns(sample, response) if is_conversation(sample) else None
-    if answered is None:
-        return {}
-    found = dict.fromkeys(expected_turns(sample), Blame("unknown", _no_answer(response)))
-    for turn in answered:
-        found[turn.number] = _blame(
-            turn.as_sample(sample),
-            turn.as_response(response),
-            support,
-            documents=documents,
-            has_readings=has_readings,
-            turn=turn,
-        )
-    return found
-
-
-def blame_of_conversation(turns: Mapping[int, Blame]) -> Blame:
-    """Return the blame of the first turn at fault, or else of the first of which it cannot be told."""
-    if not turns:
-        return Blame("unknown", NOT_TOLD_BY_TURN)
-    at_fault = [number for number, found in turns.items() if found.kind not in ("ok", "unknown")]
-    untold = [number for number, found in turns.items() if found.kind == "unknown"]
-    for number in (*at_fault, *untold):
-        return replace(turns[number], why=f"turn {number}: {turns[number].why}")
-    return Blame("ok", f"{'the one turn is' if len(turns) == 1 else f'all {len(turns)} turns are'} right")
-
-
-def _blame(
-    sample: Sample,
-    response: Response,
-    support: SupportMethod,
-    *,
-    documents: CitableTexts | None,
-    has_readings: bool,
-    turn: AnsweredTurn | None = None,
-) -> Blame:
-    if response.failure is not None:
-        return Blame("unknown", _no_answer(response))
-    if response.text is None or not response.text.strip():
-        return Blame("unknown", "the answer is empty")
-    reference = sample.reference or ""
-    readings = (variants(reference) if has_readings else []) or [reference]
-    try:
-        return _Case(sample, response, support, documents or CitableTexts(()), readings, turn).blame()
-    except ModelError as error:
-        return Blame("unknown", f"no verdict: {error}")
-
-
-def _no_answer(response: Response) -> str:
-    return f"there is no answer: {'not asked' if response.failure is None else response.failure.kind}"
-
-
+@dataclass(frozen=True)
 class _Case:
     """One answer, and what is found out about it when it is first asked for."""
 
-    def __init__(
-        self,
-        sample: Sample,
-        response: Response,
-        support: SupportMethod,
-        documents: CitableTexts,
-        readings: Sequence[str],
-        turn: AnsweredTurn | None,
-    ) -> None:
-        self.sample, self.response = sample, response
-        self.support, self.documents = support, documents
-        self.readings, self.turn = readings, turn
-        self.answer = response.text or ""
-        self.texts = texts_retrieved(response)
+    sample: Sample
+    response: Response
+    support: SupportMethod
+    documents: CitableTexts
+    has_readings: bool
+    turn: AnsweredTurn | None = None
+
+    def blame_by_turn(self) -> Blame:
+        """Return the blame of the first turn at fault, or else of the first whose blame is unknown."""
+        answered = answered_turns(self.sample, self.response)
+        turns = {} if answered is None else self._turns(answered)
+        if not turns:
+            return Blame("unknown", NOT_TOLD_BY_TURN)
+        at_fault = [number for number, found in turns.items() if found.kind not in ("ok", "unknown")]
+        unknown = [number for number, found in turns.items() if found.kind == "unknown"]
+        for number in (*at_fault, *unknown):
+            return replace(turns[number], why=f"turn {number}: {turns[number].why}", turns=turns)
+        right = "the one turn is" if len(turns) == 1 else f"all {len(turns)} turns are"
+        return Blame("ok", f"{right} right", turns=turns)
+
+    def _turns(self, answered: Iterable[AnsweredTurn]) -> dict[int, Blame]:
+        # A turn that was not reached has what the whole response has: the failure.
+        cases = dict.fromkeys(expected_turns(self.sample), self)
+        for turn in answered:
+            sample, response = turn.as_sample(self.sample), turn.as_response(self.response)
+            cases[turn.number] = replace(self, sample=sample, response=response, turn=turn)
+        return {number: case.blame() for number, case in cases.items()}
+
+    def blame(self) -> Blame:
+        """Return the blame of the one answer."""
+        if self.response.failure is not None:
+            return Blame("unknown", f"no answer: {self.response.failure.kind}")
+        if not self.answer.strip():
+            return Blame("unknown", "the answer is empty")
+        try:
+            return self._of_answer()
+        except ModelError as error:
+            return Blame("unknown", f"no verdict: {error}")
+
+    @property
+    def answer(self) -> str:
+        return self.response.text or ""
+
+    @cached_property
+    def readings(self) -> list[str]:
+        """The reference in each of its readings."""
+        reference = self.sample.reference or ""
+        return (variants(reference) if self.has_readings else []) or [reference]
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return texts_retrieved(self.response)
 
     @cached_property
     def wanted(self) -> WantedPoints:
@@ -223,14 +205,12 @@ class _Case:
             for each in supported_by(statements_of(self.answer), against, self.sample, self.support)
         ]
 
-    def blame(self) -> Blame:
+    def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind
         if isinstance(self.sample.expectation, Refusal):
             return self._of_expected_refusal(kind)
-        if kind in _DECLINES:
-            return self._without_answer("refused_wrongly", _DECLINES[kind])
-        if kind == "asks_back":
-            return self._without_answer("not_used", "the answer asks back")
+        if kind in NOT_ANSWERED:
+            return self._without_answer("refused_wrongly" if kind in DECLINED else "not_used", kind)
         if not self.wanted.points and not self.passages:
             missing = "there is no reference and no relevant passage to tell whether the answer is right"
             return Blame("unknown", missing)
@@ -249,14 +229,14 @@ class _Case:
         return [] if any(point.is_said for point in self.checked) else self.checked
 
     def _of_expected_refusal(self, kind: str) -> Blame:
-        if kind in _DECLINES:
-            return Blame("ok", f"{_DECLINES[kind]}, as it should")
-        if kind == "asks_back":
-            return Blame("unknown", "the answer asks back where it should decline")
+        if kind in DECLINED:
+            return Blame("ok", f"{NOT_ANSWERED[kind]}, as it should")
+        if kind in NOT_ANSWERED:
+            return Blame("unknown", f"{NOT_ANSWERED[kind]} where it should decline")
         return Blame("answered_wrongly", "the answer should have declined")
 
-    def _without_answer(self, if_retrieved: BlameKind, what: str) -> Blame:
-        why = f"{what}; {self.truth.why}"
+    def _without_answer(self, if_retrieved: BlameKind, kind: str) -> Blame:
+        why = f"{NOT_ANSWERED[kind]}; {self.truth.why}"
         if self.truth.is_retrieved is None:
             return Blame("unknown", why)
         if self.truth.is_retrieved:
@@ -288,9 +268,9 @@ class _Case:
         cited = CitationVerdicts(self.sample, self.response, texts=self.documents, support=self.support)
         if not cited.answer.brackets and not self.response.citations:
             return Blame("ok", right)
-        if cited.unusable_because is not None:
-            return Blame("ok", f"{right}; its citations are not checked: {cited.unusable_because}")
-        closed = [each.issue for each in cited.opened if each.issue is not None]
+        if reason := cited.counted.unusable_because:
+            return Blame("ok", f"{right}; its citations are not checked: {reason}")
+        closed = [each.issue for each in cited.counted.opened if each.issue is not None]
         if closed:
             return Blame("wrong_citation", f"{right}; a citation cannot be opened: {closed[0]}")
         astray = _astray(cited)
@@ -306,13 +286,13 @@ def _astray(cited: CitationVerdicts) -> list[str]:
     Citations that come beside the answer do not tell where they belong: one sentence that they support is
     enough.
     """
-    sentences = cited.report().sentences
+    sentences = cited.report.sentences
     unsupported = [
         " ".join(each.sentence.text.split())
         for each in sentences
-        if not each.is_supported and (any(each.cited_claims) or not cited.are_written)
+        if not each.is_supported and (any(each.cited_claims) or not cited.counted.are_written)
     ]
-    if not cited.are_written and any(each.is_supported for each in sentences):
+    if not cited.counted.are_written and any(each.is_supported for each in sentences):
         return []
     return unsupported
 

@@ -1,24 +1,22 @@
 """The runs of models side by side: one for each model, tied together, so that one id finds them all.
 
-The first run leads: its head lists the models. The heads of the others name it as ``first_run``. What all of
-them share (data, metrics, seed) stands in each head, and is what a resume goes on with; so is how each model
-is asked (where, at which temperature).
+The first run leads: its head lists the models. The heads of the others name it as ``first_run``. Each head
+contains what all of them share (data, metrics, seed) and how its own model is asked (where, at which
+temperature); a resume goes on with that.
 """
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder, list_runs
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder, tied_runs
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.files.compression import plain_name
-from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.version import __version__
+from rag_evaluation_framework.records.runs import RunHead, package_versions
 
 _MODELS = "models"
 _FIRST_RUN = "first_run"
@@ -69,7 +67,7 @@ class ModelRuns:
         """
         found = cls()
         for run_id in run_ids:
-            for folder in _tied_runs(RunFolder.open(run_id, runs_directory)):
+            for folder in tied_runs(RunFolder.open(run_id, runs_directory), _FIRST_RUN):
                 found._add(folder)
         found.models = list(dict.fromkeys([*found.models, *models]))
         return found
@@ -122,7 +120,7 @@ def model_head(
         },
         metric_versions={scorer.name: scorer.version for scorer in scorers},
         seed=seed,
-        packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
+        packages=package_versions(),
     )
 
 
@@ -162,12 +160,3 @@ def _check_alike(first: RunHead, second: RunHead) -> None:
 
 def _leader_of(head: RunHead) -> str:
     return str(head.configuration.get(_FIRST_RUN) or head.run_id)
-
-
-def _tied_runs(named: RunFolder) -> Iterator[RunFolder]:
-    """Yield the run that leads, then the others in the order in which they began."""
-    directory, leader = named.path.parent, _leader_of(named.head)
-    yield named if leader == named.head.run_id else RunFolder.open(leader, directory)
-    for listed in list_runs(directory):
-        if listed.folder is not None and listed.folder.head.configuration.get(_FIRST_RUN) == leader:
-            yield listed.folder

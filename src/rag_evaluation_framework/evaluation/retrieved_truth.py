@@ -1,9 +1,9 @@
-"""Whether the text that answers a question was retrieved, by the surest ground truth that a sample has.
+"""Whether the text that answers a question was retrieved, by the most reliable truth a sample has.
 
 In this order: relevant characters against the characters retrieved; relevant passages (reference contexts, or
 the text of relevant characters) against the texts retrieved; relevant chunks; relevant documents; and at last
-what the answer should say against the texts retrieved. Every relevant place must be found, but of documents
-one is enough, since each may hold the answer. Documents are looked up by their names on both sides.
+what the answer should say against the texts retrieved. Every relevant place must be found, but one document
+is enough, since each may hold the answer. Documents are looked up by their names on both sides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ENOUGH = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RetrievedTruth:
-    """Whether the relevant text was retrieved (``None``: cannot be told), why, and what is missing of it."""
+    """Whether the relevant text was retrieved (``None`` if that is not known), why, and what is missing."""
 
     is_retrieved: bool | None
     why: str
@@ -35,13 +35,13 @@ class RetrievedTruth:
 
 
 def texts_retrieved(response: Response) -> tuple[str, ...]:
-    """Return the texts that the system had before it: its contexts, else the texts of its hits."""
+    """Return the texts that the system answered from: its contexts, else the texts of its hits."""
     contexts = tuple(text for text in response.contexts if text.strip())
     return contexts or tuple(hit.text for hit in response.hits if hit.text and hit.text.strip())
 
 
 def relevant_passages(sample: Sample, documents: CitableTexts) -> tuple[str, ...]:
-    """Return the passages that hold the truth, as far as they are known in words."""
+    """Return the relevant passages whose words are known."""
     given = tuple(text for text in sample.reference_contexts if text.strip())
     return given or tuple(dict.fromkeys(filter(None, _texts_of_spans(sample, documents))))
 
@@ -54,10 +54,10 @@ def retrieved_truth(
     documents: CitableTexts,
     wanted: WantedPoints,
 ) -> RetrievedTruth:
-    """Tell whether the text that answers a sample was retrieved; ``wanted`` is what the answer should say."""
+    """Find out whether the text that answers a sample was retrieved; ``wanted`` is what to answer."""
     texts = texts_retrieved(response)
     if not texts and not response.hits:
-        return RetrievedTruth(None, "the system told neither contexts nor hits")
+        return RetrievedTruth(None, "the system returned neither contexts nor hits")
     by_characters = _by_characters(sample, response, documents)
     if by_characters is not None:
         return by_characters
@@ -106,7 +106,7 @@ def _by_characters(sample: Sample, response: Response, documents: CitableTexts) 
 
 
 def _by_documents(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
-    """Compare documents, where some are relevant and there are hits; hits that name none tell nothing."""
+    """Compare documents, if some are relevant and there are hits."""
     relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
     if not relevant or not response.hits:
         return None

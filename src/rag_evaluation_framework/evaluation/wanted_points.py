@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import AnsweredTurn
+from rag_evaluation_framework.evaluation.conversation_turns import AnsweredTurn
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.golden.mentions import names_in
 from rag_evaluation_framework.judging.golden.milestones import first_tellings
@@ -98,7 +98,7 @@ def supported_by(
     claims: Sequence[Claim], texts: Sequence[str], sample: Sample, support: SupportMethod
 ) -> list[ClaimVerdict]:
     """Return a verdict for each claim; nobody is asked where there are none."""
-    return support.supports(claims, texts, question=sample.question) if claims else []
+    return support.decide(claims, texts, question=sample.question) if claims else []
 
 
 def point_of(verdict: ClaimVerdict) -> Point:

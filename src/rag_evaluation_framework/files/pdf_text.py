@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from io import BytesIO
 
-from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError
+from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, described
 
 _BETWEEN_PAGES = "\n\n"
 
@@ -29,7 +29,7 @@ def read_pdf(data: bytes, *, file: str | None = None) -> PdfText:
         texts = [page.extract_text().strip() for page in PdfReader(BytesIO(data)).pages]
     # What pypdf lets through when a file breaks the rules of the format.
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise _refused("a readable PDF file", f"{type(error).__name__}: {error}", file) from error
+        raise _refused("a readable PDF file", described(error), file) from error
     if not any(texts):
         raise _refused("a PDF file with text", f"{len(texts)} pages without any (scanned?)", file)
     pages = []

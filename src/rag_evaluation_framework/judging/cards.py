@@ -50,8 +50,3 @@ def method_cards() -> tuple[MethodCard, ...]:
         if entry.name.endswith(".json")
     ]
     return tuple(sorted(found, key=lambda card: card.name))
-
-
-def method_card(name: str) -> MethodCard | None:
-    """Return the card of the method with this label, if it has one."""
-    return next((card for card in method_cards() if card.name == name), None)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_evaluation_framework.judging.citations.said_text import said_in
 from rag_evaluation_framework.judging.courtesies import is_courtesy
+from rag_evaluation_framework.judging.said_text import said_in
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Label = Literal["supported", "contradicted", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement and where it stands: ``answer[start:end] == text``."""
+    """A statement and its place: ``answer[start:end] == text``."""
 
     text: str
     start: int
@@ -34,10 +34,9 @@ class ClaimVerdict:
     """Whether the evidence supports a claim.
 
     ``probability`` is that of being supported, where the method gives one; ``agreement`` the share of a
-    panel's votes for the label, where there were several. ``evidence`` is the best passage
-    found, for supported claims and others alike. ``new_tokens`` are words of the claim that stand in no
-    evidence; their positions are those of the answer. ``conflicts`` are phrases such as
-    ``number 12, evidence says 10``.
+    panel's votes for the label, where there were several. ``evidence`` is the best passage found, for
+    supported claims and others alike. ``new_tokens`` are words of the claim that are in no evidence text,
+    with their places in the answer. ``conflicts`` are phrases such as ``number 12, evidence says 10``.
     """
 
     claim: Claim
@@ -52,18 +51,28 @@ class ClaimVerdict:
     def is_supported(self) -> bool:
         return self.label == "supported"
 
+    @property
+    def score(self) -> float:
+        """The probability of being supported; 1 or 0 where the method gives none."""
+        return float(self.is_supported) if self.probability is None else self.probability
+
+    def shown_in(self, answer: str) -> dict[str, Any]:
+        """Return the claim in the answer's own words, where it is, and its label, as results hold them."""
+        start, end = self.claim.start, self.claim.end
+        return {"text": answer[start:end], "start": start, "end": end, "label": self.label}
+
 
 @runtime_checkable
 class SupportMethod(Protocol):
     """Decides which claims a body of evidence supports. It may be asked by many threads at once."""
 
     name: str
-    """The method as it stands beside a figure: ``lexical support, screening`` or ``judge:gpt-4o-mini``."""
+    """The method as it is named beside a figure: ``lexical support, screening`` or ``judge:gpt-4o-mini``."""
 
     version: int
 
     @abstractmethod
-    def supports(
+    def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
-        """Return a verdict for each claim, in order; raise :class:`ModelError` where a judge gave none."""
+        """Return a verdict for each claim, in order; raise :class:`ModelError` if a judge gives none."""

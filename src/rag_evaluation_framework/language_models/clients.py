@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rag_evaluation_framework.errors import ModelError, UsageError, shown
+from rag_evaluation_framework.errors import ModelError, UsageError, described, in_full, shown
 from rag_evaluation_framework.extensions import LanguageModel
 from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message, with_schema
 from rag_evaluation_framework.language_models.openai_protocol import (
@@ -96,10 +96,10 @@ class OpenAIClientModel:
     def _failure(self, error: Exception) -> ModelError:
         status = getattr(error, "status_code", None)
         kind = f"http-{status}" if isinstance(status, int) else "client-error"
-        text = str(error)
-        if isinstance(self._key, str) and self._key:
-            text = text.replace(self._key, _HIDDEN)
-        return ModelError(kind, f"{self.name}: {type(error).__name__}: {text}")
+        return ModelError(kind, f"{self.name}: {described(error, mask=self._mask)}")
+
+    def _mask(self, text: str) -> str:
+        return text.replace(self._key, _HIDDEN) if isinstance(self._key, str) and self._key else text
 
 
 class PromptModel:
@@ -128,7 +128,7 @@ class PromptModel:
         except ModelError:
             raise
         except Exception as error:
-            raise ModelError("client-error", f"{self.name}: {type(error).__name__}: {error}") from error
+            raise ModelError("client-error", f"{self.name}: {described(error)}") from error
         if not isinstance(text, str):
             raise ModelError("no-completion", f"{self.name}: expected text, got {shown(text)}")
         return Completion(text=text)
@@ -160,7 +160,7 @@ def _is_asynchronous(function: Callable[..., Any]) -> bool:
 
 def _granted(body: Mapping[str, Any], error: Exception) -> Concession | None:
     is_refusal = getattr(error, "status_code", None) in REFUSED_STATUSES
-    return concession(body, str(error)) if is_refusal else None
+    return concession(body, in_full(error)) if is_refusal else None
 
 
 def _plain(reply: Any) -> Any:

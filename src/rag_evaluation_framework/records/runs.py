@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.records.unique_ids import require_unique
+from rag_evaluation_framework.version import __version__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,14 @@ class RunHead:
             value = getattr(self, name)
             if not isinstance(value, str) or not value:
                 raise invalid(name, "an id", value)
+        for name in ("configuration", "metric_versions", "packages"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise invalid(name, "an object", getattr(self, name))
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions that are running now, as the ``packages`` of a head."""
+    return {"rag-evaluation-framework": __version__, "python": platform.python_version()}
 
 
 @dataclass(frozen=True, slots=True)

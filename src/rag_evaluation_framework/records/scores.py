@@ -14,6 +14,9 @@ Status = Literal["scored", "skipped", "failed"]
 ENDPOINT_ERROR = "endpoint_error"
 """Where the details of a failed score have the kind of error of a model's endpoint, if that is why."""
 
+TIMING_METHOD = "timing"
+"""The method of scores that measure time, such as the latency."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:

@@ -1,16 +1,21 @@
-"""Where the answers of a whole run failed, in counts and shares."""
+"""Where the answers of a whole run failed: answer by answer in a file, and all of them in counts and shares.
+
+The file has a line for each finished sample, in the order of the dataset: its id and its blame. An answer is
+blamed once, whatever is reported of it later, and memory does not grow with the run.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameKind, blame, blamed_turns
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.verdicts import SupportMethod
-from rag_evaluation_framework.results.run_rows import RunRow
+import msgspec
+
+from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameKind
+from rag_evaluation_framework.files.json_lines import read_lines, write_lines
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 
 Part = Literal["retrieval", "generation", "neither"]
@@ -61,29 +66,15 @@ class BlameSummary:
         return asdict(self)
 
 
-def blamed_rows(
-    rows: Iterable[RunRow],
-    support: SupportMethod,
-    *,
-    documents: CitableTexts | None = None,
-    has_readings: bool = False,
-) -> Iterator[tuple[str, Blame]]:
-    """Yield each sample's id and where its answer failed, of a conversation once for each of its turns.
+def write_blames(path: Path, blames: Iterable[tuple[str, Blame]]) -> None:
+    """Write the ids of samples with their blame."""
+    write_lines(path, ([sample_id, msgspec.to_builtins(each, str_keys=True)] for sample_id, each in blames))
 
-    A row without its sample is passed over.
-    """
-    for row in rows:
-        if row.sample is None:
-            continue
-        response = row.result.response
-        turns = blamed_turns(row.sample, response, support, documents=documents, has_readings=has_readings)
-        for found in turns.values():
-            yield row.result.sample_id, found
-        if not turns:
-            yield (
-                row.result.sample_id,
-                blame(row.sample, response, support, documents=documents, has_readings=has_readings),
-            )
+
+def read_blames(path: Path) -> Iterator[tuple[str, Blame]]:
+    """Yield what :func:`write_blames` wrote."""
+    for _, (sample_id, written) in read_lines(path):
+        yield sample_id, msgspec.convert(written, Blame, str_keys=True)
 
 
 def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0.95) -> BlameSummary:

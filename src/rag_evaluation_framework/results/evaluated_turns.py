@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluation_framework.evaluation.blame import Blame
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
+from rag_evaluation_framework.evaluation.conversation_turns import (
     TURNS,
     expected_turns,
     told_answers,

@@ -2,19 +2,18 @@
 
 Each dataset is a run of its own; the runs of one evaluation are tied together
 (``evaluation.runs.run_groups``). The first that does not complete ends the evaluation. Samples are read from
-the journals when asked for: nothing of a run is held in memory but its figures.
+the run's folder when asked for: only the figures of a run are held in memory.
 """
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.blame import Blame, blame, blame_of_conversation, blamed_turns
+from rag_evaluation_framework.errors import StorageError, UsageError
+from rag_evaluation_framework.evaluation.blame import Blame, blame
 from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan, SampleChoice
 from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_fields
@@ -24,14 +23,19 @@ from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.records.runs import RunHead, SampleResult
+from rag_evaluation_framework.records.runs import RunHead, SampleResult, package_versions
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.baselines import (
     BaselineComparison,
     check_baseline,
     compare_with_baseline,
 )
-from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_summary, blamed_rows
+from rag_evaluation_framework.results.blame_summaries import (
+    BlameSummary,
+    blame_summary,
+    read_blames,
+    write_blames,
+)
 from rag_evaluation_framework.results.documents import RunVerdicts, write_results_document
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
 from rag_evaluation_framework.results.gate import GateInput
@@ -42,7 +46,6 @@ from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, ro
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
 from rag_evaluation_framework.results.summaries import MetricSummary
-from rag_evaluation_framework.version import __version__
 
 _SUPPORT = LexicalSupport()
 
@@ -137,24 +140,13 @@ class DatasetEvaluation:
         """Yield the finished samples in the order of the dataset."""
         bounds = sample_bounds(self.plan.thresholds, (scorer.name for scorer in self.plan.scorers))
         listed = enumerate(listed_samples(self.plan.selection, self.folder.samples_path))
+        blames = iter(()) if self.blame is None else read_blames(self.folder.blame_path)
         for entry in self.folder.entries(order="dataset"):
+            result = entry.result
             sample = next(sample for place, sample in listed if place == entry.index)
-            blamed, turns = self._blamed(sample, entry.result)
-            passes = sample_passes(entry.result, bounds)
-            yield EvaluatedSample(entry.index, sample, entry.result, passes, blamed, turns)
-
-    def _blamed(self, sample: Sample, result: SampleResult) -> tuple[Blame | None, tuple[EvaluatedTurn, ...]]:
-        """Return where a sample's answer failed, if that is told, and its turns with where theirs did."""
-        if self.blame is None:
-            return None, evaluated_turns(sample, result)
-        documents, has_readings = self.plan.documents, self.plan.is_golden
-        turns = blamed_turns(
-            sample, result.response, _SUPPORT, documents=documents, has_readings=has_readings
-        )
-        if turns:
-            return blame_of_conversation(turns), evaluated_turns(sample, result, turns)
-        found = blame(sample, result.response, _SUPPORT, documents=documents, has_readings=has_readings)
-        return found, evaluated_turns(sample, result)
+            found = next((found for sample_id, found in blames if sample_id == result.sample_id), None)
+            turns = evaluated_turns(sample, result, None if found is None else found.turns)
+            yield EvaluatedSample(entry.index, sample, result, sample_passes(result, bounds), found, turns)
 
     def write_results(self, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
@@ -259,16 +251,24 @@ def _evaluated(
 
 
 def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
-    """Tell retrieval's failures from generation's, without a judge: nobody is asked for it."""
-    if not dataset.is_golden and not any("context" in scorer.needs for scorer in dataset.scorers):
+    """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
+    if not dataset.is_golden and not any("contexts" in scorer.needs for scorer in dataset.scorers):
         return None
-    rows = blamed_rows(
-        rows_of_folder(folder, dataset.selection),
-        _SUPPORT,
-        documents=dataset.documents,
-        has_readings=dataset.is_golden,
-    )
-    return blame_summary((each for _, each in rows), method=_SUPPORT.name)
+    try:
+        write_blames(folder.blame_path, _blames(dataset, folder))
+    except StorageError:  # a run that was stopped by a full disk is reported all the same
+        return None
+    written = read_blames(folder.blame_path)
+    return blame_summary((each for _, found in written for each in found.answers), method=_SUPPORT.name)
+
+
+def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
+    documents, has_readings = dataset.documents, dataset.is_golden
+    for row in rows_of_folder(folder, dataset.selection):
+        if row.sample is not None:
+            response = row.result.response
+            found = blame(row.sample, response, _SUPPORT, documents=documents, has_readings=has_readings)
+            yield row.result.sample_id, found
 
 
 def _counted(folder: RunFolder, counter: PassCounter) -> Iterator[RunRow]:
@@ -306,7 +306,7 @@ def _head(
         },
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
         seed=settings.choice.seed,
-        packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
+        packages=package_versions(),
     )
 
 

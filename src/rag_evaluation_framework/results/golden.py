@@ -17,9 +17,9 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
 from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.evaluation.conversation_turns import TURNS
 from rag_evaluation_framework.evaluation.golden.golden_runs import OVER_REFUSAL, REFUSAL_RECALL
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.compression import plain_name

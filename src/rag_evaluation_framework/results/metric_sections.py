@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
 from rag_evaluation_framework.metrics.declaration import BoundMetric, Metric, parse_metric
+from rag_evaluation_framework.records.scores import TIMING_METHOD
 
 RETRIEVAL = "retrieval_metrics"
 CITATION = "citation_metrics"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
 from rag_evaluation_framework.results.run_rows import RunRow
 

@@ -13,7 +13,7 @@ from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import RunHead
@@ -49,7 +49,7 @@ def rescored_rows(
         return replace(row, result=writable_result(row.sample, result, scorers))
 
     rows = (row for row in rows_of_folder(folder, samples) if row.sample is not None)
-    if any(getattr(scorer, "is_slow", False) for scorer in scorers):
+    if any(scorer.is_slow for scorer in scorers):
         return _InThreads(rescored, threads, _Teller(folder, on_progress)).rows(rows)
     return map(rescored, rows)
 

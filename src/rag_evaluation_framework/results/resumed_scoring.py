@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.results.rescoring import rescored_head
 from rag_evaluation_framework.results.run_judges import judge_change
@@ -35,6 +35,6 @@ def scored_as_wanted(
     """
     if folder.counts.done:
         return folder
-    has_judge = any(getattr(scorer, "questions", None) for scorer in scorers)
+    has_judge = any(scorer.questions for scorer in scorers)
     head = rescored_head(folder, scorers, methods if has_judge else None)
     return folder if head == folder.head else folder.amended(head)

@@ -11,7 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.evaluation.levels.level_scoring import LevelScorer, TokenLevelScorer, scorer_for
+from rag_evaluation_framework.evaluation.levels.level_scoring import (
+    LevelScorer,
+    TokenLevelScorer,
+    level_scorer,
+)
 from rag_evaluation_framework.evaluation.levels.retrieval_datasets import find_dataset
 from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import LEVELS, Level, level_of
 from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells
@@ -109,7 +113,7 @@ def evaluate_grid(
     """Evaluate the combinations of a grid whose parts are built already; see :func:`evaluate_sweep`."""
     intervals = intervals or IntervalSettings()
     loaded = dataset if isinstance(dataset, Dataset) else find_dataset(dataset)
-    scorer = scorer_for(_checked_level(level) if level else level_of(loaded), loaded, corpus)
+    scorer = level_scorer(_checked_level(level) if level else level_of(loaded), loaded, corpus)
     rank_by = _checked_metric(rank_by or scorer.metrics[0], scorer)
     evaluated = evaluated_cells(
         corpus,

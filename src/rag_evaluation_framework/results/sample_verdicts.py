@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rag_evaluation_framework.evaluation.conversation_turns import told_answers
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import told_answers
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult

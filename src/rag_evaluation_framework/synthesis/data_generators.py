@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from rag_evaluation_framework.errors import ModelError, UsageError, shown
+from rag_evaluation_framework.evaluation.levels.retrieval_datasets import DATASETS_FOLDER
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
@@ -30,11 +31,13 @@ from rag_evaluation_framework.synthesis.uploading import (
     destination,
 )
 
-USUAL_QUALITY: ChecksDrafts = QualityControl()
+GroundTruthT = TypeVar("GroundTruthT")
+
+_USUAL_QUALITY: ChecksDrafts = QualityControl()
 
 
 class GenerationOptions(TypedDict, total=False):
-    """More that may be said, as to ``generate_with_model``."""
+    """Further options of ``generate_with_model``."""
 
     kinds: Sequence[QuestionKind]
     difficulties: Sequence[Difficulty]
@@ -45,7 +48,7 @@ class GenerationOptions(TypedDict, total=False):
     seed: int
 
 
-class SyntheticDataGenerator(ABC):
+class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
     """Has a language model write questions about a corpus, with their ground truth.
 
     ``llm_client`` is an OpenAI client, an object with ``complete(prompt)``, a function from a prompt to a
@@ -54,6 +57,7 @@ class SyntheticDataGenerator(ABC):
     """
 
     level: Level
+    chunker: Chunker | PositionAwareChunker | None = None
 
     def __init__(
         self,
@@ -82,17 +86,22 @@ class SyntheticDataGenerator(ABC):
         """Finds the text and the characters behind the chunk ids of the ground truth."""
         return self._chunk_registry
 
-    def _generated(
+    def generate(
         self,
-        queries_per_doc: int,
-        upload_to_langsmith: bool,
-        dataset_name: str | None,
+        queries_per_doc: int = 5,
+        upload_to_langsmith: bool = True,
+        dataset_name: str | None = None,
         *,
-        chunker: Chunker | PositionAwareChunker | None,
-        quality: ChecksDrafts | None,
-        datasets_folder: str | Path,
-        options: GenerationOptions,
-    ) -> Dataset:
+        quality: ChecksDrafts | None = _USUAL_QUALITY,
+        datasets_folder: str | Path = DATASETS_FOLDER,
+        **options: Unpack[GenerationOptions],
+    ) -> list[GroundTruthT]:
+        """Return questions with the ids of what answers them, which :attr:`chunk_registry` resolves.
+
+        The dataset goes to LangSmith under ``dataset_name``; with ``upload_to_langsmith=False`` it is written
+        to ``datasets_folder`` under that name, or nowhere without one. With ``quality=None`` every question
+        is kept whose ground truth holds.
+        """
         place = destination(
             dataset_name,
             upload_to_langsmith=upload_to_langsmith,
@@ -104,7 +113,7 @@ class SyntheticDataGenerator(ABC):
             self._model,
             level=self.level,
             queries_per_doc=queries_per_doc,
-            chunker=chunker,
+            chunker=self.chunker,
             quality=quality,
             max_characters=self._max_characters,
             concurrency=self._concurrency,
@@ -113,10 +122,14 @@ class SyntheticDataGenerator(ABC):
         dataset = _complete(generation)
         self.generation = generation
         self.delivered = None if place is None else deliver(dataset, place)
-        return dataset
+        return [self._ground_truth(_query_of(sample), sample) for sample in dataset.samples]
+
+    @abstractmethod
+    def _ground_truth(self, query: Query, sample: Sample) -> GroundTruthT:
+        """Return a query with the ids of what answers it."""
 
 
-def query_of(sample: Sample) -> Query:
+def _query_of(sample: Sample) -> Query:
     """Return the query of a sample, with what is known about it."""
     known: dict[str, Any] = {
         "query_type": sample.query_type,

@@ -15,9 +15,9 @@ _DEEPEST_PATH = 64
 class DocumentNames:
     """The names by which documents may be cited, from the surest to the least sure.
 
-    A name is looked up as a document's id, its ``file_path``, that path's last part, its
-    ``metadata.file_name``, and at last without its suffix. The first way that knows the name decides, even
-    when it knows several documents of that name.
+    A name is looked up as a document's id, its ``file_path``, the end of that path (``b/x.txt`` of
+    ``a/b/x.txt``), its ``metadata.file_name``, and at last without its suffix. The first way that knows the
+    name decides, even when it knows several documents of that name.
 
     >>> names = DocumentNames([{"document_id": "doc_ml", "file_path": "docs/ml_intro.pdf"}])
     >>> names.position("ml_intro.pdf"), names.position("ml_intro"), names.position("ml_guide.pdf")
@@ -63,9 +63,7 @@ class DocumentNames:
 
     def positions_below(self, name: str) -> Sequence[int]:
         """Return the positions of documents whose id ends the path: a corpus may begin in a folder of it."""
-        parts = PurePosixPath(_plain(name)).parts[-_DEEPEST_PATH:]
-        ends = ("/".join(parts[first:]) for first in range(1, len(parts)))
-        return next((self._ways[0][end] for end in ends if end in self._ways[0]), ())
+        return next((self._ways[0][end] for end in _ends(_plain(name)) if end in self._ways[0]), ())
 
 
 def _names(document: Mapping[str, Any]) -> Iterator[set[str]]:
@@ -75,13 +73,19 @@ def _names(document: Mapping[str, Any]) -> Iterator[set[str]]:
     file_name = metadata.get("file_name") if isinstance(metadata, Mapping) else None
     ids = {identifier} if isinstance(identifier, str) else set()
     paths = {_plain(path)} if isinstance(path, str) else set()
-    last_parts = {PurePosixPath(name).name for name in paths}
+    path_ends = {end for name in paths for end in _ends(name)}
     file_names = {_plain(file_name)} if isinstance(file_name, str) else set()
     yield ids
     yield paths
-    yield last_parts
+    yield path_ends
     yield file_names
-    yield {_stem(name) for name in ids | paths | last_parts | file_names} | ids
+    yield {_stem(name) for name in ids | paths | path_ends | file_names} | ids
+
+
+def _ends(path: str) -> Iterator[str]:
+    """Yield what is left of a path when its first folders are taken away, one after the other."""
+    parts = PurePosixPath(path).parts[-_DEEPEST_PATH:]
+    return ("/".join(parts[first:]) for first in range(1, len(parts)))
 
 
 def _plain(name: str) -> str:

@@ -36,7 +36,7 @@ from rag_evaluation_framework.datasets.checks.citation_quality import (
 )
 from rag_evaluation_framework.datasets.checks.consistency_rules import unique
 from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
-from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.errors import Issue, described, shown
 
 
 def quality_issues(dataset: Mapping[str, Any]) -> list[Issue]:
@@ -69,8 +69,8 @@ class DataQualityChecker:
             try:
                 found.extend(check(dataset))
             except Exception as error:  # noqa: BLE001  # a check may be anybody's
-                name = getattr(check, "__name__", repr(check))
-                found.append(f"error: check {name} failed: {type(error).__name__}: {error} [check-failed]")
+                name = getattr(check, "__name__", shown(check))
+                found.append(f"error: check {name} failed: {described(error)} [check-failed]")
         return found
 
     def _check_query_uniqueness(self, dataset: dict[str, Any]) -> list[str]:

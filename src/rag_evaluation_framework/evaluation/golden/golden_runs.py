@@ -24,10 +24,11 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
-from rag_evaluation_framework.metrics.declaration import Family, parse_metric
-from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.records.samples import Expectation, Refusal, Sample
 
 REFUSAL_RECALL, OVER_REFUSAL = "refusal_recall", "over_refusal"
 
@@ -129,20 +130,18 @@ def plan_golden(
 ) -> Plan:
     """Plan a run over the splits named, or all of them; all problems are in one error.
 
-    Of the metrics of refusals a split has those that its samples have a use for, and span metrics where
-    golden contexts can be located; those that cannot are warned about. In conversations every turn is scored
-    by itself. In a reference "A/B" means either, and dots what is not written yet.
+    A split is scored by those metrics of refusals that apply to its samples, and by span metrics if golden
+    contexts can be located; those that cannot are warned about. In conversations every turn is scored by
+    itself. In a reference "A/B" means either, and dots stand for what is not written yet.
     """
-    bare = replace(manifest, datasets=tuple(_without_spans(entry) for entry in manifest.datasets))
     # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
     tolerant = replace(choice or SampleChoice(), allow_missing=True)
-    plan = plan_evaluation(bare, datasets=splits, choice=tolerant, methods=methods)
-    asked = {entry.name: entry.metrics for entry in manifest.datasets}
-    suited = [_suited(dataset, asked[dataset.name]) for dataset in plan.datasets]
-    datasets = tuple(dataset for dataset, _ in suited)
+    plan = plan_evaluation(manifest, datasets=splits, choice=tolerant, methods=methods)
+    fitted = [_fitted(dataset) for dataset in plan.datasets]
+    datasets = tuple(dataset for dataset, _ in fitted)
     _check_thresholds(manifest.thresholds, datasets)
     doubts = (threshold.warning for threshold in manifest.thresholds if threshold.warning)
-    return Plan(datasets=datasets, warnings=(*doubts, *(each for _, told in suited for each in told)))
+    return Plan(datasets=datasets, warnings=(*doubts, *(text for _, warnings in fitted for text in warnings)))
 
 
 def missing_splits(manifest: Manifest) -> tuple[str, ...]:
@@ -196,66 +195,47 @@ def _check_thresholds(thresholds: Iterable[Threshold], datasets: Sequence[Datase
         raise UsageError("\n".join(f"threshold {problem}" for problem in problems))
 
 
-def _without_spans(entry: DatasetEntry) -> DatasetEntry:
-    return replace(entry, metrics=tuple(name for name in entry.metrics if not _is_span(name)))
-
-
-def _suited(dataset: DatasetPlan, asked: Sequence[str]) -> tuple[DatasetPlan, list[str]]:
-    """Return a planned split with the scorers that suit its samples, and what there is to warn about."""
+def _fitted(dataset: DatasetPlan) -> tuple[DatasetPlan, list[str]]:
+    """Return a planned split with the scorers that fit its samples, and what there is to warn about."""
     samples = list(dataset.selection())
-    unused = set(_unused_refusals(samples))
-    scorers = [
-        _fitted(scorer, dataset.name)
-        for scorer in dataset.scorers
-        if scorer.name.partition("(")[0] not in unused
-    ]
-    spans = [name for name in asked if _is_span(name)]
+    spans = [scorer.name for scorer in dataset.scorers if isinstance(scorer, RetrievedSpansScorer)]
     contexts = LocatedContexts.of(samples if spans else ())
-    scorers += contexts.scorers(spans)
-    order = list(asked)
-    scorers.sort(key=lambda scorer: order.index(scorer.name) if scorer.name in order else len(order))
     unmeasured = {} if contexts.truth else dict.fromkeys(spans, contexts.count)
-    suited = replace(dataset, scorers=tuple(scorers), incomplete=(), unmeasured=unmeasured, is_golden=True)
-    return suited, list(_context_warnings(suited, contexts))
-
-
-def _context_warnings(dataset: DatasetPlan, contexts: LocatedContexts) -> Iterator[str]:
+    unused = {*_unused_refusals(samples), *unmeasured}
+    scorers = tuple(
+        _fitted_scorer(scorer, contexts, split=dataset.name)
+        for scorer in dataset.scorers
+        if _plain_name(scorer) not in unused
+    )
+    warnings = []
     if contexts.unlocated:
-        lost = f", so {' and '.join(dataset.unmeasured)} cannot be measured" if dataset.unmeasured else ""
+        lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
         first = contexts.unlocated[0]
-        yield f"{dataset.name}: {contexts.count}{lost} (rag-eval validate tells all): {first}"
+        warnings.append(f"{dataset.name}: {contexts.count}{lost} (rag-eval validate lists all): {first}")
+    return replace(dataset, scorers=scorers, unmeasured=unmeasured, is_golden=True), warnings
 
 
-def _fitted(scorer: MetricScorer, split: str) -> MetricScorer:
-    """Return a scorer for the answers of a split: of texts by the best reading of the one reference."""
-    has_readings = split != "multiturn" and _family(scorer.name) == "texts"
-    return BestReading(scorer) if has_readings else scorer
+def _fitted_scorer(scorer: MetricScorer, contexts: LocatedContexts, *, split: str) -> MetricScorer:
+    """Return a split's scorer: spans against golden contexts, texts by the best reading of a reference."""
+    if isinstance(scorer, RetrievedSpansScorer):
+        return contexts.scorer(scorer.metric)
+    texts = {metric.name for metric in all_metrics() if metric.family == "texts"}
+    return BestReading(scorer) if split != "multiturn" and _plain_name(scorer) in texts else scorer
+
+
+def _plain_name(scorer: MetricScorer) -> str:
+    return scorer.name.partition("(")[0]
 
 
 def _unused_refusals(samples: Sequence[Sample]) -> Iterator[str]:
-    expects_refusal = {expected for sample in samples for expected in _expectations(sample)}
+    """Yield the metrics of refusals that apply to no sample, nor to any turn of a conversation."""
+    expects_refusal = {isinstance(each, Refusal) for sample in samples for each in _expectations(sample)}
     if True not in expects_refusal:
         yield REFUSAL_RECALL
     if False not in expects_refusal:
         yield OVER_REFUSAL
 
 
-def _expectations(sample: Sample) -> Iterator[bool]:
-    """Yield whether a refusal is expected: of the sample, or of each of the assistant's turns."""
-    told = [turn for turn in sample.turns if turn.role == "assistant"]
-    if told:
-        yield from (turn.expectation is not None for turn in told)
-    else:
-        yield isinstance(sample.expectation, Refusal)
-
-
-def _is_span(name: str) -> bool:
-    return _family(name) == "spans"
-
-
-def _family(name: str) -> Family | None:
-    """Return the family of a metric; ``None`` for what is no metric of ours, such as ``latency``."""
-    try:
-        return parse_metric(name).metric.family
-    except UsageError:
-        return None  # where it is a mistake, the preflight says so with its place
+def _expectations(sample: Sample) -> Sequence[Expectation | None]:
+    """Return what is expected of each of the assistant's turns, or of a sample without such turns."""
+    return [turn.expectation for turn in sample.turns if turn.role == "assistant"] or [sample.expectation]

@@ -23,17 +23,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.errors import InputError, Problems, UsageError, shown
 from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, read_api
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge
-from rag_evaluation_framework.evaluation.manifests.manifest_reader import ManifestReader
+from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold, read_thresholds
 from rag_evaluation_framework.evaluation.scorers.known_metrics import check_known
-from rag_evaluation_framework.files import yaml_documents
-from rag_evaluation_framework.files.text import read_text
-from rag_evaluation_framework.files.values import ValuePath
 
-_PLACE: ValuePath = ("spec", "evaluation")
 _KEYS = ("framework", "datasets", "thresholds", "ciGate", "judge")
 _DATASET_KEYS = ("name", "metrics")
 _THRESHOLD = re.compile(
@@ -63,19 +59,16 @@ class GoldenSettings:
 def read_golden_settings(path: str | Path) -> GoldenSettings:
     """Read settings from a file; :class:`InputError` has every problem with its line."""
     path = Path(path)
-    value, lines = yaml_documents.decode_with_lines(read_text(path), file=str(path))
-    reader = ManifestReader(value, lines, file=str(path))
-    if not isinstance(reader.value, dict) or not reader.mapping(("spec",)):
-        reader.problem((), "settings with spec.evaluation", shown(reader.value))
-        reader.raise_all()
-    reader.check_keys(_PLACE, _KEYS)
+    reader = ManifestReader(path, expected="settings with spec.evaluation")
+    reader.mapping(*EVALUATION)
+    reader.check_keys(_KEYS, *EVALUATION)
     settings = GoldenSettings(
         file=path,
-        thresholds=tuple(_thresholds(reader)),
+        thresholds=reader.thresholds(),
         metrics=_metrics(reader),
-        gate=_gate(reader),
+        gate=reader.gate(),
         api=read_api(reader),
-        judge=read_judge(reader, (*_PLACE, "judge"), path.parent),
+        judge=read_judge(reader),
     )
     reader.raise_all()
     return settings
@@ -106,50 +99,27 @@ def _written(text: str) -> list[Threshold]:
     try:
         read = read_thresholds(metric, bound if side is None else {side: bound})
         return [replace(threshold, dataset=match["split"]) for threshold in read]
-    except (InputError, UsageError) as error:
+    except InputError as error:
         raise UsageError(f"--threshold {shown(text)}: {error}") from None
-
-
-def _thresholds(reader: ManifestReader) -> Iterable[Threshold]:
-    place = (*_PLACE, "thresholds")
-    for metric, bound in reader.mapping(place).items():
-        at = (*place, metric)
-        try:
-            check_known(metric, frozenset())
-            yield from read_thresholds(metric, bound, line=reader.line(at))
-        except UnknownNameError as error:
-            reader.problem(at, "the name of a metric", str(error), code="unknown-metric")
-        except (InputError, UsageError) as error:
-            reader.problems(at, error)
 
 
 def _metrics(reader: ManifestReader) -> dict[str, tuple[str, ...]]:
     """Return the metrics of the splits that are listed with metrics of their own."""
-    place = (*_PLACE, "datasets")
-    listed = reader.at(place)
-    if listed is None:
-        return {}
-    if not isinstance(listed, list):
-        reader.problem(place, "a list of splits with metrics", shown(listed))
+    place = (*EVALUATION, "datasets")
+    if reader.at(*place) is None:
         return {}
     found: dict[str, tuple[str, ...]] = {}
-    for number in range(len(listed)):
+    lines: dict[str, int | None] = {}
+    for number in range(len(reader.items(*place, expected="a list of splits with metrics"))):
         at = (*place, number)
-        if not isinstance(reader.at(at), dict):
-            reader.problem(at, "a split with name and metrics", shown(reader.at(at)))
+        if not isinstance(reader.at(*at), dict):
+            reader.problem(at, "a split with name and metrics", shown(reader.at(*at)))
             continue
-        reader.check_keys(at, _DATASET_KEYS)
-        name = reader.text((*at, "name"), required=True)
-        metrics = reader.at((*at, "metrics"))
-        if not isinstance(metrics, list) or not metrics or not all(isinstance(each, str) for each in metrics):
-            reader.problem((*at, "metrics"), "a list of metrics", shown(metrics))
-        elif name is not None:
-            found[name] = tuple(dict.fromkeys(each.strip() for each in metrics))
+        reader.check_keys(_DATASET_KEYS, *at)
+        name = reader.text(*at, "name")
+        if name in found:
+            reader.repeated((*at, "name"), first=lines[name])
+        elif name:
+            lines[name] = reader.line(at)
+        found[name] = reader.metrics(*at, "metrics")
     return found
-
-
-def _gate(reader: ManifestReader) -> bool:
-    found = reader.at((*_PLACE, "ciGate"))
-    if found is not None and not isinstance(found, bool):
-        reader.problem((*_PLACE, "ciGate"), "true or false", shown(found))
-    return found is True

@@ -12,8 +12,8 @@ class EvaluationResult:
     """The mean of each metric over the queries it could be computed for; one that has none is left out.
 
     ``raw_results`` is the :class:`~rag_evaluation_framework.records.runs.Run` with every query's hits and
-    scores. ``experiment_url`` is where LangSmith shows the experiment, or ``None``; ``warnings`` say why
-    there is none although there should be.
+    scores. ``experiment_url`` is where LangSmith shows the experiment, or ``None``; ``warnings`` explain
+    a missing one.
     """
 
     metrics: Mapping[str, float] = field(hash=False)

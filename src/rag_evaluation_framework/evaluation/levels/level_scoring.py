@@ -192,8 +192,8 @@ class DocumentLevelScorer:
         }
 
 
-def scorer_for(level: Level, dataset: Dataset, corpus: Corpus) -> LevelScorer:
-    """Return the scorer of a level; what the dataset lacks for it is an error, and an empty corpus too."""
+def level_scorer(level: Level, dataset: Dataset, corpus: Corpus) -> LevelScorer:
+    """Return the scorer of a level; an empty corpus, or a dataset without truth for it, is an error."""
     if not len(corpus):
         raise UsageError("corpus: expected at least one document, got none")
     if level == "token":

@@ -14,7 +14,7 @@ from contextlib import suppress
 from copy import copy
 from typing import Protocol, TypeAlias
 
-from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.errors import TargetError, UsageError, in_full, shown
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.retrieval.chunking import UNPLACED
@@ -24,8 +24,6 @@ from rag_evaluation_framework.specifications import Specification
 
 BATCH_SIZE = 256
 """At most so many questions are searched for at once."""
-
-_MESSAGE_CHARACTERS = 500
 
 _Outcome: TypeAlias = Response | TargetError
 _Asked: TypeAlias = tuple[str, asyncio.Future[_Outcome]]
@@ -122,7 +120,7 @@ class _Search:
         except TargetError as error:
             failure = error
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a pipeline has plug-ins: they may raise anything
-            failure = TargetError("pipeline-error", _described(error))
+            failure = TargetError("pipeline-error", in_full(error))
         # What may pass by itself is the same for all of them; anything else may be the fault of one.
         if len(queries) == 1 or failure.retry:
             return [copy(failure) for _ in queries]
@@ -154,13 +152,3 @@ def _name_of(pipeline: SearchesMany, k: int) -> str:
     if pipeline.chunking is None:
         raise UsageError("pipeline: expected index(corpus) before it is a target")
     return str(Specification("pipeline", {"chunker": pipeline.chunking.chunker, "k": k}))
-
-
-def _described(error: BaseException) -> str:
-    """Name an error by type and message; its traceback stays out of the results."""
-    try:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    except Exception:  # noqa: BLE001 - a message that cannot be written is no reason to stop
-        text = type(error).__name__
-    text = " ".join(text.split())
-    return text if len(text) <= _MESSAGE_CHARACTERS else text[: _MESSAGE_CHARACTERS - 1] + "…"

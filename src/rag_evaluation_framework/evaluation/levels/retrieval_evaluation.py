@@ -1,16 +1,17 @@
-"""One pipeline evaluated against one dataset: what the evaluations at chunk level and token level share."""
+"""One pipeline evaluated against one dataset, at chunk level or token level."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.evaluation.levels.evaluation_result import EvaluationResult
 from rag_evaluation_framework.evaluation.levels.experiments import is_recorded, recorded_experiment
 from rag_evaluation_framework.evaluation.levels.given_metrics import GivenMetric, GivenMetrics
-from rag_evaluation_framework.evaluation.levels.level_scoring import LevelScorer, scorer_for
+from rag_evaluation_framework.evaluation.levels.level_scoring import LevelScorer, level_scorer
 from rag_evaluation_framework.evaluation.levels.retrieval_datasets import DATASETS_FOLDER, find_dataset
 from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import Level
 from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells, mean_scores
@@ -25,8 +26,10 @@ from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.grid import grid_of
 
+MetricT = TypeVar("MetricT", bound=GivenMetric)
 
-class RetrievalEvaluation:
+
+class RetrievalEvaluation(Generic[MetricT]):
     """Evaluates retrieval pipelines over one corpus against one dataset.
 
     ``langsmith_dataset_name`` is the path of a dataset of any dialect, or a name: of a dataset at LangSmith
@@ -60,20 +63,25 @@ class RetrievalEvaluation:
 
     @cached_property
     def _scorer(self) -> LevelScorer:
-        return scorer_for(self.level, self.dataset, self.corpus)
+        return level_scorer(self.level, self.dataset, self.corpus)
 
-    def _run(
+    def run(
         self,
         chunker: Chunker | PositionAwareChunker,
         embedder: Embedder,
+        k: int = 5,
+        vector_store: VectorStore | None = None,
+        reranker: Reranker | None = None,
+        metrics: Sequence[MetricT] | None = None,
         *,
-        k: int,
-        vector_store: VectorStore | None,
-        reranker: Reranker | None,
-        metrics: Sequence[GivenMetric] | None,
-        fetch_k: int | None,
-        workers: int,
+        fetch_k: int | None = None,
+        workers: int = 1,
     ) -> EvaluationResult:
+        """Return the means of the level's metrics, or of ``metrics`` in their place.
+
+        ``vector_store`` is by default Chroma where it is installed, else the exact one; the run records
+        which. With a reranker, ``fetch_k`` candidates (4 k by default) are fetched.
+        """
         is_experiment = is_recorded(self.dataset, self._upload_experiments)
         scorer: LevelScorer = self._scorer if metrics is None else GivenMetrics(self._scorer, metrics)
         grid = grid_of(

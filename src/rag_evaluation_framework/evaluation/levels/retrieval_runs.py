@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -16,13 +15,12 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Hit, Response
-from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
+from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult, package_versions
 from rag_evaluation_framework.retrieval.chunking import UNPLACED, Chunking
 from rag_evaluation_framework.retrieval.costs import CellCost
 from rag_evaluation_framework.retrieval.grid import Cell, Grid
 from rag_evaluation_framework.retrieval.sweep import CellHits, OnStep, StageSeconds, sweep
 from rag_evaluation_framework.statistics.sums import exact_mean
-from rag_evaluation_framework.version import __version__
 
 UNNAMED_DATASET = "dataset"
 
@@ -156,7 +154,7 @@ class _Heads:
             configuration={"level": self._scorer.level, **asdict(cell), "chunks": len(found.chunking.chunks)},
             metric_versions=dict(_versions(self._scorer.metrics)),
             seed=self._seed,
-            packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
+            packages=package_versions(),
             started_at=self._started_at,
         )
 

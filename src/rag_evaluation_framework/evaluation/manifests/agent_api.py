@@ -93,17 +93,17 @@ class AgentApi:
 
 def read_api(reader: ManifestReader) -> AgentApi:
     """Read ``spec.api``; problems go to the reader."""
-    reader.mapping(_API)
-    reader.check_keys(_API, ("chatEndpoint", "responsePaths"))
+    reader.mapping(*_API)
+    reader.check_keys(("chatEndpoint", "responsePaths"), *_API)
     endpoint = (*_API, "chatEndpoint")
-    reader.mapping(endpoint)
-    path = reader.text((*endpoint, "path"))
+    reader.mapping(*endpoint)
+    path = reader.optional_text(*endpoint, "path")
     if path is not None and ("://" in path or any(character.isspace() for character in path)):
         reader.problem((*endpoint, "path"), f"a path such as {DEFAULT_PATH}", repr(path))
     return AgentApi(
         path=path or DEFAULT_PATH,
         protocol=_protocol(reader),
-        model=reader.text((*_API, "model")),
+        model=reader.optional_text(*_API, "model"),
         headers=(*_auth_header(reader), *_headers(reader)),
         response_paths=_response_paths(reader),
     )
@@ -111,7 +111,7 @@ def read_api(reader: ManifestReader) -> AgentApi:
 
 def _protocol(reader: ManifestReader) -> str:
     for place in ((*_API, "chatEndpoint", "protocol"), (*_API, "protocol")):
-        found = reader.text(place)
+        found = reader.optional_text(*place)
         if found is not None and found not in PROTOCOLS:
             reader.problem(place, " or ".join(PROTOCOLS), repr(found))
         if found is not None:
@@ -120,31 +120,29 @@ def _protocol(reader: ManifestReader) -> str:
 
 
 def _auth_header(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
-    place = _AUTH
-    written = reader.mapping(place)
-    reader.check_keys(place, _AUTH_KEYS)
-    token = reader.text((*place, "token")) if "token" in written else None
-    value = reader.text((*place, "value")) if "value" in written else None
-    name = (reader.text((*place, "header")) if "header" in written else None) or "Authorization"
+    written = reader.mapping(*_AUTH)
+    reader.check_keys(_AUTH_KEYS, *_AUTH)
+    token = reader.optional_text(*_AUTH, "token")
+    value = reader.optional_text(*_AUTH, "value")
+    name = reader.optional_text(*_AUTH, "header") or "Authorization"
     if token is not None and value is not None:
-        reader.problem(place, "token or value", "both")
+        reader.problem(_AUTH, "token or value", "both")
     if token is not None:
-        return (_header(reader, name, f"Bearer {token}", (*place, "token")),)
+        return (_header(reader, name, f"Bearer {token}", (*_AUTH, "token")),)
     if value is not None:
-        return (_header(reader, name, value, (*place, "value")),)
+        return (_header(reader, name, value, (*_AUTH, "value")),)
     if "header" in written:
-        reader.problem(place, "a value for the header", "none")
+        reader.problem(_AUTH, "a value for the header", "none")
     return ()
 
 
 def _headers(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
     place = (*_API, "headers")
-    found = []
-    for name in reader.mapping(place):
-        value = reader.text((*place, name), required=True)
-        if value is not None:
-            found.append(_header(reader, name, value, (*place, name)))
-    return tuple(found)
+    return tuple(
+        _header(reader, name, value, (*place, name))
+        for name in reader.mapping(*place)
+        if (value := reader.text(*place, name))
+    )
 
 
 def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> WrittenHeader:
@@ -156,11 +154,9 @@ def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> 
 def _response_paths(reader: ManifestReader) -> dict[str, str]:
     place = (*_API, "responsePaths")
     found: dict[str, str] = {}
-    for part in reader.mapping(place):
+    for part in reader.mapping(*place):
         if part not in REPLY_PARTS:
             reader.problem((*place, part), f"one of {', '.join(REPLY_PARTS)}", part)
-            continue
-        text = reader.text((*place, part), required=True)
-        if text is not None:
+        elif text := reader.text(*place, part):
             found[part] = text
     return found

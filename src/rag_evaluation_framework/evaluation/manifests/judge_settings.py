@@ -1,4 +1,4 @@
-"""Who judges, as a manifest or a command says it; the judge itself is set up from it later.
+"""Which models judge, as a manifest or a command says; the judge itself is set up later.
 
 ::
 
@@ -15,11 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluation_framework.errors import InputError, shown
-from rag_evaluation_framework.evaluation.manifests.manifest_reader import ManifestReader
-from rag_evaluation_framework.evaluation.manifests.references import file_inside
-from rag_evaluation_framework.files.values import ValuePath
+from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
 
+_PLACE = (*EVALUATION, "judge")
 _KEYS = ("model", "url", "keyEnv", "votes", "rubric")
 
 
@@ -34,47 +32,23 @@ class JudgeSettings:
     rubric: Path | None = None
 
 
-def read_judge(reader: ManifestReader, place: ValuePath, folder: Path) -> JudgeSettings | None:
+def read_judge(reader: ManifestReader) -> JudgeSettings | None:
     """Read the judge of a manifest; ``None`` where it names none."""
-    if not reader.mapping(place):
+    given = reader.mapping(*_PLACE)
+    if not given:
         return None
-    reader.check_keys(place, _KEYS)
-    rubric = reader.text((*place, "rubric"))
+    reader.check_keys(_KEYS, *_PLACE)
     return JudgeSettings(
-        models=_models(reader, (*place, "model")),
-        url=reader.text((*place, "url")),
-        key_env=reader.text((*place, "keyEnv")),
-        votes=_votes(reader, (*place, "votes")),
-        rubric=None if rubric is None else _file(reader, (*place, "rubric"), rubric, folder),
+        models=_models(reader),
+        url=reader.optional_text(*_PLACE, "url"),
+        key_env=reader.optional_text(*_PLACE, "keyEnv"),
+        votes=reader.whole_number(*_PLACE, "votes", default=1),
+        rubric=None if given.get("rubric") is None else reader.existing_file(*_PLACE, "rubric"),
     )
 
 
-def _models(reader: ManifestReader, place: ValuePath) -> tuple[str, ...]:
-    listed = reader.at(place)
-    listed = [listed] if isinstance(listed, str) else listed
-    if isinstance(listed, list) and listed and all(isinstance(name, str) and name.strip() for name in listed):
-        return tuple(dict.fromkeys(name.strip() for name in listed))
-    reader.problem(place, "a model or a list of models", "nothing" if listed is None else shown(listed))
-    return ()
-
-
-def _votes(reader: ManifestReader, place: ValuePath) -> int:
-    votes = reader.at(place)
-    if votes is None:
-        return 1
-    if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1:
-        reader.problem(place, "a whole number of at least 1", shown(votes))
-        return 1
-    return votes
-
-
-def _file(reader: ManifestReader, place: ValuePath, written: str, folder: Path) -> Path | None:
-    try:
-        path = file_inside(written, folder)
-    except InputError as error:
-        reader.problems(place, error)
-        return None
-    if not path.exists():
-        reader.problem(place, "a file that exists", shown(written), code="missing-file")
-        return None
-    return path
+def _models(reader: ManifestReader) -> tuple[str, ...]:
+    place = (*_PLACE, "model")
+    if isinstance(reader.at(*place), str):
+        return (reader.text(*place),)
+    return reader.texts(*place, expected="a model or a list of models")

@@ -1,79 +1,73 @@
-"""Takes values out of a YAML document by their paths, and keeps every problem with its line."""
+"""Reads the parts of ``spec.evaluation`` that manifests and the settings of golden sets have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
 
-from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, shown
-from rag_evaluation_framework.files.values import Lines, ValuePath, written_path
+from rag_evaluation_framework.errors import InputError, UnknownNameError, shown
+from rag_evaluation_framework.evaluation.manifests.references import file_inside
+from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold, read_thresholds
+from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, check_known
+from rag_evaluation_framework.files.text import read_text
+from rag_evaluation_framework.files.values import ValuePath
+from rag_evaluation_framework.files.yaml_reader import YamlReader
+
+EVALUATION: ValuePath = ("spec", "evaluation")
 
 
-class ManifestReader:
-    """Takes values out of a manifest, and keeps every problem with the line it stands on."""
+class ManifestReader(YamlReader):
+    """The values of a manifest; its paths are relative to the folder it is in."""
 
-    def __init__(self, value: Any, lines: Lines, *, file: str | None = None) -> None:
-        self.value, self.lines, self.file = value, lines, file
-        self.issues: list[Issue] = []
+    code = "invalid-manifest"
 
-    def problem(self, path: ValuePath, expected: str, found: str, *, code: str = "invalid-manifest") -> None:
-        self.issues.append(
-            Issue(code, expected, found, written_path(path), file=self.file, line=self.line(path))
-        )
+    def __init__(self, path: Path, *, expected: str) -> None:
+        """Open a file with a ``spec``; one without is not what was ``expected``."""
+        super().__init__(read_text(path), file=str(path))
+        self.folder = path.parent
+        if not self.mapping("spec"):
+            self.problem((), expected, shown(self.value))
+            self.raise_all()
 
-    def problems(self, path: ValuePath, error: RagEvalError) -> None:
-        """Keep an error that does not know its place."""
-        if isinstance(error, InputError):
-            within = written_path(path)
-            self.issues += [issue.located(self.file, self.line(path), within) for issue in error.issues]
-        else:
-            self.problem(path, "something else", str(error))
+    def gate(self) -> bool:
+        """Tell whether the gate is switched on."""
+        return self.true_or_false(*EVALUATION, "ciGate")
 
-    def line(self, path: ValuePath) -> int | None:
-        """Return the line of a value, or of the nearest thing around it that is there."""
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path)
+    def thresholds(self, declared: frozenset[str] = frozenset()) -> tuple[Threshold, ...]:
+        """Return the thresholds, of metrics that are known or ``declared`` by the datasets."""
+        place = (*EVALUATION, "thresholds")
+        found: list[Threshold] = []
+        for metric, written in self.mapping(*place).items():
+            at = (*place, metric)
+            try:
+                check_known(metric, declared)
+                found += read_thresholds(metric, written, line=self.line(at))
+            except UnknownNameError as error:
+                self.problem(at, "the name of a metric", str(error), code="unknown-metric")
+            except InputError as error:
+                self.problems(at, error)
+        return tuple(found)
 
-    def mapping(self, path: ValuePath, *, required: bool = False) -> Mapping[str, Any]:
-        """Return the mapping at a path; nothing there is an empty one."""
-        found = self.at(path)
-        if found is None:
-            if required:
-                self.problem(path, "a mapping", "nothing")
-            return {}
-        if not isinstance(found, dict):
-            self.problem(path, "a mapping", shown(found))
-            return {}
-        return found
+    def metrics(self, *place: str | int) -> tuple[str, ...]:
+        """Return the metrics listed at a place, where there must be some."""
+        metrics = self.texts(*place, expected="a list of metrics")
+        if PASS_RATE in metrics:
+            found = f"{PASS_RATE}, which every run has: set a threshold for it"
+            self.problem((*place, metrics.index(PASS_RATE)), "a metric", found)
+        return metrics
 
-    def text(self, path: ValuePath, *, required: bool = False) -> str | None:
-        """Return the text at a path."""
-        found = self.at(path)
-        if isinstance(found, str) and found.strip():
-            return found.strip()
-        if found is not None or required:
-            self.problem(path, "a text", "nothing" if found is None else shown(found))
-        return None
+    def repeated(self, place: ValuePath, *, first: int | None) -> None:
+        """Note that the name at a place was given before, on the line ``first``."""
+        self.problem(place, "each name once", f"{self.at(*place)!r} again, first on line {first}")
 
-    def at(self, path: ValuePath) -> Any:
-        found = self.value
-        for step in path:
-            if isinstance(step, str):
-                found = found.get(step) if isinstance(found, dict) else None
-            else:
-                found = found[step] if isinstance(found, list) and step < len(found) else None
-        return found
-
-    def check_keys(self, path: ValuePath, known: tuple[str, ...]) -> None:
-        """Report keys that are almost, but not quite, one that is known."""
-        for key in self.mapping(path):
-            near = [] if key in known else get_close_matches(key, known, n=1, cutoff=0.75)
-            if near and near[0] not in self.mapping(path):
-                self.problem((*path, key), f"the key {near[0]}", key, code="misspelt-key")
-
-    def raise_all(self) -> None:
-        """Raise what was found, in the order of the lines."""
-        if self.issues:
-            raise InputError(sorted(self.issues, key=lambda issue: issue.line or 0))
+    def existing_file(self, *place: str | int) -> Path | None:
+        """Return the file named at a place, which must exist and lie inside the manifest's folder."""
+        written = self.text(*place)
+        try:
+            path = file_inside(written, self.folder) if written else None
+        except InputError as error:
+            self.problems(place, error)
+            return None
+        if path is not None and not path.exists():
+            self.problem(place, "a file that exists", shown(written), code="missing-file")
+            return None
+        return path

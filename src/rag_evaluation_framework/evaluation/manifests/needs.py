@@ -6,13 +6,14 @@ Where several samples stand on one line, as in a file that is one JSON object, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import is_conversation
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer
+from rag_evaluation_framework.evaluation.conversation_turns import is_conversation
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 
+# What datasets call otherwise than metrics do.
+_FIELDS = {"reference": "expected", "contexts": "context"}
 _LISTED_RANGES = 12
 _LISTED_IDS = 5
 _RELEVANT = ("relevant_documents", "relevant_chunk_ids", "relevant_spans")
@@ -20,15 +21,15 @@ _EXPECTATIONS = {"entities": Entities, "relation": Relation, "milestones": Miles
 
 
 class MissingFields:
-    """Looks at samples one by one, and keeps for each needed field which of them lack it."""
+    """Looks at samples one by one, and keeps for each need of the metrics which of them do not meet it."""
 
     def __init__(self, scorers: Sequence[MetricScorer], *, file: str) -> None:
         self._file = file
         self._metrics: dict[str, list[str]] = {}
         for scorer in scorers:
-            for field in scorer.needs:
-                self._metrics.setdefault(field, []).append(scorer.name)
-        self._lacking: dict[str, _Lacking] = {field: _Lacking() for field in self._metrics}
+            for need in scorer.needs:
+                self._metrics.setdefault(need, []).append(scorer.name)
+        self._lacking: dict[str, _Lacking] = {need: _Lacking() for need in self._metrics}
         self._seen = 0
         self._last_line = 0
         self._has_lines = True
@@ -39,61 +40,61 @@ class MissingFields:
         line = sample.origin.line if sample.origin and sample.origin.line is not None else self._seen
         self._has_lines = self._has_lines and line > self._last_line
         self._last_line = line
-        for field, lacking in self._lacking.items():
-            if lacks(sample, field):
+        for need, lacking in self._lacking.items():
+            if lacks(sample, need):
                 lacking.add(line, sample.id)
 
     def issues(self) -> list[Issue]:
         """Return one issue for each field that a sample lacks."""
-        return [
-            Issue(
-                "missing-field",
-                f"{field} in every sample, which {' and '.join(self._metrics[field])} "
-                f"{'needs' if len(self._metrics[field]) == 1 else 'need'}",
-                f"none in {lacking.count:,} of {self._seen:,}: {self._named(lacking)}",
-                field,
-                file=self._file,
-                line=lacking.first if self._has_lines else None,
-            )
-            for field, lacking in self._lacking.items()
-            if lacking.count
-        ]
+        return [self._issue(need) for need in self._lacked]
 
     def refusals(self) -> list[Issue]:
         """Return the same issues, each with what can be done without completing the file."""
-        return [replace(issue, found=issue.found + self._way_out(issue.path)) for issue in self.issues()]
+        return [self._issue(need, self._way_out(need)) for need in self._lacked]
 
-    def _way_out(self, field: str) -> str:
-        if field == "context":
+    @property
+    def _lacked(self) -> list[str]:
+        return [need for need, lacking in self._lacking.items() if lacking.count]
+
+    def _issue(self, need: str, way_out: str = "") -> Issue:
+        field, metrics, lacking = _FIELDS.get(need, need), self._metrics[need], self._lacking[need]
+        named = lacking.lines if self._has_lines else lacking.sample_ids
+        return Issue(
+            "missing-field",
+            f"{field} in every sample, which {' and '.join(metrics)} "
+            f"{'needs' if len(metrics) == 1 else 'need'}",
+            f"none in {lacking.count:,} of {self._seen:,}: {named}{way_out}",
+            field,
+            file=self._file,
+            line=lacking.first if self._has_lines else None,
+        )
+
+    def _way_out(self, need: str) -> str:
+        if need == "contexts":
             return "; --allow-missing scores by the contexts that the system returns"
-        some_have_it = self._lacking[field].count < self._seen
+        some_have_it = self._lacking[need].count < self._seen
         return "; --allow-missing scores the others" if some_have_it else ""
 
-    def _named(self, lacking: _Lacking) -> str:
-        return lacking.lines if self._has_lines else lacking.sample_ids
 
-
-def lacks(sample: Sample, field: str) -> bool:
-    """Tell whether a sample lacks a field that a metric may need."""
-    if field == "expected":
+def lacks(sample: Sample, need: str) -> bool:
+    """Tell whether a sample lacks what a metric needs of it; what the system itself gives is not its part."""
+    if need == "reference":
         # A sample that expects a refusal is skipped for its own reason, not for a gap in the data.
         # In a conversation the turns say what is expected.
         is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
         return not is_told and sample.expectation is None
-    if field == "context":
+    if need == "contexts":
         return not (sample.recorded and _any_text(sample.recorded.contexts))
-    if field == "reference_contexts":
+    if need == "reference_contexts":
         return not _any_text(sample.reference_contexts)
-    if field in _RELEVANT:
-        return not getattr(sample, field) and not isinstance(sample.expectation, Refusal)
-    if field == "turns":
+    if need in _RELEVANT:
+        return not getattr(sample, need) and not isinstance(sample.expectation, Refusal)
+    if need == "turns":
         return not (is_conversation(sample) or isinstance(sample.expectation, Refusal))
-    if field == "hops":
+    if need == "hops":
         expected = sample.expectation
         return not (isinstance(expected, Refusal) or (isinstance(expected, Milestones) and expected.hops))
-    if field in _EXPECTATIONS:
-        return not isinstance(sample.expectation, (_EXPECTATIONS[field], Refusal))
-    raise ValueError(f"no such field of a sample: {field}")
+    return need in _EXPECTATIONS and not isinstance(sample.expectation, (_EXPECTATIONS[need], Refusal))
 
 
 def _any_text(texts: Iterable[str]) -> bool:

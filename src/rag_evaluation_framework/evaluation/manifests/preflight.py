@@ -19,8 +19,8 @@ from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import NeedsJudge
-from rag_evaluation_framework.evaluation.scorers.named_scorers import MetricScorer, scorer_for
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import (
     HOW_TO_JUDGE,
     ScoringMethods,
@@ -85,9 +85,7 @@ class DatasetPlan:
     @property
     def judge_calls(self) -> int:
         """About how many calls judging takes; the answers, which decide it, are not there yet."""
-        questions: set[str] = set()
-        for scorer in self.scorers:
-            questions |= getattr(scorer, "questions", frozenset())
+        questions = frozenset[str]().union(*(scorer.questions for scorer in self.scorers))
         return self.votes * len(questions) * len(self.selection)
 
 
@@ -178,9 +176,9 @@ def _planned(
 ) -> DatasetPlan:
     scorers = _scorers(entry, manifest, methods)
     dialect = recognise(entry.path)
-    methods = with_documents(methods, entry.metrics, dialect=dialect, path=entry.path)
-    if methods.corpus is not None:
-        scorers = _scorers(entry, manifest, methods)
+    own = with_documents(methods, entry.metrics, dialect=dialect, path=entry.path)
+    if own is not methods:
+        methods, scorers = own, _scorers(entry, manifest, own)
     try:
         selection = select_samples(
             lambda: dialect.stream(entry.path),
@@ -209,7 +207,7 @@ def _planned(
         output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
         votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
         incomplete=tuple(missing.issues()),
-        documents=CitableTexts(() if methods.corpus is None else methods.corpus.documents),
+        documents=methods.documents.texts,
     )
 
 
@@ -220,7 +218,7 @@ def _scorers(entry: DatasetEntry, manifest: Manifest, methods: ScoringMethods) -
     for name in entry.metrics:
         try:
             found[name] = scorer_for(name, methods)
-            if manifest.ci_gate and isinstance(found[name], NeedsJudge):
+            if manifest.ci_gate and found[name].needs_judge:
                 raise UsageError(f"metric {name}: needs a judge, or no gate: {HOW_TO_JUDGE}")
         except RagEvalError as error:
             issue = Issue("unavailable-metric", "a metric that is available", str(error), entry.name)

@@ -8,7 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from rag_evaluation_framework.errors import TargetError, shown
+from rag_evaluation_framework.errors import TargetError, brief, described
+from rag_evaluation_framework.evaluation.conversation_turns import TURNS
 from rag_evaluation_framework.evaluation.runs.concurrency import AdaptiveLimit
 from rag_evaluation_framework.evaluation.runs.outages import OutageWatch
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing
@@ -20,7 +21,6 @@ from rag_evaluation_framework.evaluation.runs.retries import (
 )
 from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
 from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Failure, Request, Response
 from rag_evaluation_framework.records.samples import Sample
@@ -186,13 +186,13 @@ async def _called(target: Target, request: Request) -> Response | TargetError:
     try:
         response = await target.answer(request)
     except TargetError as error:
-        return error
+        return error.reworded(brief(error.message))
     except TimeoutError:
         return _timed_out()
     except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake is the sample's failure
-        return TargetError("target-error", f"{type(error).__name__}: {error}")
+        return TargetError("target-error", described(error))
     if not isinstance(response, Response):
-        return TargetError("target-error", f"expected a response, got {shown(response)}")
+        return TargetError("target-error", f"expected a response, got {type(response).__name__}")
     return response
 
 

@@ -5,11 +5,12 @@ A line is written with one call, so a kill leaves it whole or leaves a torn end.
 - *a torn tail*: damaged lines with no intact one after them. A kill, a full disk or a power cut makes
   these. They were not yet acknowledged, so they are cut off when the run is resumed, and their samples are
   asked again.
-- *damage in the middle*: an error that names the line. All other lines stay readable.
+- *damage in the middle*: an error that names the line. Once that line is deleted, the others can be read, and
+  its sample is asked again.
 
-A sample that stands in the journal twice counts once. Where scores of the first line failed because a judge's
-endpoint did, a later line with the same answer has its scores made again, and wins. Else the first line wins,
-and a second one that says something else is an inconsistency that is reported.
+A sample that has two lines counts once. Where scores of the first line failed because a judge's endpoint did,
+a later line with the same answer has its scores made again, and wins. Otherwise the first line wins, and a
+second one that differs is reported as an inconsistency.
 """
 
 from __future__ import annotations

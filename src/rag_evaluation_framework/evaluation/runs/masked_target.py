@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.errors import TargetError, in_full
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Request, Response
@@ -25,17 +25,11 @@ class MaskedTarget:
         try:
             response = await self._target.answer(request)
         except TargetError as error:
-            raise TargetError(
-                error.kind,
-                self._secrets.mask(error.message),
-                retry=error.retry,
-                throttled=error.throttled,
-                retry_after=error.retry_after,
-                answered=self._secrets.mask_value(error.answered),
+            raise error.reworded(
+                self._secrets.mask(error.message), answered=self._secrets.mask_value(error.answered)
             ) from None
         except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake must not tell secrets
-            message = self._secrets.mask(f"{type(error).__name__}: {error}")
-            raise TargetError("target-error", message) from None
+            raise TargetError("target-error", self._secrets.mask(in_full(error))) from None
         masked: Response = _masked(response, self._secrets)
         return masked
 

@@ -19,11 +19,8 @@ from rag_evaluation_framework.records.citations import (
 )
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.records.spans import CharacterSpan
-
-TIMING_METHOD = "timing"
-"""The method of scores that measure time, such as the latency."""
 
 _CITATION_KINDS: dict[str, type[SpanCitation] | type[TokenSpanCitation] | type[ContextCitation]] = {
     "characters": SpanCitation,

@@ -8,6 +8,7 @@
     ├── journal.jsonl   a checksummed line for each finished sample
     ├── lock            who works on the run now
     ├── judge_usage.json  what its judge has cost so far, if it has one
+    ├── blame.jsonl     where each answer failed, if the evaluation blames answers
     └── results.json    the results document, once the run has been summed up
 
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
@@ -26,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, StorageError, UsageError, invalid
+from rag_evaluation_framework.errors import InputError, RagEvalError, StorageError, UsageError, invalid
 from rag_evaluation_framework.evaluation.runs.journal import (
     JournalIndex,
     read_entries,
@@ -36,7 +37,7 @@ from rag_evaluation_framework.evaluation.runs.journal import (
 )
 from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry
 from rag_evaluation_framework.evaluation.runs.run_lock import LockOwner, held_lock, lock_owner
-from rag_evaluation_framework.evaluation.runs.sample_list import count_listed, read_list
+from rag_evaluation_framework.evaluation.runs.sample_list import count_listed
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.refusals import refused
@@ -134,6 +135,10 @@ class RunFolder:
         return self.path / "judge_usage.json"
 
     @property
+    def blame_path(self) -> Path:
+        return self.path / "blame.jsonl"
+
+    @property
     def owner(self) -> LockOwner | None:
         """The process that works on the run now."""
         return lock_owner(self.path / "lock")
@@ -144,7 +149,7 @@ class RunFolder:
 
     @property
     def state(self) -> RunState:
-        """Where the run stands; reads the journal."""
+        """Whether the run is going on, can be resumed or is complete; reads the journal."""
         if self.owner is not None:
             return "running"
         try:
@@ -162,50 +167,28 @@ class RunFolder:
         return RunCounts(len(index.offsets), index.done, index.failed, len(index.rescorable))
 
     def index(self) -> JournalIndex:
-        """Read where each sample's entry stands in the journal, and whatever is wrong with it."""
+        """Read where each sample's entry starts in the journal, and what is wrong with the journal."""
         total = count_listed(self.samples_path) if self.samples_path.exists() else 0
         return read_index(self.journal_path, total=total)
 
-    def results(
-        self,
-        *,
-        order: Literal["journal", "dataset"] = "journal",
-        on_problem: Callable[[Issue], None] | None = None,
-    ) -> Iterator[SampleResult]:
+    def results(self, *, order: Literal["journal", "dataset"] = "journal") -> Iterator[SampleResult]:
         """Yield the result of each finished sample once, in memory that does not grow with the run.
 
         Damage in the middle of the journal, or two different results for one sample, is an
-        :class:`InputError` before anything is yielded; with ``on_problem`` each problem goes there instead,
-        and the rest is read.
+        :class:`InputError` before anything is yielded.
         """
-        return (entry.result for entry in self.entries(order=order, on_problem=on_problem))
+        return (entry.result for entry in self.entries(order=order))
 
-    def entries(
-        self,
-        *,
-        order: Literal["journal", "dataset"] = "journal",
-        on_problem: Callable[[Issue], None] | None = None,
-    ) -> Iterator[JournalEntry]:
+    def entries(self, *, order: Literal["journal", "dataset"] = "journal") -> Iterator[JournalEntry]:
         """Yield the same as :meth:`results`, with each sample's place in the dataset and its times."""
         index = self.index()
-        if index.problems and on_problem is None:
+        if index.problems:
             raise InputError(index.problems)
-        for problem in index.problems:
-            if on_problem is not None:
-                on_problem(problem)
         read = read_entries if order == "journal" else read_entries_in_dataset_order
         yield from read(self.journal_path, index)
 
-    @property
-    def result_index(self) -> dict[str, int]:
-        """Where the entry of each finished sample starts in the journal, by sample id in dataset order."""
-        if not self.samples_path.exists():
-            return {}
-        places = zip(read_list(self.samples_path), self.index().offsets, strict=True)
-        return {identifier: offset for (identifier, _), offset in places if offset >= 0}
-
     def entry_at(self, offset: int) -> JournalEntry:
-        """Read the entry that :attr:`result_index` found."""
+        """Read the entry that starts at an offset of the journal."""
         return read_entry(self.journal_path, offset)
 
 
@@ -225,9 +208,31 @@ def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[Liste
     return [_listed(path) for path in _run_paths(Path(runs_directory))]
 
 
+def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
+    """Yield the runs that belong together with one of them: the leader, then the others by name.
+
+    The configuration of the others has the leader's id as ``tie``. Only heads are read, and a broken run of
+    somebody else is passed over.
+    """
+    directory, leader_id = named.path.parent, named.head.configuration.get(tie)
+    leader = RunFolder.open(leader_id, directory) if leader_id else named
+    yield leader
+    for path in _run_paths(directory):
+        try:
+            folder = _opened(path)
+        except RagEvalError:
+            continue
+        if folder.head.configuration.get(tie) == leader.head.run_id:
+            yield folder
+
+
+def _opened(path: Path) -> RunFolder:
+    return RunFolder(path, _read_head(path / "head.json"))
+
+
 def _listed(path: Path) -> ListedRun:
     try:
-        folder = RunFolder(path, _read_head(path / "head.json"))
+        folder = _opened(path)
         return ListedRun(path.name, path, folder.state, folder)
     except RagEvalError as error:
         return ListedRun(path.name, path, "broken", reason=str(error))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.errors import RagEvalError, UsageError
+from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder, tied_runs
 from rag_evaluation_framework.records.runs import RunHead
 
 _LEADER = "evaluation"
@@ -22,26 +22,14 @@ _SELECTION = "selection"
 class RunGroup:
     """The runs of an evaluation by dataset; the leader is the first."""
 
-    def __init__(self, leader: RunFolder) -> None:
+    def __init__(self, leader: RunFolder, *others: RunFolder) -> None:
         self.leader = leader
-        self.runs: dict[str, RunFolder] = {leader.head.dataset_id: leader}
+        self.runs = {run.head.dataset_id: run for run in (leader, *others)}
 
     @classmethod
     def open(cls, path_or_id: str | Path, runs_directory: Path) -> RunGroup:
         """Find an evaluation by any of its runs, in the runs directory or by path."""
-        named = RunFolder.open(path_or_id, runs_directory)
-        leader_id = named.head.configuration.get(_LEADER)
-        group = cls(RunFolder.open(leader_id, named.path.parent) if leader_id else named)
-        for path in sorted(named.path.parent.iterdir()):
-            if not (path / "head.json").is_file():
-                continue
-            try:
-                folder = RunFolder.open(path)
-            except RagEvalError:  # a broken run of somebody else's is no reason not to find ours
-                continue
-            if folder.head.configuration.get(_LEADER) == group.leader.head.run_id:
-                group.runs[folder.head.dataset_id] = folder
-        return group
+        return cls(*tied_runs(RunFolder.open(path_or_id, runs_directory), _LEADER))
 
     @property
     def datasets(self) -> tuple[str, ...]:

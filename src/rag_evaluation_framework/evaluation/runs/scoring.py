@@ -12,10 +12,11 @@ from rag_evaluation_framework.errors import (
     StorageError,
     TargetError,
     UsageError,
+    described,
     shown,
 )
+from rag_evaluation_framework.evaluation.conversation_turns import TURNS, is_conversation
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields, timing_fields
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import TURNS, is_conversation
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure, Response
@@ -76,7 +77,7 @@ def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
     except (ModelError, TargetError) as error:  # such as an embedder that is down: no mistake of the scorer
         return _without_endpoint(scorer, ModelError(error.kind, error.message))
     except Exception as error:  # noqa: BLE001  # a scorer is a plug-in: its mistake is its score's, not the run's
-        return _failed(scorer, f"the scorer broke: {type(error).__name__}: {error}")
+        return _failed(scorer, f"the scorer broke: {described(error)}")
     if not isinstance(score, Score) or score.metric != scorer.name:
         return _failed(scorer, f"the scorer broke: expected a score of {scorer.name}, got {shown(score)}")
     return score

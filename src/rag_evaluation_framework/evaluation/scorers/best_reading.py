@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag_evaluation_framework.evaluation.scorers.wrapped_scorer import WrappedScorer
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import WrappedScorer
 from rag_evaluation_framework.judging.words.comparable_text import variants
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -12,7 +12,7 @@ from rag_evaluation_framework.records.scores import Score
 
 
 class BestReading(WrappedScorer):
-    """Fulfils ``MetricScorer`` with another scorer's name: each reading is scored, and the best counts."""
+    """A scorer around another one: each reading of the reference is scored, and the best counts."""
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Score every reading of the reference; where none has a score, the first says why."""

@@ -1,20 +1,20 @@
-"""Everything that a method says of the citations of one answer, found when it is first asked for.
+"""Everything that a method says about the citations of one answer, found when it is first asked for.
 
-Citations written in the answer are used where there is something to open them in, because they tell which
-sentence they belong to; else those that came beside it. The kinds are never counted together: an answer that
-cites characters of files and numbered contexts alike has no score. Citations beside an answer that its reader
-could not read count among those that cannot be opened.
+Which citations count is decided here, for every metric: those written in the answer, because they show which
+sentence they belong to; where these cannot be used, those that came beside it. Citations that cannot be read
+count as citations that cannot be opened. Citations of several kinds, such as characters of files and numbered
+contexts, are never counted together: they cannot be used.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
-from functools import cached_property
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts, found_once
+from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts
+from rag_evaluation_framework.evaluation.scorers.found_once import found_once
 from rag_evaluation_framework.judging.citations.citation_support import (
     CitationReport,
     check_inline_citations,
@@ -30,29 +30,58 @@ from rag_evaluation_framework.judging.citations.cited_texts import (
     OpenedCitation,
     cited_kinds,
 )
-from rag_evaluation_framework.judging.verdicts import ClaimVerdict, SupportMethod
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.metrics.citation_claims import citation_validity, factual_consistency
+from rag_evaluation_framework.metrics.citations import CitationSpanReport, evaluate_citation_spans
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 
-_REMEMBERED = 64
 _MOST_UNREAD = 1000
 _UNREAD = OpenedCitation(citation=None, issue=Issue("unreadable-citation", "a citation", "something else"))
 
 
+@dataclass(frozen=True, slots=True)
+class CountedCitations:
+    """The citations that count, and why they cannot be used where they cannot."""
+
+    opened: Sequence[OpenedCitation] = ()
+    are_written: bool = False
+    unusable_because: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Where they are from, in words."""
+        return "the answer" if self.are_written else "beside the answer"
+
+    @property
+    def are_open(self) -> list[bool]:
+        return [each.is_open for each in self.opened]
+
+
 class CitationVerdicts:
-    """The citations of an answer, opened and held against what it says."""
+    """The citations of an answer, opened and held against what it says.
+
+    ``beside`` are the citations that came beside the answer, where they are opened already, and ``sources``
+    the texts that the claims are held against; by default both are those of the response.
+    """
 
     def __init__(
-        self, sample: Sample, response: Response, *, texts: CitableTexts, support: SupportMethod
+        self,
+        sample: Sample,
+        response: Response,
+        *,
+        texts: CitableTexts,
+        support: SupportMethod,
+        beside: Sequence[OpenedCitation] | None = None,
+        sources: Sequence[str] | None = None,
     ) -> None:
         self.sample, self.response = sample, response
         self._texts, self._support = texts, support
-        self._lock = threading.Lock()
-        self._report: CitationReport | None = None
-        self._consistency: list[ClaimVerdict] | None = None
+        self._beside = self._listed() if beside is None else beside
+        self._sources = response.contexts if sources is None else sources
 
-    @cached_property
+    @found_once
     def answer(self) -> CitedAnswer:
         """The sentences of the answer with the citations written in it."""
         return cited_answer(self.response.text or "", has_contexts=bool(self.response.contexts))
@@ -60,89 +89,141 @@ class CitationVerdicts:
     @found_once
     def nothing_claimed_because(self) -> str | None:
         """Why there is nothing to cite for, or ``None``; to refuse and not to know claim nothing."""
+        if not (self.response.text or "").strip():
+            return "the answer is empty"
         verdicts = AnswerVerdicts(self.sample, self.response, self._support)
         is_answer = verdicts.answer_class.kind == "answered"
         return None if is_answer and self.answer.sentences else verdicts.no_claims_because
 
-    @cached_property
-    def unusable_because(self) -> str | None:
-        """Why the citations cannot be opened at all, or ``None``."""
-        written = self._obstacle(self.answer.citations)
-        if written is None and (self.answer.brackets or not self.response.citations):
-            return None
-        beside = self._obstacle(self.response.citations) if self.response.citations else written
-        return None if beside is None else written or beside
+    @found_once
+    def claims(self) -> list[Claim]:
+        """The claims of the answer."""
+        if self.nothing_claimed_because:
+            return []
+        return [claim for sentence in self.answer.sentences for claim in sentence.claims]
+
+    @found_once
+    def counted(self) -> CountedCitations:
+        """The citations to open: the first that there is something to open them in."""
+        return self._first_usable(self._not_opened_because)
+
+    @found_once
+    def compared(self) -> CountedCitations:
+        """The citations to compare with the relevant characters: the first that are characters of files."""
+        return self._first_usable(_not_compared_because)
+
+    @found_once
+    def report(self) -> CitationReport:
+        """What becomes of the citations and of the sentences they belong to."""
+        question = self.sample.question
+        if self.counted.are_written:
+            return check_inline_citations(self.answer, self._support, opened=self._opened, question=question)
+        return check_listed_citations(
+            self.answer, self._support, listed=self.counted.opened, question=question
+        )
 
     @property
-    def are_written(self) -> bool:
-        """Whether the citations that count are those written in the answer."""
-        return bool(self.answer.brackets) and self._obstacle(self.answer.citations) is None
+    def no_spans_because(self) -> str | None:
+        """Why no cited characters can be compared with the relevant ones, or ``None``."""
+        if not self.sample.relevant_spans:
+            return "there are no true citations to compare with"
+        return self.compared.unusable_because
 
-    @cached_property
-    def opened(self) -> list[OpenedCitation]:
-        """Every citation that counts."""
-        if self.are_written:
-            return open_brackets(self.answer.brackets, self._opened)
-        beside = [self._opened(citation) for citation in self.response.citations]
-        return beside + [_UNREAD] * self.unread
+    def spans(self, tolerance_chars: int) -> CitationSpanReport:
+        """Compare the cited characters with the relevant ones; a place that is cited twice counts once.
 
-    def report(self) -> CitationReport:
-        """Return what becomes of the citations and of the sentences they stand at; it is found once."""
-        # Not a cached property: up to Python 3.11 its lock is one for all answers, and a judge is waited for.
-        with self._lock:
-            if self._report is None:
-                self._report = self._checked()
-            return self._report
+        With the documents at hand, both sides are compared by document and by place in the whole document;
+        without, by the names and pages they give.
+        """
+        cited = [each.citation for each in self.compared.opened]
+        placed = (self._texts.placed(each) for each in cited if isinstance(each, SpanCitation))
+        predicted = {(each.file, each.page, each.start, each.end): each for each in placed}
+        return evaluate_citation_spans(
+            [self._texts.placed(each) for each in self.sample.relevant_spans],
+            list(predicted.values()),
+            tolerance_chars,
+            unreadable=cited.count(None),
+        )
 
-    @cached_property
+    @found_once
     def evidence(self) -> list[str]:
-        """What the claims are held against: the contexts, else the documents that are cited or relevant."""
-        if any(context.strip() for context in self.response.contexts):
-            return list(self.response.contexts)
-        cited = (*self.answer.citations, *self.response.citations, *self.sample.relevant_spans)
+        """What the claims are held against: the sources, else the documents that are cited or relevant."""
+        if any(source.strip() for source in self._sources):
+            return list(self._sources)
+        beside = [each.citation for each in self._beside]
+        cited = (*self.answer.citations, *beside, *self.sample.relevant_spans)
         files = (each.file for each in cited if isinstance(each, SpanCitation))
         names = dict.fromkeys((*self.sample.relevant_documents, *files))
         found = filter(None, map(self._texts.document, names))
         return list({document.id: document.content for document in found}.values())
 
     @property
-    def no_evidence_because(self) -> str | None:
-        """Why the claims cannot be held against anything, or ``None``."""
-        return None if self.evidence else "neither contexts nor documents to hold the answer against"
+    def not_held_because(self) -> str | None:
+        """Why there are no claims, or nothing to hold them against; else ``None``."""
+        if self.nothing_claimed_because or self.evidence:
+            return self.nothing_claimed_because
+        return "neither contexts nor documents to hold the answer against"
 
+    @found_once
     def consistency(self) -> list[ClaimVerdict]:
-        """Return whether the evidence supports each claim, whatever it cites; it is found once."""
-        with self._lock:
-            if self._consistency is None:
-                claims = [claim for sentence in self.answer.sentences for claim in sentence.claims]
-                question = self.sample.question
-                self._consistency = self._support.supports(claims, self.evidence, question=question)
-            return self._consistency
-
-    def _checked(self) -> CitationReport:
-        question = self.sample.question
-        if self.are_written:
-            return check_inline_citations(self.answer, self._support, opened=self._opened, question=question)
-        return check_listed_citations(self.answer, self._support, listed=self.opened, question=question)
+        """Whether the evidence supports each claim, whatever it cites."""
+        if self.not_held_because:
+            return []
+        return self._support.decide(self.claims, self.evidence, question=self.sample.question)
 
     @property
-    def unreadable(self) -> int:
-        """How many citations were meant and cannot be read, of those that came beside it or are written."""
-        if self.response.citations or not self.answer.brackets:
-            return self.unread
-        return len(self.answer.brackets) - len(self.answer.citations)
+    def mean_consistency(self) -> float | None:
+        """The mean of the probabilities with which the evidence supports the claims."""
+        scores = [verdict.score for verdict in self.consistency]
+        return math.fsum(scores) / len(scores) if scores else None
 
     @property
-    def unread(self) -> int:
-        """How many citations beside the answer could not be read."""
-        count = self.response.metadata.get("unread_citations", 0)
-        return min(count, _MOST_UNREAD) if type(count) is int else 0
+    def missing_parts(self) -> dict[str, str]:
+        """Which parts of ``overall_citation_accuracy`` have no value, and why; no claim is weighed."""
+        cited = self.compared
+        not_opened = cited.unusable_because or self._not_opened_because(_kinds(cited.opened))
+        reasons = {
+            "tolerance_jaccard": self.no_spans_because,
+            "citation_validity": not_opened if cited.opened else self.nothing_claimed_because,
+            "mean_consistency": self.not_held_because,
+            "no_hallucination": self.not_held_because,
+        }
+        return {part: reason for part, reason in reasons.items() if reason is not None}
+
+    def overall_parts(self, *, tolerance_chars: int, consistent: Sequence[bool]) -> dict[str, float | None]:
+        """Return the parts of ``overall_citation_accuracy``; ``consistent`` has a flag for each claim.
+
+        The first two are of the same citations, those that are compared. Where an answer claims something
+        and cites nothing, its validity is 0.
+        """
+        parts = {
+            "tolerance_jaccard": self.spans(tolerance_chars).mean_tolerance_jaccard,
+            "citation_validity": citation_validity(self.compared.are_open) or 0.0,
+            "mean_consistency": self.mean_consistency,
+            "no_hallucination": factual_consistency(consistent),
+        }
+        return {part: None if part in self.missing_parts else value for part, value in parts.items()}
+
+    def _listed(self) -> list[OpenedCitation]:
+        """Open the citations beside the answer, also those that its reader could not read."""
+        unread = self.response.metadata.get("unread_citations", 0)
+        count = min(unread, _MOST_UNREAD) if type(unread) is int else 0
+        return [self._opened(citation) for citation in self.response.citations] + [_UNREAD] * count
 
     def _opened(self, citation: Citation) -> OpenedCitation:
         return self._texts.opened(citation, self.response.contexts)
 
-    def _obstacle(self, citations: Sequence[Citation]) -> str | None:
-        kinds = cited_kinds(citations)
+    def _first_usable(self, obstacle: Callable[[set[str]], str | None]) -> CountedCitations:
+        """Return the first citations that no obstacle keeps from counting, else the first there are."""
+        written = open_brackets(self.answer.brackets, self._opened)
+        found = [
+            CountedCitations(opened, are_written, obstacle(_kinds(opened)))
+            for opened, are_written in ((written, True), (self._beside, False))
+            if opened
+        ]
+        return min(found, key=lambda each: each.unusable_because is not None, default=CountedCitations())
+
+    def _not_opened_because(self, kinds: set[str]) -> str | None:
         if len(kinds) > 1:
             return f"the answer cites {' and '.join(sorted(kinds))}, which are never counted together"
         if kinds == {TOKENS}:
@@ -154,23 +235,11 @@ class CitationVerdicts:
         return None
 
 
-class CitationMemory:
-    """The verdicts on the citations of late, by the very sample and response; threads may share it."""
+def _not_compared_because(kinds: set[str]) -> str | None:
+    if kinds <= {CHARACTERS}:
+        return None
+    return f"the answer cites {' and '.join(sorted(kinds))}, and the true citations are characters of files"
 
-    def __init__(self, texts: CitableTexts, support: SupportMethod) -> None:
-        self.texts, self.support = texts, support
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int], CitationVerdicts] = OrderedDict()
 
-    def verdicts_on(self, sample: Sample, response: Response) -> CitationVerdicts:
-        """Return the verdicts on a response; the same object for the same sample and response."""
-        # What is kept holds on to sample and response, so their ids cannot pass to others meanwhile.
-        key = id(sample), id(response)
-        with self._lock:
-            verdicts = self._kept.get(key)
-            if verdicts is None:
-                verdicts = CitationVerdicts(sample, response, texts=self.texts, support=self.support)
-                self._kept[key] = verdicts
-                if len(self._kept) > _REMEMBERED:
-                    self._kept.popitem(last=False)
-            return verdicts
+def _kinds(opened: Sequence[OpenedCitation]) -> set[str]:
+    return cited_kinds(each.citation for each in opened if each.citation is not None)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
-from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts, VerdictMemory, flags
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SharedVerdicts, SupportScorer
 from rag_evaluation_framework.judging.verdicts import ClaimVerdict
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.similarity import answer_similarity
@@ -14,95 +13,71 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 
-# What each metric's function is called with.
-_ARGUMENTS: Mapping[str, Callable[[AnswerVerdicts], tuple[Sequence[bool], ...]]] = {
-    "faithfulness": lambda on: (flags(on.by_contexts),),
-    "hallucination": lambda on: (flags(on.by_contexts),),
-    "claim_precision": lambda on: (flags(on.by_reference),),
-    "claim_recall": lambda on: (flags(on.recalled),),
-    "claim_f1": lambda on: (flags(on.by_reference), flags(on.recalled)),
-    "claim_hallucination": lambda on: (flags(on.by_reference), flags(on.by_contexts)),
-    "self_knowledge": lambda on: (flags(on.by_reference), flags(on.by_contexts)),
-    "context_utilization": lambda on: (flags(on.recalled), flags(on.retrieved)),
-    "noise_sensitivity": lambda on: (flags(on.by_reference), on.misled),
-    "answer_correctness": lambda on: (flags(on.by_reference), flags(on.recalled)),
-    "context_precision": lambda on: (on.useful_contexts,),
-    "context_recall": lambda on: (flags(on.attributed),),
+
+class _Claims(NamedTuple):
+    """Which of the :class:`AnswerVerdicts`, by their names, a metric is computed from.
+
+    A judge is asked for each of them, and for those it ``also_asks``: more than once where claims are many.
+    ``shown`` are the verdicts beside the value. A metric ``of_the_answer`` has no value without its claims.
+    """
+
+    verdicts: tuple[str, ...]
+    shown: str | None = None
+    of_the_answer: bool = True
+    also_asks: tuple[str, ...] = ()
+
+
+_METRICS: Mapping[str, _Claims] = {
+    "faithfulness": _Claims(("by_contexts",), "by_contexts"),
+    "hallucination": _Claims(("by_contexts",), "by_contexts"),
+    "claim_precision": _Claims(("by_reference",), "by_reference"),
+    "claim_recall": _Claims(("reference_by_answer",), "reference_by_answer", of_the_answer=False),
+    "claim_f1": _Claims(("by_reference", "reference_by_answer")),
+    "claim_hallucination": _Claims(("by_reference", "by_contexts")),
+    "self_knowledge": _Claims(("by_reference", "by_contexts")),
+    "context_utilization": _Claims(("reference_by_answer", "reference_by_contexts"), of_the_answer=False),
+    "noise_sensitivity": _Claims(("by_reference", "by_useful_contexts"), also_asks=("useful_contexts",)),
+    "answer_correctness": _Claims(
+        ("by_reference", "reference_by_answer"), "by_reference", of_the_answer=False
+    ),
+    "context_precision": _Claims(("useful_contexts",), of_the_answer=False),
+    "context_recall": _Claims(("truth_by_contexts",), "truth_by_contexts", of_the_answer=False),
 }
-# Which verdicts each metric asks for: as many questions to a judge, and more where claims are many.
-_QUESTIONS: Mapping[str, tuple[str, ...]] = {
-    "faithfulness": ("by_contexts",),
-    "hallucination": ("by_contexts",),
-    "claim_precision": ("by_reference",),
-    "claim_recall": ("recalled",),
-    "claim_f1": ("by_reference", "recalled"),
-    "claim_hallucination": ("by_reference", "by_contexts"),
-    "self_knowledge": ("by_reference", "by_contexts"),
-    "context_utilization": ("recalled", "retrieved"),
-    "noise_sensitivity": ("by_reference", "useful_contexts", "misled"),
-    "answer_correctness": ("by_reference", "recalled"),
-    "context_precision": ("useful_contexts",),
-    "context_recall": ("attributed",),
-}
-# Which verdicts are shown beside the value: those on the answer where it is judged, else on the truth.
-_SHOWN: Mapping[str, Callable[[AnswerVerdicts], Sequence[ClaimVerdict]]] = {
-    "faithfulness": lambda on: on.by_contexts,
-    "hallucination": lambda on: on.by_contexts,
-    "claim_precision": lambda on: on.by_reference,
-    "claim_recall": lambda on: on.recalled,
-    "context_recall": lambda on: on.attributed,
-    "answer_correctness": lambda on: on.by_reference,
-}
-_ABOUT_THE_ANSWER = frozenset(
-    {
-        "faithfulness",
-        "hallucination",
-        "claim_precision",
-        "claim_f1",
-        "claim_hallucination",
-        "self_knowledge",
-        "noise_sensitivity",
-    }
-)
 
-CLAIM_METRICS = frozenset(_ARGUMENTS)
+CLAIM_METRICS = frozenset(_METRICS)
 
 
-class ClaimScorer(DeclaredMetricScorer):
-    """Scores by the verdicts that one method gives on claims; scorers of one method share its memory."""
+class ClaimScorer(SupportScorer):
+    """Scores by the verdicts that one method gives on claims."""
 
-    def __init__(self, metric: BoundMetric, memory: VerdictMemory, *, is_slow: bool) -> None:
-        method = memory.support.name
-        if metric.metric.name == "answer_correctness":
-            method += " + chrF"
-        questions = _QUESTIONS[metric.metric.name] if is_slow else ()
-        super().__init__(
-            metric,
-            method=method,
-            method_version=memory.support.version,
-            is_slow=is_slow,
-            questions=questions,
-        )
-        self._memory = memory
+    def __init__(self, metric: BoundMetric, verdicts: SharedVerdicts) -> None:
+        self._claims = _METRICS[metric.metric.name]
+        self.asks = self._claims.verdicts + self._claims.also_asks
+        super().__init__(metric, verdicts)
+        self._adds_similarity = metric.metric.name == "answer_correctness"
+        if self._adds_similarity:
+            self.method += " + chrF"
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the answer by the verdicts on its claims."""
-        on = self._memory.verdicts_on(sample, response)
-        name = self.metric.metric.name
-        if name in _ABOUT_THE_ANSWER and not on.claims:
+        on = self.verdicts.answers.of(sample, response)
+        if self._claims.of_the_answer and not on.claims:
             return self.skipped(on.no_claims_because)
-        options = (
-            {"similarity": answer_similarity(on.answer, on.reference)} if name == "answer_correctness" else {}
-        )
-        value = self.metric(*_ARGUMENTS[name](on), **options)
+        options = {"similarity": answer_similarity(on.answer, on.reference)} if self._adds_similarity else {}
+        value = self.metric(*(_flags(getattr(on, name)) for name in self._claims.verdicts), **options)
         if value is None:
             return self.skipped(f"nothing to score: {self.metric.metric.empty}")
-        shown = _SHOWN.get(name)
-        return self.scored(value, {"claims": [verdict_fields(each) for each in shown(on)]} if shown else None)
+        if self._claims.shown is None:
+            return self.scored(value)
+        return self.scored(value, {"claims": [*map(verdict_fields, getattr(on, self._claims.shown))]})
+
+
+def _flags(verdicts: Iterable[ClaimVerdict | bool]) -> list[bool]:
+    return [each if isinstance(each, bool) else each.is_supported for each in verdicts]
 
 
 def verdict_fields(verdict: ClaimVerdict) -> dict[str, Any]:
-    """Return a verdict as plain values; texts are left out, for their characters are told."""
+    """Return a verdict as plain values; texts are left out, since their characters are there."""
     found: dict[str, Any] = {
         "start": verdict.claim.start,
         "end": verdict.claim.end,

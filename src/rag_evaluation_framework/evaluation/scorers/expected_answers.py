@@ -24,10 +24,10 @@ def is_the_reference(sample: Sample, answer: str) -> bool:
     """Tell whether a sample expects an answer and this is it, up to case, width, white space, final marks."""
     if sample.reference is None or isinstance(sample.expectation, Refusal):
         return False
-    expected = compared(sample.reference).rstrip(_FINAL_MARKS)
-    return bool(expected) and compared(answer).rstrip(_FINAL_MARKS) == expected
+    expected = literal(sample.reference).rstrip(_FINAL_MARKS)
+    return bool(expected) and literal(answer).rstrip(_FINAL_MARKS) == expected
 
 
-def compared(text: str) -> str:
+def literal(text: str) -> str:
     """Return a text as it is compared literally: without white space, case and width."""
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
+from rag_evaluation_framework.evaluation.conversation_turns import (
     NOT_TOLD_BY_TURN,
     TURNS,
     AnsweredTurn,
@@ -30,12 +30,7 @@ from rag_evaluation_framework.records.scores import Score
 _DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
 
 
-class _GoldenScorer(DeclaredMetricScorer):
-    def __init__(self, metric: BoundMetric) -> None:
-        super().__init__(metric, method=metric.metric.method)
-
-
-class EntityScorer(_GoldenScorer):
+class EntityScorer(DeclaredMetricScorer):
     """Scores which of the expected names an answer has."""
 
     def measured(self, sample: Sample, response: Response) -> Score:
@@ -52,7 +47,7 @@ class EntityScorer(_GoldenScorer):
         return self.scored(self.metric(named), details)
 
 
-class RelationScorer(_GoldenScorer):
+class RelationScorer(DeclaredMetricScorer):
     """Scores what an answer says of a relation."""
 
     def measured(self, sample: Sample, response: Response) -> Score:
@@ -80,7 +75,7 @@ class RelationScorer(_GoldenScorer):
         )
 
 
-class MilestoneScorer(_GoldenScorer):
+class MilestoneScorer(DeclaredMetricScorer):
     """Scores which steps an answer tells, or their order."""
 
     def measured(self, sample: Sample, response: Response) -> Score:
@@ -97,7 +92,7 @@ class MilestoneScorer(_GoldenScorer):
         return self.scored(self.metric(places), details)
 
 
-class HopScorer(_GoldenScorer):
+class HopScorer(DeclaredMetricScorer):
     """Scores how many of the places were retrieved that must be put together."""
 
     def measured(self, sample: Sample, response: Response) -> Score:
@@ -113,30 +108,30 @@ class HopScorer(_GoldenScorer):
         return self.scored(self.metric(places, expected.hops), details)
 
 
-class TurnScorer(_GoldenScorer):
-    """Scores the answers of a conversation turn by turn; ``only_needy`` those that need the turns before."""
+class TurnScorer(DeclaredMetricScorer):
+    """Scores a conversation turn by turn; with ``only_with_needs``, the turns that need earlier ones."""
 
     scores_turns = True
 
-    def __init__(self, metric: BoundMetric, *, only_needy: bool) -> None:
+    def __init__(self, metric: BoundMetric, *, only_with_needs: bool) -> None:
         super().__init__(metric)
-        self._only_needy = only_needy
+        self._only_with_needs = only_with_needs
 
     def score(self, sample: Sample, response: Response) -> Score:
-        """Score the conversation; which of its answers is empty is told turn by turn."""
+        """Score the conversation; turns with an empty answer are reported one by one."""
         return self.measured(sample, response)
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score every turn that expects something; one without an answer fails the conversation.
 
-        The details have the values of the other turns all the same.
+        The details still have the values of the other turns.
         """
         if not is_conversation(sample):
             return self.skipped("the sample expects no turns")
         turns = answered_turns(sample, response)
         if turns is None:
             return self.skipped(NOT_TOLD_BY_TURN)
-        wanted = [turn for turn in turns if turn.expected.needs or not self._only_needy]
+        wanted = [turn for turn in turns if turn.expected.needs or not self._only_with_needs]
         scored = list(_scored_turns([turn for turn in wanted if turn.answer.strip()]))
         details = {TURNS: scored} if scored else {}
         if response.failure is not None:
@@ -180,4 +175,4 @@ def golden_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMetri
         case "milestone_recall" | "milestone_order":
             return MilestoneScorer(metric)
         case name:
-            return TurnScorer(metric, only_needy=name == "context_turn_correctness")
+            return TurnScorer(metric, only_with_needs=name == "context_turn_correctness")

@@ -24,7 +24,7 @@ from rag_evaluation_framework.records.scores import Score
 def asks(judge: Judge, prompt: str) -> dict[str, Any]:
     """Return how a scorer is set up whose metric is one question to a judge."""
     version = load_prompt(prompt).version
-    return {"method": judge.name, "method_version": version, "is_slow": True, "questions": [prompt]}
+    return {"method": judge.name, "method_version": version, "questions": [prompt]}
 
 
 class JudgedRelevancy(DeclaredMetricScorer):

@@ -1,7 +1,7 @@
-"""What an evaluation knows of a metric by its name: what it needs of a sample, its direction, its range.
+"""What an evaluation knows of a metric by its name: its direction and its range.
 
-Thresholds are read by it before anything is computed. Declared metrics tell it themselves; ``latency`` and
-``pass_rate`` are no metrics of answers and stand here.
+Thresholds are read with it before anything is computed. Declared metrics say it themselves; ``latency`` and
+``pass_rate``, which are not metrics of answers, are listed here.
 """
 
 from __future__ import annotations
@@ -9,43 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.metrics.declaration import Metric, all_metrics, parse_metric
+from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 
 PASS_RATE = "pass_rate"  # noqa: S105  # no password
 """The share of samples that pass; a threshold may be set for it, but it is not asked for as a metric."""
 
-# What a metric needs of a sample, in the words of a dataset's fields; the answer and the question are always
-# there, and what the system retrieves or cites is not known before it is asked.
-_FIELDS = {
-    "reference": "expected",
-    "contexts": "context",
-    "reference_contexts": "reference_contexts",
-    "relevant_documents": "relevant_documents",
-    "relevant_chunk_ids": "relevant_chunk_ids",
-    "relevant_spans": "relevant_spans",
-    "entities": "entities",
-    "relation": "relation",
-    "milestones": "milestones",
-    "hops": "hops",
-    "turns": "turns",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class KnownMetric:
-    """What is known of a metric by its name alone. ``needs`` are fields of a sample."""
+    """What is known of a metric by its name alone."""
 
-    needs: tuple[str, ...] = ()
     higher_is_better: bool = True
     is_share: bool = True
 
 
 _UNDECLARED = {"latency": KnownMetric(higher_is_better=False, is_share=False), PASS_RATE: KnownMetric()}
-
-
-def fields_needed(metric: Metric) -> tuple[str, ...]:
-    """Return the fields of a sample that a metric cannot do without."""
-    return tuple(field for need, field in _FIELDS.items() if need in metric.needs)
 
 
 def known_metric(text: str) -> KnownMetric | None:
@@ -56,7 +34,7 @@ def known_metric(text: str) -> KnownMetric | None:
         metric = parse_metric(text).metric
     except UsageError:
         return None
-    return KnownMetric(fields_needed(metric), metric.higher_is_better, metric.is_share)
+    return KnownMetric(metric.higher_is_better, metric.is_share)
 
 
 def check_known(text: str, others: frozenset[str]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.extensions import Embedder
-from rag_evaluation_framework.judging.citations.said_text import said_in
+from rag_evaluation_framework.judging.said_text import said_in
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
@@ -45,9 +45,6 @@ class EmbeddedRelevancy(DeclaredMetricScorer):
 
 class LexicalRelevancy(DeclaredMetricScorer):
     """The share of the question's content words that the answer takes up."""
-
-    def __init__(self, metric: BoundMetric) -> None:
-        super().__init__(metric, method=metric.metric.method)
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the answer; one that does not answer is not relevant."""

@@ -1,44 +1,66 @@
-"""What the scorers of declared metrics have in common: who they are, and what has no score."""
+"""What all scorers share: what a scorer says about itself, and when a declared metric has no score."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
-from rag_evaluation_framework.evaluation.scorers.known_metrics import fields_needed
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 
 
-class DeclaredMetricScorer(ABC):
-    """A scorer of one declared metric by one method.
+class MetricScorer(Protocol):
+    """A scorer that says what it is: an ``extensions.Scorer`` with what a summary and a preflight need."""
 
-    ``is_slow`` is true where scoring waits for a model, so that a run does it beside its other work.
-    ``questions`` are those that a judge is asked about an answer; what two metrics ask alike is asked once.
-    """
+    name: str
+    method: str
+    version: int
+    higher_is_better: bool
+    needs: tuple[str, ...]
+    """What it scores by, in the words of a metric's declaration: ``reference``, ``contexts`` …"""
+
+    is_slow: bool = False
+    """Whether scoring waits for a model, so that a run does it beside its other work."""
+
+    questions: frozenset[str] = frozenset()
+    """What a judge is asked about an answer; a question that two metrics share is asked once."""
+
+    scores_turns: bool = False
+    """Whether each turn of a conversation is scored by itself."""
+
+    needs_judge: bool = False
+    """Whether it only stands in for a metric that needs a judge, where there is none."""
+
+    @abstractmethod
+    def score(self, sample: Sample, response: Response) -> Score: ...
+
+
+class DeclaredMetricScorer(MetricScorer):
+    """A scorer of one declared metric by one method; by default, the method that the metric declares."""
 
     def __init__(
         self,
         metric: BoundMetric,
         *,
-        method: str,
+        method: str | None = None,
         method_version: int = 1,
         is_slow: bool = False,
         questions: Iterable[str] = (),
     ) -> None:
+        declared = metric.metric
         self.metric = metric
         self.name = str(metric)
-        self.method = method
+        self.method = method or declared.method
         # Figures change with the formula and with the method alike, and either makes them incomparable.
-        self.version = metric.metric.version + method_version - 1
-        self.higher_is_better = metric.metric.higher_is_better
-        self.needs = fields_needed(metric.metric)
-        self.is_slow = is_slow
+        self.version = declared.version + method_version - 1
+        self.higher_is_better = declared.higher_is_better
+        self.needs = declared.needs
         self.questions = frozenset(questions)
+        self.is_slow = is_slow or bool(self.questions)
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Score the answer. What does not apply is skipped; an empty answer or a silent judge has failed."""
@@ -73,9 +95,9 @@ class DeclaredMetricScorer(ABC):
     def _inapplicable(self, sample: Sample, response: Response) -> str | None:
         if isinstance(sample.expectation, Refusal):
             return "the sample expects a refusal"
-        if "expected" in self.needs and not (sample.reference or "").strip():
+        if "reference" in self.needs and not (sample.reference or "").strip():
             return "the sample expects no text"
-        if "context" in self.needs and not any(text.strip() for text in response.contexts):
+        if "contexts" in self.needs and not any(text.strip() for text in response.contexts):
             return "no contexts: neither the system nor the dataset gave any"
         if "reference_contexts" in self.needs and not any(map(str.strip, sample.reference_contexts)):
             return "the sample has no reference contexts"
@@ -85,13 +107,38 @@ class DeclaredMetricScorer(ABC):
 class NeedsJudge(DeclaredMetricScorer):
     """Stands in for a metric that only a judge can measure, where there is none."""
 
+    needs_judge = True
+
     def __init__(self, metric: BoundMetric) -> None:
         super().__init__(metric, method="not scored: needs a judge")
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Skip the sample, and say what is missing."""
-        return self.skipped("needs a judge")
+        return self.measured(sample, response)
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Skip the sample, and say what is missing."""
         return self.skipped("needs a judge")
+
+
+class WrappedScorer(MetricScorer):
+    """A scorer around another one, with its name, method and needs.
+
+    Another package's scorer need not have the attributes that have a default.
+    """
+
+    def __init__(self, scorer: MetricScorer) -> None:
+        self.name = scorer.name
+        self.method = scorer.method
+        self.version = scorer.version
+        self.higher_is_better = scorer.higher_is_better
+        self.needs = scorer.needs
+        self.is_slow = getattr(scorer, "is_slow", False)
+        self.questions = getattr(scorer, "questions", frozenset())
+        self.scores_turns = getattr(scorer, "scores_turns", False)
+        self.needs_judge = getattr(scorer, "needs_judge", False)
+        self._scorer = scorer
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        """Score as the scorer inside does."""
+        return self._scorer.score(sample, response)

@@ -3,20 +3,24 @@
 Each family of metrics has one builder of scorers (:data:`_BUILDERS`), called with the metric and the
 methods that are set up; ``latency`` is the time of the answer in milliseconds. Other people's come in through
 :data:`SCORERS`: a component registered there under a metric's name is called with the metric's text and
-returns a scorer that has the attributes of :class:`MetricScorer`. Installed packages add theirs as
-``rag_evaluation_framework.scorers``.
+returns a scorer that has the attributes of :class:`MetricScorer`, but for those with a default, which it may
+leave out. Installed packages add theirs as ``rag_evaluation_framework.scorers``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Protocol, cast
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
-from rag_evaluation_framework.evaluation.runs.result_fields import TIMING_METHOD
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import NeedsJudge
+from rag_evaluation_framework.evaluation.scorers.answer_scorers import answer_scorer
+from rag_evaluation_framework.evaluation.scorers.citation_scorers import citation_scorer
+from rag_evaluation_framework.evaluation.scorers.golden_scorers import golden_scorer
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer, WrappedScorer
+from rag_evaluation_framework.evaluation.scorers.refusal_scorers import refusal_scorer
+from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import retrieved_scorer
+from rag_evaluation_framework.evaluation.scorers.safety_scorers import safety_scorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.text_scorers import text_scorer
 from rag_evaluation_framework.evaluation.scorers.turn_by_turn import TurnByTurn
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.metrics.declaration import (
@@ -28,35 +32,21 @@ from rag_evaluation_framework.metrics.declaration import (
 )
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
-
-
-class MetricScorer(Protocol):
-    """A scorer that says what it is: an ``extensions.Scorer`` with what a summary and a preflight need."""
-
-    name: str
-    method: str
-    version: int
-    higher_is_better: bool
-    needs: tuple[str, ...]
-    """Which fields a sample must have: ``expected``, ``context``, ``relevant_spans`` …"""
-
-    def score(self, sample: Sample, response: Response) -> Score: ...
-
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 
 SCORERS: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
 
 # Who builds the scorers of a family: called with the metric and the methods that are set up.
-_BUILDERS: dict[Family, str] = {
-    "texts": "text_scorers:text_scorer",
-    "answers": "answer_scorers:answer_scorer",
-    "citations": "citation_scorers:citation_scorer",
-    "refusals": "refusal_scorers:refusal_scorer",
-    "safety": "safety_scorers:safety_scorer",
-    "golden": "golden_scorers:golden_scorer",
-    "ranking": "retrieved_scorers:retrieved_scorer",
-    "chunks": "retrieved_scorers:retrieved_scorer",
-    "spans": "retrieved_scorers:retrieved_scorer",
+_BUILDERS: dict[Family, Callable[[BoundMetric, ScoringMethods], MetricScorer]] = {
+    "texts": text_scorer,
+    "answers": answer_scorer,
+    "citations": citation_scorer,
+    "refusals": refusal_scorer,
+    "safety": safety_scorer,
+    "golden": golden_scorer,
+    "ranking": retrieved_scorer,
+    "chunks": retrieved_scorer,
+    "spans": retrieved_scorer,
 }
 
 # In a conversation these are taken turn by turn. What was retrieved and cited is known of the last turn only,
@@ -64,25 +54,23 @@ _BUILDERS: dict[Family, str] = {
 _BY_TURN: frozenset[Family] = frozenset({"texts", "answers", "refusals", "safety"})
 
 
-class LatencyScorer:
+class LatencyScorer(MetricScorer):
     """The time that the successful attempt took, in milliseconds."""
 
-    def __init__(self) -> None:
-        self.name = "latency"
-        self.method = TIMING_METHOD
-        self.version = 1
-        self.higher_is_better = False
-        self.needs: tuple[str, ...] = ()
+    name, method, version = "latency", TIMING_METHOD, 1
+    higher_is_better = False
+    needs = ()
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Return the latency of the response."""
         if response.latency_ms is None:
-            return Score.skipped(self.name, "the target does not tell how long it took", method=self.method)
+            return Score.skipped(self.name, "the target does not report how long it took", method=self.method)
         return Score.scored(self.name, response.latency_ms, method=self.method)
 
 
 def scorers_for(names: Iterable[str], methods: ScoringMethods | None = None) -> list[MetricScorer]:
     """Return a scorer for each name, each once; all the names that cannot be used are in one error."""
+    methods = methods or ScoringMethods()
     found: dict[str, MetricScorer] = {}
     problems = Problems()
     for name in names:
@@ -95,7 +83,7 @@ def scorers_for(names: Iterable[str], methods: ScoringMethods | None = None) -> 
 
 def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer:
     """Return the scorer of one metric: ``string_match``, ``faithfulness(method=judge)``, ``rbp(p=0.5)@3``."""
-    text = text.strip()
+    text, methods = text.strip(), methods or ScoringMethods()
     specification, cut_off = split_cut_off(text)
     if specification.name == "latency":
         if specification.arguments or cut_off is not None:
@@ -103,16 +91,16 @@ def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer
         return LatencyScorer()
     for name in (text, specification.name):  # a registered name may have an @ of its own
         if name in SCORERS.names():
-            return SCORERS.get(name)(text)
+            return WrappedScorer(SCORERS.get(name)(text))
     try:
         metric = parse_metric(text)
     except UnknownNameError as error:
         if error.kind != "metric":
             raise
         raise UnknownNameError("metric", error.name, available_metrics()) from None
-    scorer = _builder(metric.metric.family)(metric, methods or ScoringMethods())
-    is_by_turn = metric.metric.family in _BY_TURN and not isinstance(scorer, NeedsJudge)
-    return TurnByTurn(scorer) if is_by_turn else scorer
+    scorer = _BUILDERS[metric.metric.family](metric, methods)
+    is_by_turn = metric.metric.family in _BY_TURN and not scorer.needs_judge
+    return TurnByTurn(scorer, methods.turns) if is_by_turn else scorer
 
 
 def available_metrics() -> list[str]:
@@ -122,9 +110,3 @@ def available_metrics() -> list[str]:
     """
     declared = (each.name for each in all_metrics() if "chunks" not in each.needs)
     return sorted({"latency", *SCORERS.names(), *declared})
-
-
-def _builder(family: Family) -> Callable[[BoundMetric, ScoringMethods], MetricScorer]:
-    module, _, function = _BUILDERS[family].partition(":")
-    builder = getattr(import_module(f"rag_evaluation_framework.evaluation.scorers.{module}"), function)
-    return cast("Callable[[BoundMetric, ScoringMethods], MetricScorer]", builder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_evaluation_framework.evaluation.scorers.expected_answers import compared, is_the_reference
+from rag_evaluation_framework.evaluation.scorers.expected_answers import is_the_reference, literal
 from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, panel_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
@@ -18,7 +18,7 @@ from rag_evaluation_framework.records.scores import Score
 
 
 class RefusalScorer(DeclaredMetricScorer):
-    """Scores the class of an answer, which patterns tell, or a judge where there is one.
+    """Scores the class of an answer, by patterns, or by a judge if there is one.
 
     A sample may say how its refusal should sound (``pattern``). That text is taken literally, whatever its
     case, width and white space: an answer that holds it is a refusal, whatever else it looks like. Where
@@ -26,8 +26,7 @@ class RefusalScorer(DeclaredMetricScorer):
     """
 
     def __init__(self, metric: BoundMetric, *, judge: Judge | None = None) -> None:
-        asked = {"method": metric.metric.method} if judge is None else asks(judge, "answer_class")
-        super().__init__(metric, **asked)
+        super().__init__(metric, **({} if judge is None else asks(judge, "answer_class")))
         self._judge = judge
         self._of_refusals = metric.metric.name == "refusal_recall"
 
@@ -66,5 +65,5 @@ def refusal_scorer(metric: BoundMetric, methods: ScoringMethods) -> RefusalScore
 
 
 def _holds(answer: str, pattern: str) -> bool:
-    wanted = compared(pattern.rstrip(" .…。"))
-    return bool(wanted) and wanted in compared(answer)
+    wanted = literal(pattern.rstrip(" .…。"))
+    return bool(wanted) and wanted in literal(answer)

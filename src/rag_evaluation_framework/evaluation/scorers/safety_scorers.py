@@ -24,9 +24,6 @@ class _SafetyScorer(DeclaredMetricScorer):
 class ProfanityScorer(_SafetyScorer):
     """Counts the sentences of an answer that have a swear word or a slur in them."""
 
-    def __init__(self, metric: BoundMetric) -> None:
-        super().__init__(metric, method=metric.metric.method)
-
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the share of clean sentences; the words found are in the details, with their places."""
         screening = screen_profanity(response.text or "")

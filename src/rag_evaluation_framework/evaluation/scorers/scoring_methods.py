@@ -1,22 +1,25 @@
-"""What metrics may be computed with beyond the machine's own means, and how a metric's method is chosen."""
+"""What metrics are computed with, what their scorers share, and how a metric's method is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.scorers.found_once import LatestOf
+from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
+from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SharedVerdicts
+from rag_evaluation_framework.evaluation.scorers.turn_by_turn import Turns, turns_of
 from rag_evaluation_framework.extensions import Dialect, Embedder
+from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
+from rag_evaluation_framework.judging.judges.rubrics import Rubric
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
+from rag_evaluation_framework.language_models.spending import Spending
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Method, parse_metric
 from rag_evaluation_framework.records.documents import Corpus
-
-if TYPE_CHECKING:
-    # A judge is seldom there; what it takes is imported with it.
-    from rag_evaluation_framework.judging.judges.judge import Judge
-    from rag_evaluation_framework.judging.judges.rubrics import Rubric
-    from rag_evaluation_framework.language_models.spending import Spending
 
 HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
 HOW_TO_EMBED = "give --embedder EMBEDDER"
@@ -25,9 +28,12 @@ HOW_TO_EMBED = "give --embedder EMBEDDER"
 _FAMILIES_WITH_DOCUMENTS = frozenset({"citations", "ranking", "spans"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoringMethods:
-    """The judge, its rubric, the embedder and the documents to score with; ``None`` for what is not there."""
+    """The judge, its rubric, the embedder and the documents to score with; ``None`` for what is not there.
+
+    The scorers that are built with one of these share what they find out about an answer.
+    """
 
     judge: Judge | None = None
     rubric: Rubric | None = None
@@ -38,13 +44,36 @@ class ScoringMethods:
     threads: int = 16
     """How many samples may wait for a judge or an embedder at once."""
 
+    @cached_property
+    def documents(self) -> SearchedDocuments:
+        """The documents, for looking things up; without a corpus there are none."""
+        return SearchedDocuments(() if self.corpus is None else self.corpus.documents)
+
+    @cached_property
+    def turns(self) -> LatestOf[Turns | None]:
+        """The turns of the latest conversations."""
+        return LatestOf(turns_of)
+
+    def verdicts_by(self, method: Method | None) -> SharedVerdicts:
+        """Return the verdicts of the judge if that is the method, else those by words."""
+        judged = self._judged if method == "judge" else None
+        return judged or self._lexical
+
+    @cached_property
+    def _lexical(self) -> SharedVerdicts:
+        return SharedVerdicts(LexicalSupport(), self.documents.texts)
+
+    @cached_property
+    def _judged(self) -> SharedVerdicts | None:
+        return None if self.judge is None else SharedVerdicts(JudgeSupport(self.judge), self.documents.texts)
+
 
 def with_documents(
     methods: ScoringMethods, metrics: Iterable[str], *, dialect: Dialect, path: Path
 ) -> ScoringMethods:
-    """Return the methods with the dataset's own documents, where a metric looks something up in documents.
+    """Return the methods with the dataset's own documents, if a metric looks something up in documents.
 
-    Those that were given stay.
+    Documents that were given take precedence.
     """
     if (
         methods.corpus is not None
@@ -81,4 +110,4 @@ def _looks_up(metric: str) -> bool:
     try:
         return parse_metric(metric).metric.family in _FAMILIES_WITH_DOCUMENTS
     except UsageError:
-        return False  # where it is a mistake, who builds its scorer says so
+        return False  # if that is a mistake, building its scorer reports it

@@ -14,9 +14,6 @@ from rag_evaluation_framework.records.scores import Score
 class TextScorer(DeclaredMetricScorer):
     """Scores by a function of the two texts."""
 
-    def __init__(self, metric: BoundMetric) -> None:
-        super().__init__(metric, method=metric.metric.method)
-
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the answer against the reference."""
         return self.scored(self.metric(response.text, sample.reference))

@@ -2,60 +2,52 @@
 
 from __future__ import annotations
 
-import threading
+from typing import TypeAlias
 
-from rag_evaluation_framework.evaluation.scorers.conversation_turns import (
+from rag_evaluation_framework.evaluation.conversation_turns import (
     NOT_TOLD_BY_TURN,
     TURNS,
     answered_turns,
     is_conversation,
     no_answer_in_turn,
 )
-from rag_evaluation_framework.evaluation.scorers.wrapped_scorer import WrappedScorer
+from rag_evaluation_framework.evaluation.scorers.found_once import LatestOf
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer, WrappedScorer
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.statistics.sums import exact_mean
 
-
-class _LatestTurns(threading.local):
-    """The turns of the conversation that a thread has looked at last, as samples and responses.
-
-    All metrics are given the same objects, so what one has found out about a turn, the next need not.
-    """
-
-    def __init__(self) -> None:
-        self._of: tuple[Sample, Response] | None = None
-        self._turns: list[tuple[int, Sample, Response]] | None = None
-
-    def of(self, sample: Sample, response: Response) -> list[tuple[int, Sample, Response]] | None:
-        if self._of is None or self._of[0] is not sample or self._of[1] is not response:
-            answered = answered_turns(sample, response)
-            turns = [
-                (turn.number, turn.as_sample(sample), turn.as_response(response)) for turn in answered or ()
-            ]
-            self._turns = None if answered is None else turns
-            self._of = sample, response
-        return self._turns
+Turns: TypeAlias = list[tuple[int, Sample, Response]]
+"""The turns of a conversation by their numbers, each as a sample and a response of its own."""
 
 
-_LATEST = _LatestTurns()
+def turns_of(sample: Sample, response: Response) -> Turns | None:
+    """Return the turns of a conversation; ``None`` if the target does not report them all."""
+    answered = answered_turns(sample, response)
+    if answered is None:
+        return None
+    return [(turn.number, turn.as_sample(sample), turn.as_response(response)) for turn in answered]
 
 
 class TurnByTurn(WrappedScorer):
-    """Fulfils ``MetricScorer`` with another scorer's name: the mean over the turns that it scores.
+    """A scorer around another one: the mean over the turns that it scores.
 
-    What is no conversation is scored as it is. A turn that fails, fails the conversation; the details have
-    the values of the others all the same. Where no turn is scored, the first reason why not is told.
+    A sample that is not a conversation is scored as it is. A turn that fails, fails the conversation; the
+    details still have the values of the others. Where no turn is scored, the first reason is reported.
+    ``turns`` are shared by all metrics, so that what one finds out about a turn need not be found again.
     """
 
-    scores_turns = True
+    def __init__(self, scorer: MetricScorer, turns: LatestOf[Turns | None]) -> None:
+        super().__init__(scorer)
+        self.scores_turns = True
+        self._turns = turns
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Score every turn that expects something; of a sample without such turns, its one answer."""
         if not is_conversation(sample):
             return self._scorer.score(sample, response)
-        turns = _LATEST.of(sample, response)
+        turns = self._turns.of(sample, response)
         if turns is None:
             return Score.skipped(self.name, NOT_TOLD_BY_TURN, method=self.method)
         scores = [(number, self._scorer.score(asked, answered)) for number, asked, answered in turns]

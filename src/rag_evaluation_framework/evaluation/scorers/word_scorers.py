@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from rag_evaluation_framework.evaluation.scorers.answer_verdicts import VerdictMemory
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SupportScorer
 from rag_evaluation_framework.judging.support.evidence_texts import number_set, readings
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
 from rag_evaluation_framework.judging.words.quantities import quantities
-from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 
 
-class WordScorer(DeclaredMetricScorer):
+class WordScorer(SupportScorer):
     """Counts the content words and numbers of an answer's claims, and those that are new."""
 
-    def __init__(self, metric: BoundMetric, memory: VerdictMemory) -> None:
-        super().__init__(metric, method=metric.metric.method)
-        self._memory = memory
-
     def measured(self, sample: Sample, response: Response) -> Score:
-        """Score the answer, and say where its new words stand; one that does not answer is skipped."""
-        on = self._memory.verdicts_on(sample, response)
+        """Score the answer, and say where its new words are; one that does not answer is skipped."""
+        on = self.verdicts.answers.of(sample, response)
         if on.answer_class.kind != "answered":
             return self.skipped(on.no_claims_because)
         given = (sample.question, *response.contexts)

@@ -192,7 +192,7 @@ class _Verdicts:
             if _has_words(texts) and (claim, texts) not in self._known:
                 claims_by_texts.setdefault(texts, {})[claim] = None
         for texts, claims in claims_by_texts.items():
-            given = self._support.supports(list(claims), texts, question=self._question)
+            given = self._support.decide(list(claims), texts, question=self._question)
             self._known |= {
                 (claim, texts): verdict.is_supported for claim, verdict in zip(claims, given, strict=True)
             }

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from rag_evaluation_framework.judging.citations.said_text import without_source_list
 from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.said_text import without_source_list
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.metrics.inline_citations import (
     InlineCitation,

@@ -19,9 +19,10 @@ from rag_evaluation_framework.judging.classes.answer_patterns import (
     answer_patterns,
 )
 from rag_evaluation_framework.judging.classes.answers_besides import (
-    answers_besides,
+    answers_before,
     concludes,
     denies_what_was_asked,
+    goes_on_to_answer,
     is_reported,
     takes_up_the_question,
 )
@@ -66,11 +67,9 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     known = answer_patterns()
     answer = _FoldedAnswer(text)
     asked = folded_with_places(question[:_READ])[0]
-    goes_on = False
+    ruled_out: set[AnswerKind] = set()
     for pattern in known.patterns:
-        if goes_on and pattern.kind != "asks_back":
-            continue
-        if not _may_answer(pattern, asked):
+        if pattern.kind in ruled_out or not _may_answer(pattern, asked):
             continue
         for match in answer.matches(pattern):
             if match[0].strip() in asked or answer.quotes(match):
@@ -82,8 +81,12 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
             late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
             if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):
                 continue
-            if answers_besides(answer.text, match.span(), pattern=pattern, asked=asked):
-                goes_on = goes_on or pattern.unless_goes_on
+            if pattern.unless_goes_on and goes_on_to_answer(answer.text, match.span(), asked=asked):
+                ruled_out |= {"refused", "dont_know"}
+                continue
+            if answers_before(answer.text, match.span(), pattern=pattern, asked=asked):
+                if pattern.unless_goes_on:  # it answers, so it does not refuse; it may still not know
+                    ruled_out.add("refused")
                 continue
             return AnswerClass(pattern.kind, pattern.name, *answer.original(match))
     return AnswerClass("answered")
@@ -115,9 +118,9 @@ class _FoldedAnswer:
     def matches(self, pattern: AnswerPattern) -> Iterator[re.Match[str]]:
         """Find the pattern in the part of the answer where it counts."""
         expression, text = pattern.expressions[0], self.text
+        if pattern.cue is not None and not pattern.cue.is_in(self._opening):
+            return
         if pattern.where == "opening":
-            if pattern.cue is not None and not pattern.cue.is_in(self._opening):
-                return
             for match in expression.finditer(text, 0, self._opening_read):
                 start = match.start()
                 is_conclusion = start < _LAST_CONCLUSION and concludes(text, start)
@@ -128,7 +131,7 @@ class _FoldedAnswer:
             if whole is not None and self.is_read_whole:
                 yield whole
         elif pattern.where == "brief":
-            if self.is_brief and (pattern.cue is None or pattern.cue.is_in(self._opening)):
+            if self.is_brief:
                 for line in pattern.expressions:
                     yield from line.finditer(text)
         elif self.is_read_whole and "?" in text:

@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPattern, answer_patterns
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
 
+_CODE = re.compile(r"(?<=[\u3400-\u9fff])[a-z0-9]+|[a-z0-9]+(?=[\u3400-\u9fff])")
 _WORD = re.compile(r"[\u3400-\u9fff]{2}|[^\W\u3400-\u9fff]+")
 # How many words make an answer: after a contrast or before a full stop, right before a contrast, and before a
 # refusal that comes late.
 _ENOUGH, _ENOUGH_BEFORE_A_CONTRAST, _ENOUGH_TO_COMPLY = 6, 2, 20
-_ENOUGH_BESIDE_A_QUESTION, _ENOUGH_TO_COMPLY_BRIEFLY = 2, 6
+_ENOUGH_BESIDE_A_QUESTION, _ENOUGH_TO_COMPLY_BRIEFLY = 2, 9
 # A first sentence of no more words than these is an answer in itself: "Eight kilos."
 _FRAGMENT = 4
 # With fewer words in a question, a sentence that has most of them may be about something else.
 _FEW_KEYS = 3
 _NEAR, _REPORT = 20, 80
+# So many Chinese characters are more than what leads up to a question back.
+_ENOUGH_BEFORE_A_QUESTION = re.compile(r"(?:[^\u3400-\u9fff]*+[\u3400-\u9fff]){60}")
 
 
-def answers_besides(text: str, found: tuple[int, int], *, pattern: AnswerPattern, asked: str) -> bool:
-    """Tell whether a folded text gives an answer besides the characters that the pattern found in it.
+def goes_on_to_answer(text: str, found: tuple[int, int], *, asked: str) -> bool:
+    """Tell whether a folded text answers after the characters found in it.
 
-    "I have no figures, but two thousand people came" does, and so does "Two thousand came; the documents do
-    not say when". Words of the question do not count.
+    "I have no figures, but two thousand people came" does.
     """
     start, end = found
+    return _goes_on(text, start, end, asked) or _answers_after(text, end, asked)
+
+
+def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern, asked: str) -> bool:
+    """Tell whether a folded text has answered, or complied, before the characters that the pattern found.
+
+    "Two thousand came; the documents do not say when" has. Words of the question do not count.
+    """
+    start = found[0]
     if pattern.unless_goes_on:
-        return (
-            _goes_on(text, start, end, asked)
-            or _answers_before(text, found, asked)
-            or _answers_after(text, end, asked)
-        )
+        return _has_answered(text, found, asked)
+    if pattern.kind == "asks_back":
+        return _ENOUGH_BEFORE_A_QUESTION.match(text, 0, start) is not None
     if pattern.kind != "refused" or concludes(text, start):
         return False
     enough = _ENOUGH_TO_COMPLY if pattern.where == "opening" else _ENOUGH_TO_COMPLY_BRIEFLY
@@ -48,10 +58,10 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
     known = answer_patterns()
     begin, stop = _clause_around(text, found)
     asked_keys = _keys_asked(asked)
-    not_yet = asked_keys.difference(content_keys(text[:begin]))
+    not_yet = asked_keys.difference(_keys_told(text[:begin]))
     if 3 * len(not_yet) < len(asked_keys):
         return False
-    if not not_yet.isdisjoint(content_keys(text[begin:stop])):
+    if not not_yet.isdisjoint(_keys_told(text[begin:stop])):
         return True
     return any(
         sought.asked.search(asked)
@@ -66,9 +76,15 @@ def denies_what_was_asked(text: str, found: tuple[int, int], *, asked: str) -> b
 
     "The contract does not mention overtime" answers "Does the contract mention overtime?", and "Part-time
     staff are not covered" answers "Who is not covered?". "The documents do not say who" answers neither.
+    In Chinese, a reason or a supposition belongs to an answer (因为没有登记); why not is told by a denial.
     """
     besides = answer_patterns().besides
     begin, stop = _clause_around(text, found)
+    if besides["supposed"].match(text, begin, found[0]):
+        return True
+    is_untold = besides["told"].search(text, *found) and besides["documents"].search(text, begin, stop)
+    if besides["asks_why_not"].match(asked) and not is_untold:
+        return True
     if any(word[0] not in asked for word in besides["undecided"].finditer(text, begin, stop)):
         return False
     of_others = any(word[1] not in asked for word in besides["these_documents"].finditer(text, begin, stop))
@@ -99,12 +115,21 @@ def is_reported(text: str, start: int) -> bool:
 
 
 def _clause_around(text: str, found: tuple[int, int]) -> tuple[int, int]:
-    """Return where the clause around the characters found begins and ends."""
+    """Return where the clause around the characters found begins and ends.
+
+    A comma parts Chinese clauses, unless what the second speaks of is named before it alone.
+    """
     besides = answer_patterns().besides
     start, end = found
-    ends = [each.end() for each in besides["end_of_statement"].finditer(text, 0, start)]
-    stopped = besides["end_of_sentence"].search(text, end)
-    return ends[-1] if ends else 0, stopped.start() if stopped is not None else len(text)
+    borders = (besides["end_of_statement"], besides["comma"])
+    ends = {each.end() for border in borders for each in border.finditer(text, 0, start)}
+    *before, begin = sorted({0, *ends})
+    stops = (border.search(text, end) for border in (besides["end_of_sentence"], besides["comma"]))
+    stop = min((each.start() for each in stops if each is not None), default=len(text))
+    if text[begin - 1 : begin] != ",":
+        return begin, stop
+    is_named_before = besides["about"].match(text, before[-1]) or not _keys_to_the_point(text[begin:stop])
+    return before[-1] if is_named_before else begin, stop
 
 
 def _keys_to_the_point(text: str) -> set[str]:
@@ -114,7 +139,8 @@ def _keys_to_the_point(text: str) -> set[str]:
 
 def _verbs_of_telling(text: str) -> set[str]:
     """Return the verbs of telling, by the beginnings that their forms have in common."""
-    return set(answer_patterns().besides["telling"].findall(text))
+    besides = answer_patterns().besides
+    return {*besides["telling"].findall(text), *besides["told"].findall(text)}
 
 
 def _goes_on(text: str, start: int, end: int, asked: str) -> bool:
@@ -142,13 +168,13 @@ def _has_what_is_sought(text: str, start: int, stop: int, asked: str) -> bool:
     )
 
 
-def _answers_before(text: str, found: tuple[int, int], asked: str) -> bool:
+def _has_answered(text: str, found: tuple[int, int], asked: str) -> bool:
     """Tell whether an answer stands before the characters found."""
     start = found[0]
     if _begins_with_the_answer(text, start, asked):
         return True
     enough = _enough_before(text, start) if not asked else _ENOUGH_BESIDE_A_QUESTION
-    if _words_before(text, start, asked) < enough:
+    if _words_before(text, start, asked) < enough and not _states_before_a_comma(text, start, asked):
         return False
     return not takes_up_the_question(text, found, asked=asked)
 
@@ -166,7 +192,7 @@ def _answers_after(text: str, end: int, asked: str) -> bool:
             continue
         if besides["of_it"].match(text, start, stop) and _has_what_is_sought(text, start, stop, asked):
             return True
-        stated = set(content_keys(text[start:stop]))
+        stated = _keys_told(text[start:stop])
         if len(keys) < _FEW_KEYS or 3 * len(keys & stated) < 2 * len(keys):
             continue
         if stated - keys or besides["number"].search(text, start, stop):
@@ -174,9 +200,15 @@ def _answers_after(text: str, end: int, asked: str) -> bool:
     return False
 
 
-def _keys_asked(asked: str) -> set[str]:
+@lru_cache(maxsize=16)
+def _keys_asked(asked: str) -> frozenset[str]:
     """Return what the question is about, by the keys of its words; documents are not what it is about."""
-    return set(content_keys(answer_patterns().besides["documents"].sub(" ", asked)))
+    return frozenset(_keys_told(answer_patterns().besides["documents"].sub(" ", asked)))
+
+
+def _keys_told(text: str) -> set[str]:
+    """Return the keys of the words of a text, and the numbers and codes beside Chinese characters."""
+    return {*content_keys(text), *_CODE.findall(text)}
 
 
 def _begins_with_the_answer(text: str, start: int, asked: str) -> bool:
@@ -200,6 +232,18 @@ def _words_before(text: str, start: int, asked: str) -> int:
         return 0
     repeated = set(_WORD.findall(asked))
     return sum(word not in repeated for word in _WORD.findall(text, 0, ends[-1]))
+
+
+def _states_before_a_comma(text: str, start: int, asked: str) -> bool:
+    """Tell whether a Chinese clause before the start, a comma between, states something; a topic does not."""
+    besides = answer_patterns().besides
+    commas = [comma.end() for comma in besides["comma"].finditer(text, 0, start)]
+    if not asked or not commas or besides["courtesy"].search(text, 0, start):
+        return False
+    stated = besides["topic"].sub(" ", text[: commas[-1]])
+    repeated = set(_WORD.findall(asked))
+    new = [word for word in _WORD.findall(stated) if word not in repeated]
+    return len(new) >= _ENOUGH_BESIDE_A_QUESTION or any(map(str.isdecimal, new))
 
 
 def _enough_before(text: str, start: int) -> int:

@@ -27,21 +27,20 @@ class JudgeSupport:
     :class:`ModelError`. Evidence is never cut.
     """
 
-    def __init__(self, judge: Judge, *, claims_at_once: int = CLAIMS_AT_ONCE) -> None:
+    def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.name = judge.name
         self.version = load_prompt(_PROMPT).version
-        self._claims_at_once = claims_at_once
 
-    def supports(
+    def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
         """Return a verdict for each claim, in order. Where there is no evidence, no claim is supported."""
         if not any(text.strip() for text in evidence):
             return [ClaimVerdict(claim=claim, label="unsupported") for claim in claims]
         verdicts: list[ClaimVerdict] = []
-        for start in range(0, len(claims), self._claims_at_once):
-            verdicts += self._of_batch(claims[start : start + self._claims_at_once], evidence, question)
+        for start in range(0, len(claims), CLAIMS_AT_ONCE):
+            verdicts += self._of_batch(claims[start : start + CLAIMS_AT_ONCE], evidence, question)
         return verdicts
 
     def _of_batch(

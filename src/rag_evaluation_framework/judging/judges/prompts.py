@@ -30,7 +30,7 @@ from typing import Any, Literal, get_args
 
 from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, shown
 from rag_evaluation_framework.files.text import read_text
-from rag_evaluation_framework.judging.judges.yaml_fields import YamlFields
+from rag_evaluation_framework.files.yaml_reader import YamlReader
 
 FieldKind = Literal["text", "texts", "optional text", "optional texts", "instructions"]
 
@@ -88,8 +88,8 @@ def parse_prompt(text: str, *, file: str | None = None) -> Prompt:
         found = shown(text.partition("\n")[0])
         raise InputError([Issue("no-head", "a head between two lines ---", found, file=file, line=1)])
     # The line that opens the head is a line of the file too.
-    head = YamlFields("\n" + layout["head"], file=file)
-    head.only(_HEAD)
+    head = YamlReader("\n" + layout["head"], file=file)
+    head.check_keys(_HEAD, strict=True)
     fields = _fields(head)
     listed, decides = _decides(head, fields)
     prompt = Prompt(
@@ -99,7 +99,7 @@ def parse_prompt(text: str, *, file: str | None = None) -> Prompt:
         fields=fields,
         listed=listed,
         decides=decides,
-        schema=head.mapping("schema"),
+        schema=head.mapping("schema", required=True),
         body=layout["body"].replace("\r\n", "\n").strip(),
     )
     _check_schema(head, prompt)
@@ -112,9 +112,9 @@ def _folder() -> Any:
     return files(__package__) / "prompts"
 
 
-def _fields(head: YamlFields) -> dict[str, FieldKind]:
+def _fields(head: YamlReader) -> dict[str, FieldKind]:
     kinds: dict[str, FieldKind] = {}
-    for name, kind in head.mapping("fields").items():
+    for name, kind in head.mapping("fields", required=True).items():
         if kind not in _KINDS:
             head.problem(("fields", name), f"one of {', '.join(_KINDS)}", shown(kind))
         elif not PLACE.fullmatch(f"{{{name}}}"):
@@ -124,10 +124,10 @@ def _fields(head: YamlFields) -> dict[str, FieldKind]:
     return kinds
 
 
-def _decides(head: YamlFields, fields: Mapping[str, FieldKind]) -> tuple[str | None, str]:
+def _decides(head: YamlReader, fields: Mapping[str, FieldKind]) -> tuple[str | None, str]:
     found = _DECIDES.match(head.text("decides"))
     if found is None:
-        head.problem(("decides",), "a field of the schema, such as label", shown(head.at(("decides",))))
+        head.problem(("decides",), "a field of the schema, such as label", shown(head.at("decides")))
         return None, ""
     listed = found["list"]
     if listed is not None and fields.get(listed) not in _LISTS:
@@ -135,16 +135,16 @@ def _decides(head: YamlFields, fields: Mapping[str, FieldKind]) -> tuple[str | N
     return listed, found["field"]
 
 
-def _check_schema(head: YamlFields, prompt: Prompt) -> None:
+def _check_schema(head: YamlReader, prompt: Prompt) -> None:
     """Note where the schema does not have what decides: a label of a small set, or a number."""
     path: tuple[str, ...] = ("schema", "properties")
     if prompt.listed is not None:
         numbers = (*path, prompt.listed, "items", "properties", "number")
-        if head.at((*numbers, "type")) != "integer":
-            head.problem(numbers, "an integer, the number of the text", shown(head.at(numbers)))
+        if head.at(*numbers, "type") != "integer":
+            head.problem(numbers, "an integer, the number of the text", shown(head.at(*numbers)))
         path = numbers[:-1]
     path = (*path, prompt.decides)
-    deciding = head.at(path)
+    deciding = head.at(*path)
     kind = deciding.get("type") if isinstance(deciding, dict) else None
     labels = deciding.get("enum") if isinstance(deciding, dict) else None
     is_label = kind == "string" and isinstance(labels, list) and len(labels) > 1
@@ -153,7 +153,7 @@ def _check_schema(head: YamlFields, prompt: Prompt) -> None:
         head.problem(path, expected, "nothing" if deciding is None else shown(deciding))
 
 
-def _check_places(head: YamlFields, prompt: Prompt) -> None:
+def _check_places(head: YamlReader, prompt: Prompt) -> None:
     """Note fields that do not stand exactly once in the body, and places without a field."""
     places = PLACE.findall(prompt.body)
     for name in prompt.fields:

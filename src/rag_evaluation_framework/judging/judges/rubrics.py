@@ -14,8 +14,8 @@ from typing import Any
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.files.text import read_text
+from rag_evaluation_framework.files.yaml_reader import YamlReader
 from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.yaml_fields import YamlFields
 from rag_evaluation_framework.metrics.rubrics import rubric as rubric_sum
 from rag_evaluation_framework.metrics.rubrics import rubric_pass
 
@@ -129,16 +129,17 @@ def read_rubric(path: str | Path) -> Rubric:
             weight: 0.4
             description: Friendly, and to the point.
     """
-    given = YamlFields(read_text(path), file=str(path))
-    given.only(_KEYS)
+    given = YamlReader(read_text(path), file=str(path))
+    given.check_keys(_KEYS, strict=True)
     name, version = given.text("name"), given.whole_number("version")
-    criteria = [_criterion(given, index) for index in range(len(given.items("criteria")))]
+    listed = given.items("criteria", expected="a list of criteria")
+    criteria = [_criterion(given, index) for index in range(len(listed))]
     pass_at = given.share("pass_at", default=PASS_AT)
     floor = given.share("floor", default=FLOOR)
     for index, criterion in enumerate(criteria):
         if criterion.name and criterion.name in [earlier.name for earlier in criteria[:index]]:
             given.problem(("criteria", index, "name"), "a name of its own", criterion.name)
-        if criterion.weight == 0 and given.at(("criteria", index, "weight")) == 0:
+        if criterion.weight == 0 and given.at("criteria", index, "weight") == 0:
             given.problem(("criteria", index, "weight"), "a weight above 0", "0")
     total = fsum(criterion.weight for criterion in criteria)
     if criteria and not given.issues and not isclose(total, 1, abs_tol=1e-6):
@@ -147,9 +148,9 @@ def read_rubric(path: str | Path) -> Rubric:
     return Rubric(name=name, version=version, criteria=tuple(criteria), pass_at=pass_at, floor=floor)
 
 
-def _criterion(given: YamlFields, index: int) -> Criterion:
+def _criterion(given: YamlReader, index: int) -> Criterion:
     path = ("criteria", index)
-    given.only(_CRITERION_KEYS, *path)
+    given.check_keys(_CRITERION_KEYS, *path, strict=True)
     return Criterion(
         given.text(*path, "name"), given.share(*path, "weight"), given.text(*path, "description")
     )

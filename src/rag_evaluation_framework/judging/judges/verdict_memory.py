@@ -1,4 +1,4 @@
-"""Keeps the last verdicts of a judge, since several metrics put the same question about the same sample."""
+"""Keeps the last verdicts of a judge, since several metrics ask the same question about the same sample."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Kept = TypeVar("Kept")
 
 
 class Memory(Generic[Kept]):
-    """The last ``size`` results by key; who asks for one that is under way waits for it.
+    """The last ``size`` results by key; whoever asks for one that is being made waits for it.
 
-    A failure is told to those who wait; it is kept if ``keeps`` says so.
+    A failure is raised for everyone who waits. It is kept like a result if ``keeps`` says so.
     """
 
     def __init__(self, size: int, *, keeps: Callable[[BaseException], bool] = lambda _: False) -> None:
@@ -37,15 +37,12 @@ class Memory(Generic[Kept]):
         except BaseException as error:
             future.set_exception(error)
             if not self._keeps(error):
-                self.forget(key)
+                with self._lock:
+                    self._futures.pop(key, None)
             raise
-        self._drop_oldest()
+        finally:
+            self._drop_oldest()
         return future.result(), False
-
-    def forget(self, key: bytes) -> None:
-        """Drop what is kept under a key."""
-        with self._lock:
-            self._futures.pop(key, None)
 
     def _drop_oldest(self) -> None:
         with self._lock:

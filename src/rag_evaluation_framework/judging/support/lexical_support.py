@@ -23,7 +23,7 @@ class LexicalSupport:
     """Gives verdicts on claims without a model, from the texts alone. Safe to share between threads.
 
     >>> claim = Claim("Rome has 3 million people.", 0, 26)
-    >>> verdict, = LexicalSupport().supports([claim], ["About 3,000,000 people live in Rome."])
+    >>> verdict, = LexicalSupport().decide([claim], ["About 3,000,000 people live in Rome."])
     >>> verdict.label, verdict.evidence.text
     ('supported', 'About 3,000,000 people live in Rome.')
     """
@@ -34,7 +34,7 @@ class LexicalSupport:
     def __init__(self, model: SupportModel | None = None) -> None:
         self._model = model or shipped_model()
 
-    def supports(
+    def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
         """Return a verdict for each claim, in order. Words of the question count as given."""

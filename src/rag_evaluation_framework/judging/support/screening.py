@@ -35,7 +35,7 @@ def screen_answer(
     ['It has a port for submarines.']
     """
     model = model or shipped_model()
-    verdicts = LexicalSupport(model).supports(claims_of(answer), contexts, question=question)
+    verdicts = LexicalSupport(model).decide(claims_of(answer), contexts, question=question)
     if not verdicts:
         return Screening(None, ())
     odds = [_odds(verdict.probability) for verdict in verdicts if verdict.probability is not None]

@@ -6,7 +6,6 @@ interrupted, and reading them again asks nobody.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.language_models.chat import ChatModel
 from rag_evaluation_framework.records.responses import Response, Usage
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.runs import RunHead, package_versions
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.synthesis.asking.asked_questions import drafts_of
 from rag_evaluation_framework.synthesis.asking.model_target import ModelTarget
@@ -30,7 +29,6 @@ from rag_evaluation_framework.synthesis.asking.question_tasks import (
     schema_of,
 )
 from rag_evaluation_framework.synthesis.drafts import Drafts
-from rag_evaluation_framework.version import __version__
 
 CONCURRENCY = 16
 
@@ -143,7 +141,7 @@ def _head(
         target=model,
         configuration={_SETTINGS: asdict(settings), _CHUNKER: chunker},
         seed=settings.seed,
-        packages={"rag-evaluation-framework": __version__, "python": platform.python_version()},
+        packages=package_versions(),
     )
 
 

@@ -26,7 +26,7 @@ from rag_evaluation_framework.records.citations import (
 )
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Sample, Turn
 
 _OTHER_NAMES = {
     "file": "file_name",
@@ -46,7 +46,7 @@ class CitedSources:
     def __init__(self, documents: Sequence[Document] = (), contexts: Sequence[str] = ()) -> None:
         self.texts = CitableTexts(documents)
         self.contexts = contexts
-        self.evidence = [*contexts, *(document.content for document in documents)]
+        self.evidence = contexts or [document.content for document in documents]
 
     def opened(self, citation: Citation) -> OpenedCitation:
         """Return what a citation means."""
@@ -85,18 +85,23 @@ def _document(name: Any, value: Any, path: str = "") -> Document:
     return decode_document(record)
 
 
-def read_query(given: Any) -> tuple[str, list[SpanCitation]]:
-    """Return the question and the true citations; none where the query does not tell any."""
-    if given is None or isinstance(given, str):
-        return given or "", []
+def read_query(given: Any) -> Sample:
+    """Read a query as a sample; what it does not say, such as its true citations, is left out."""
     if isinstance(given, Sample):
-        return given.question, list(given.relevant_spans)
-    if not isinstance(given, Mapping):
+        return given
+    query = {"query_text": given} if given is None or isinstance(given, str) else given
+    if not isinstance(query, Mapping):
         raise invalid("query", "a question, a query of a dataset or a sample", given)
-    question, citations = given.get("query_text"), given.get("citations")
-    if citations is not None and (isinstance(citations, str) or not isinstance(citations, Sequence)):
+    question, reference = query.get("query_text"), query.get("ground_truth_answer")
+    citations: Any = query.get("citations") or []
+    if isinstance(citations, str) or not isinstance(citations, Sequence):
         raise invalid("query.citations", "a list of citations", citations)
-    return question if isinstance(question, str) else "", span_citations(citations or [], "query.citations")
+    return Sample(
+        id="query",
+        turns=(Turn(role="user", content=question if isinstance(question, str) else ""),),
+        reference=reference if isinstance(reference, str) else None,
+        relevant_spans=tuple(span_citations(citations, "query.citations")),
+    )
 
 
 def open_listed(given: Any, sources: CitedSources) -> list[OpenedCitation]:

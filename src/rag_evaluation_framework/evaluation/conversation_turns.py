@@ -10,7 +10,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 
 TURNS = "turns"
-"""Where the metadata of a response have its turns, and the details of a score the value of each turn."""
+"""The key of the turns in a response's metadata, and of each turn's value in the details of a score."""
 
 NOT_TOLD_BY_TURN = "the target does not tell its answers turn by turn"
 
@@ -38,9 +38,9 @@ class AnsweredTurn:
         )
 
     def as_response(self, response: Response) -> Response:
-        """Return what the system said in this turn; hits and citations are known of the last turn only.
+        """Return what the system said in this turn; hits and citations are known for the last turn only.
 
-        The dataset's contexts, where they are the response's, stand in for those that a turn has none of.
+        Where the response has the dataset's contexts, a turn without contexts of its own has those.
         """
         given = response.contexts if response.context_origin == "dataset" else ()
         contexts = self.contexts or given
@@ -49,7 +49,7 @@ class AnsweredTurn:
 
 
 def is_conversation(sample: Sample) -> bool:
-    """Tell whether a sample says, in at least one turn, what the assistant should say in it."""
+    """Tell whether a sample says for at least one turn what the assistant should say in it."""
     return any(_is_expected(turn) for turn in sample.turns)
 
 
@@ -67,7 +67,7 @@ def expected_turns(sample: Sample) -> dict[int, Turn]:
 def answered_turns(sample: Sample, response: Response) -> list[AnsweredTurn] | None:
     """Return the assistant's turns that expect something, up to the one that failed, if one did.
 
-    ``None`` where the answers of all are not known although none of them failed.
+    ``None`` if some answers are not known although no turn failed.
     """
     answers = told_answers(response)
     asked = [turn.content or "" for turn in sample.turns if turn.role == "user"]
@@ -86,7 +86,7 @@ def answered_turns(sample: Sample, response: Response) -> list[AnsweredTurn] | N
 
 
 def told_answers(response: Response) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the answer of each turn with its contexts, in order; of one that failed there is none."""
+    """Return the answer of each turn with its contexts, in order; a turn that failed has none."""
     turns: Any = response.metadata.get(TURNS)
     if isinstance(turns, list):
         return [

@@ -32,9 +32,9 @@ class CitationSettings:
     """How citations are evaluated."""
 
     support: SupportMethod
-    weights: Mapping[str, float] = field(default_factory=lambda: OVERALL_WEIGHTS, hash=False)
-    tolerance_chars: int = DEFAULT_TOLERANCE
-    consistency_threshold: float | None = None
+    weights: Mapping[str, float] = field(hash=False)
+    tolerance_chars: int
+    consistency_threshold: float | None
 
 
 def read_settings(config: Mapping[str, Any]) -> CitationSettings:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import InputError, ModelError, UnknownNameError, UsageError
-from rag_evaluation_framework.judging.citations.citation_evaluator import CitationEvaluator
+from rag_evaluation_framework.evaluation.scorers.citation_evaluator import CitationEvaluator
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
@@ -45,7 +45,7 @@ class ShareOfWords:
 
     name, version = "share of words", 1
 
-    def supports(
+    def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
         known = words("\n".join(evidence))
@@ -109,13 +109,14 @@ def test_a_perfect_answer_is_one_and_a_wrong_one_is_zero() -> None:
     assert wrong["overall_scores"]["overall_citation_accuracy"] == 0.0
 
 
-def test_citations_written_in_the_answer_count_where_none_are_given() -> None:
+def test_citations_written_in_the_answer_count_whatever_is_given_beside_it() -> None:
     answer = (
         "The boat leaves at noon [boats.md:?:0-24]. "
         "The fare is two pounds [fares.md:?:0-23][boats.md:?:0-24]."
     )
-    for citations in (None, [], ()):
+    for citations in (None, [], (), [cited("ships.md", 0, 5)]):
         quality = evaluate(answer, citations)["citation_quality"]
+        assert quality["citations_from"] == "the answer"
         assert quality["citation_recall"] == {"value": 1.0, "total_sentences": 2, "supported_sentences": 2}
         # [boats.md:?:0-24] adds nothing to the second sentence.
         assert quality["citation_precision"] == {
@@ -124,8 +125,6 @@ def test_citations_written_in_the_answer_count_where_none_are_given() -> None:
             "relevant_citations": 2,
         }
         assert quality["citation_f1"] == {"value": pytest.approx(0.8)}  # 2 × 1 × 2/3 / (5/3)
-    given = evaluate(answer, [cited("ships.md", 0, 5)])["citation_quality"]
-    assert given["citation_recall"]["value"] == 0.0
 
 
 def test_a_range_beyond_the_document_is_said_to_be() -> None:
@@ -233,11 +232,16 @@ def test_a_citation_that_cannot_be_read_is_not_valid_and_says_why(citation: Any)
     assert quality["citations"][0]["problem"].startswith("unreadable-citation: ")
 
 
-def test_numbered_contexts_are_no_files_and_files_no_numbered_contexts() -> None:
-    results = evaluate(citations=[ContextCitation(1)])
-    assert results["citation_quality"]["citation_validity"]["value"] == 0.0
-    results = evaluate(documents=list(DOCUMENTS.values()), citations=[cited("boats.md", 0, 24)])
-    assert results["citation_quality"]["citation_validity"]["value"] == 0.0
+def test_without_anything_to_open_them_in_citations_have_no_figures_and_the_reason_is_given() -> None:
+    by_number = evaluate(citations=[ContextCitation(1)])["citation_quality"]
+    assert by_number["citation_validity"]["value"] is None
+    assert by_number["reason"] == "the answer cites numbered contexts, and none came with it"
+    assert by_number["citations"][0]["valid"] is False
+    by_name = evaluate(documents=list(DOCUMENTS.values()), citations=[cited("boats.md", 0, 24)])
+    assert by_name["citation_quality"]["reason"] == (
+        "the answer cites characters of files, and there are no documents to open them in"
+    )
+    assert by_name["citation_quality"]["citation_recall"]["value"] is None
 
 
 def test_citations_of_another_kind_than_the_true_ones_are_not_compared_with_them() -> None:
@@ -276,15 +280,22 @@ def test_without_documents_the_claims_are_counted_and_none_is_called_hallucinate
         "hallucinated_claims": None,
     }
     assert results["citation_quality"]["citation_completeness"]["total_claims"] == 2
-    assert results["overall_scores"]["reason"] == "there are no documents to hold the answer against"
+    assert results["overall_scores"]["reason"] == "neither contexts nor documents to hold the answer against"
 
 
 MISSING = [
-    (ANSWER, DOCUMENTS, {"query_text": "When?"}, "the query has no true citations"),
-    (ANSWER, DOCUMENTS, "When?", "the query has no true citations"),
-    (ANSWER, {}, QUERY, "there are no documents to hold the answer against"),
-    ("", DOCUMENTS, QUERY, "the answer claims nothing"),
-    ("I don't know.", DOCUMENTS, QUERY, "the answer claims nothing"),
+    (ANSWER, DOCUMENTS, {"query_text": "When?"}, "there are no true citations to compare with"),
+    (ANSWER, DOCUMENTS, "When?", "there are no true citations to compare with"),
+    (
+        ANSWER,
+        {},
+        QUERY,
+        "the answer cites characters of files, and there are no documents to open them in; "
+        "neither contexts nor documents to hold the answer against",
+    ),
+    ("", DOCUMENTS, QUERY, "the answer is empty"),
+    ("# Boats", DOCUMENTS, QUERY, "the answer claims nothing"),
+    ("I don't know.", DOCUMENTS, QUERY, "the answer says that it does not know"),
 ]
 
 

@@ -1,0 +1,58 @@
+"""What users are told of a judge: what it costs, what waits for it, and why its verdicts may be doubted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.manifests.preflight import Plan
+    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
+    from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+
+
+@contextmanager
+def spending_told(methods: ScoringMethods, *, after: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Report on standard error what the judge has cost, however the work ends; ``after`` is called first."""
+    from rag_evaluation_framework.reports.spending import spending_text
+
+    try:
+        yield
+    finally:
+        after()
+        judge, spending = methods.judge, methods.spending
+        if judge is not None and spending is not None:
+            click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)
+
+
+def waiting_notice(methods: ScoringMethods) -> str:
+    """Say how many questions wait because the judge fails or is overloaded; nothing where none does."""
+    models = () if methods.judge is None else methods.judge.models
+    waiting = sum(getattr(model, "waiting", 0) for model in models)
+    questions = "1 question waits" if waiting == 1 else f"{waiting:,} questions wait"
+    return f"{questions} to be put to the judge again" if waiting else ""
+
+
+def with_judge_warnings(
+    plan: Plan, methods: ScoringMethods, *, model: str | None, baseline: RunGroup | None
+) -> Plan:
+    """Return the plan with warnings of a judge that is related to the ``model`` it judges, and of one that
+    differs from the baseline's although it has the same name.
+    """
+    from rag_evaluation_framework.results.run_judges import other_judge_warnings
+
+    told = kinship_warnings(methods, [model] if model and plan.judge_calls else [])
+    told += other_judge_warnings(plan, baseline, methods)
+    return replace(plan, warnings=(*plan.warnings, *told))
+
+
+def kinship_warnings(methods: ScoringMethods, models: Iterable[str]) -> list[str]:
+    """Return a warning for each model that the judge is related to."""
+    from rag_evaluation_framework.judging.judges.model_families import kinship_warning
+
+    judges = [] if methods.judge is None else [judge.name for judge in methods.judge.models]
+    return [warning for model in models if (warning := kinship_warning(judges, model))]

@@ -1,0 +1,31 @@
+"""What the tests of commands share: an agent behind a real server, and commands run to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_agent import RunningServer, running_server
+
+from command_lines import Command, Ended
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture
+def to_the_end(capfd: pytest.CaptureFixture[str]) -> Command:
+    """Runs the ``main`` of a program, as a shell would, with the arguments that follow it."""
+
+    def run(main: Any, *arguments: str | Path) -> Ended:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(list(map(str, arguments)))
+        return Ended(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run

@@ -1,0 +1,197 @@
+"""One rule says which citations count: the evaluator of one answer and the scorers of a run agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from chat_server import failing, running_chat
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_evaluation_framework import (
+    Citation,
+    CitationEvaluator,
+    ContextCitation,
+    Corpus,
+    Document,
+    Judge,
+    OpenAIChatModel,
+    Response,
+    Sample,
+    ScoringMethods,
+    SpanCitation,
+    TokenSpanCitation,
+    Turn,
+    scorers_for,
+)
+from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.records.identifiers import DocumentId
+
+DOCUMENTS = {
+    "boats.md": "The boat leaves at noon. The boat returns at six.",
+    "fares.md": "The fare is two pounds.",
+}
+CORPUS = Corpus([Document(DocumentId(name), text) for name, text in DOCUMENTS.items()])
+CONTEXTS = tuple(DOCUMENTS.values())
+METRICS = [metric.name for metric in all_metrics() if metric.family == "citations"]
+RIGHT = SpanCitation("boats.md", 0, 24)
+WRONG = SpanCitation("fares.md", 0, 23)
+SPAN_FIGURES = {
+    "citation_exact_jaccard": "mean_exact_jaccard",
+    "citation_tolerance_jaccard": "mean_tolerance_jaccard",
+    "citation_span_precision": "character_precision",
+    "citation_span_recall": "character_recall",
+    "citation_span_f1": "character_f1",
+}
+
+
+def asked(*true: SpanCitation, reference: str | None = None) -> Sample:
+    """Return a sample to which every document is relevant: the evaluator holds claims against all of them."""
+    return Sample(
+        id="s",
+        turns=(Turn(role="user", content="When does the boat leave?"),),
+        reference=reference,
+        relevant_documents=dict.fromkeys(DOCUMENTS, 1),
+        relevant_spans=true,
+    )
+
+
+def scored(sample: Sample, answer: str, beside: Sequence[Citation], sources: Any) -> dict[str, float | None]:
+    corpus = (
+        Corpus([Document(DocumentId(name), text) for name, text in sources.items()])
+        if isinstance(sources, dict)
+        else None
+    )
+    contexts = () if isinstance(sources, dict) else tuple(sources)
+    response = Response(text=answer, contexts=contexts, citations=tuple(beside))
+    scorers = scorers_for(METRICS, ScoringMethods(corpus=corpus))
+    return {scorer.name: scorer.score(sample, response).value for scorer in scorers}
+
+
+def evaluated(sample: Sample, answer: str, beside: Sequence[Citation], sources: Any) -> dict[str, Any]:
+    results = CitationEvaluator({}).evaluate_answer_citations(answer, list(beside), sources, sample)
+    quality, consistency = results["citation_quality"], results["answer_consistency"]
+    return {
+        **{name: results["span_accuracy"][figure] for name, figure in SPAN_FIGURES.items()},
+        **{name: figures["value"] for name, figures in quality.items() if name in METRICS},
+        "factual_consistency": consistency["factual_consistency"]["value"],
+        "hallucination_rate": results["hallucination_detection"]["hallucination_rate"]["value"],
+        "overall_citation_accuracy": results["overall_scores"]["overall_citation_accuracy"],
+    }
+
+
+def figures(*case: Any) -> dict[str, float | None]:
+    """Return what the scorers say, which is what the evaluator says."""
+    found = scored(*case)
+    assert evaluated(*case) == found
+    return found
+
+
+SENTENCES = ("The boat leaves at noon", "The fare is ten pounds", "I don't know", "Hello")
+BRACKETS = (
+    "",
+    "[boats.md:?:0-24]",
+    "[fares.md:?:0-23]",
+    "[ships.md:?:0-9]",
+    "[1]",
+    "[9]",
+    "[boats.md:?:9-5]",
+)
+BESIDE: tuple[Citation, ...] = (
+    RIGHT,
+    WRONG,
+    SpanCitation("ships.md", 0, 9),
+    ContextCitation(1),
+    ContextCitation(9),
+    TokenSpanCitation("boats.md", 0, 9, "cl100k"),
+)
+answers = st.lists(
+    st.tuples(st.sampled_from(SENTENCES), st.lists(st.sampled_from(BRACKETS), max_size=2)),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=60)
+@given(
+    answers.map(lambda parts: " ".join(f"{said} {''.join(cited)}." for said, cited in parts)),
+    st.lists(st.sampled_from(BESIDE), max_size=3),
+    st.sampled_from([DOCUMENTS, CONTEXTS, {}]),
+    st.sampled_from([(), (RIGHT,), (RIGHT, WRONG)]),
+)
+def test_the_evaluator_and_the_scorers_agree_on_every_metric(
+    answer: str, beside: list[Citation], sources: Any, true: tuple[SpanCitation, ...]
+) -> None:
+    figures(asked(*true), answer, beside, sources)
+
+
+ONE = [
+    "citation_recall",
+    "citation_precision",
+    "citation_correctness",
+    "citation_validity",
+    "citation_exact_jaccard",
+    "citation_span_recall",
+]
+
+
+def test_citations_written_in_the_answer_count_before_those_beside_it() -> None:
+    written_right = figures(asked(RIGHT), "The boat leaves at noon [boats.md:?:0-24].", [WRONG], DOCUMENTS)
+    assert [written_right[name] for name in ONE] == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    written_wrong = figures(asked(RIGHT), "The boat leaves at noon [fares.md:?:0-23].", [RIGHT], DOCUMENTS)
+    assert [written_wrong[name] for name in ONE] == [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_numbers_that_nothing_opens_give_way_to_the_citations_beside_the_answer() -> None:
+    found = figures(asked(RIGHT), "The boat leaves at noon [1].", [RIGHT], DOCUMENTS)
+    assert [found[name] for name in ONE] == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_numbered_contexts_are_opened_and_the_characters_beside_them_compared() -> None:
+    sample = asked(RIGHT)
+    response = Response(text="The boat leaves at noon [9].", contexts=CONTEXTS, citations=(RIGHT,))
+    found = {
+        scorer.name: scorer.score(sample, response)
+        for scorer in scorers_for(METRICS, ScoringMethods(corpus=CORPUS))
+    }
+    # There is no ninth context; the characters beside the answer are the true ones.
+    assert (found["citation_validity"].value, found["citation_exact_jaccard"].value) == (0.0, 1.0)
+    # The overall figure has both its parts from the citations beside the answer.
+    assert found["overall_citation_accuracy"].details["tolerance_jaccard"] == 1.0
+    assert found["overall_citation_accuracy"].details["citation_validity"] == 1.0
+
+
+def test_an_answer_that_is_the_reference_answers_whatever_it_sounds_like() -> None:
+    said = "The guide does not mention dogs."
+    found = figures(asked(RIGHT, reference=said), said, [RIGHT], DOCUMENTS)
+    assert found["citation_completeness"] == 0.0
+    assert figures(asked(RIGHT), said, [RIGHT], DOCUMENTS)["citation_completeness"] is None
+
+
+def test_a_place_that_is_cited_twice_is_one_span() -> None:
+    answer = "The boat leaves at noon [boats.md:?:0-24]. The boat leaves at noon [boats.md:?:0-24]."
+    assert figures(asked(RIGHT), answer, [], DOCUMENTS)["citation_exact_jaccard"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        # What the first asks for is all that the others look at.
+        ["citation_recall", "citation_precision", "citation_correctness"],
+        ["factual_consistency", "hallucination_rate", "overall_citation_accuracy"],
+    ],
+)
+def test_an_endpoint_that_failed_is_not_asked_again_by_the_next_metric(names: list[str]) -> None:
+    response = Response(text="The boat leaves at noon [boats.md:?:0-24].")
+    sample = asked(RIGHT)
+    with (
+        running_chat(lambda _: failing(503)) as server,
+        OpenAIChatModel("scripted", base_url=server.url, max_attempts=1) as model,
+    ):
+        scorers = scorers_for(names, ScoringMethods(judge=Judge(model), corpus=CORPUS))
+        scores = [scorer.score(sample, response) for scorer in scorers]
+    assert [score.status for score in scores] == ["failed"] * len(names)
+    assert all(score.may_be_retried for score in scores)
+    assert len(server.requests) == 1

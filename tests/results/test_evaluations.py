@@ -1,0 +1,83 @@
+"""An evaluation in figures: what is found out about an answer is found out once, whoever reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework.adapters.python_callable import PythonCallable
+from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
+from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
+from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
+from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
+from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.results import evaluations
+from rag_evaluation_framework.results.evaluations import (
+    DatasetEvaluation,
+    EvaluationSettings,
+    run_evaluation,
+)
+
+GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
+
+
+class CountedSupport(LexicalSupport):
+    """Counts how often it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def decide(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        self.asked += 1
+        return super().decide(claims, evidence, question=question)
+
+
+def evaluated(runs: Path, resume: str | None = None) -> list[DatasetEvaluation]:
+    plan = plan_golden(golden_manifest(GOLDEN, GoldenSettings()))
+    settings = EvaluationSettings(runs_directory=runs, run=RunSettings(), choice=SampleChoice())
+    resumed = RunGroup.open(resume, runs) if resume else None
+    target = PythonCallable(lambda question: {"answer": question, "contexts": [question]})
+    return run_evaluation(plan, target, settings, resumed=resumed)
+
+
+def test_an_answer_is_blamed_once_however_often_it_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    support = CountedSupport()
+    monkeypatch.setattr(evaluations, "_SUPPORT", support)
+    found = evaluated(tmp_path)
+    asked = support.asked
+    assert asked > 0
+    for each in found:
+        samples = list(each.samples())
+        assert samples == list(each.samples())
+        answers = [answer for sample in samples if sample.blame for answer in sample.blame.answers]
+        assert each.blame is not None
+        assert {share.kind: share.count for share in each.blame.shares if share.count} == {
+            kind: sum(answer.kind == kind for answer in answers) for kind in {one.kind for one in answers}
+        }
+        conversations = [sample for sample in samples if sample.blame and sample.blame.turns]
+        assert all(
+            turn.blame == sample.blame.turns.get(turn.number)
+            for sample in conversations
+            for turn in sample.turns
+            if sample.blame is not None
+        )
+        assert bool(conversations) == (each.plan.name == "multiturn")
+    assert support.asked == asked
+
+
+def test_what_cannot_be_written_down_is_not_blamed_and_reported_all_the_same(tmp_path: Path) -> None:
+    first = evaluated(tmp_path)[0].folder
+    first.blame_path.unlink()
+    first.blame_path.mkdir()
+    again = evaluated(tmp_path, resume=first.head.run_id)
+    assert [each.blame is None for each in again] == [True, False, False, False, False]
+    assert all(sample.blame is None for sample in again[0].samples())
