@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 @dataclass(frozen=True, slots=True)

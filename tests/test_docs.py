@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import rag_evaluation_framework as front_door
+from command_lines import rag_eval_process
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -40,19 +41,6 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return [
         (match[1], "\n" * text.count("\n", 0, match.start(2)) + match[2]) for match in BLOCK.finditer(text)
     ]
-
-
-def rag_eval(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
-    program = "from rag_evaluation_framework.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
 
 
 @pytest.fixture
@@ -89,7 +77,7 @@ def run_command(part: str, folder: Path) -> None:
     command, _, shown = part.partition("\n")
     program, *arguments = shlex.split(command)
     assert program == "rag-eval", command
-    done = rag_eval(*arguments, folder=folder)
+    done = rag_eval_process(*arguments, folder=folder, environment={**os.environ, "COLUMNS": "100"})
     assert done.returncode == 0, f"{command}: {done.stderr}"
     pattern = shown.strip().replace("[", "[[]").replace("…", "*")
     if pattern:

@@ -27,7 +27,7 @@ def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: P
     )
     assert "k = 3" in done.stdout
     assert "k = 5" in done.stdout
-    assert "of 2 differences are real" in done.stdout
+    assert "of 2 differences are significant" in done.stdout
     assert done.stderr == ""
     written = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert written[0] == "001_recursive-chunk-size-200-overlap-50_k3.results.json"

@@ -66,7 +66,7 @@ class Calculator:
         self.requests: list[Request] = []
         self.most_at_once = 0
         self.closed = 0
-        self._delay = delay
+        self.delay = delay
         self._faults = faults
         self._at_once = 0
 
@@ -76,7 +76,7 @@ class Calculator:
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            await asyncio.sleep(self._delay(request.sample))
+            await asyncio.sleep(self.delay(request.sample))
         finally:
             self._at_once -= 1
         faults = self._faults(request.sample)

@@ -195,3 +195,30 @@ def test_an_endpoint_that_failed_is_not_asked_again_by_the_next_metric(names: li
     assert [score.status for score in scores] == ["failed"] * len(names)
     assert all(score.may_be_retried for score in scores)
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("bracket", ["[0]", "[3-1]", "[boats.md:?:9-2]"])
+def test_a_bracket_that_cannot_be_read_gives_way_to_citations_beside_the_answer(bracket: str) -> None:
+    sample, answer = asked(RIGHT), f"The boat leaves at noon {bracket}."
+    figures = scored(sample, answer, [RIGHT], DOCUMENTS)
+    assert figures["citation_validity"] == figures["citation_exact_jaccard"] == 1.0
+    alone = scored(sample, answer, [], DOCUMENTS)
+    assert alone["citation_validity"] == alone["citation_exact_jaccard"] == 0.0
+
+
+def test_citations_that_could_not_be_read_leave_undecided_what_cannot_be_opened() -> None:
+    response = Response(
+        text="The boat leaves at noon [boats.md:?:0-24].", metadata={"unread_citations": 1}
+    )  # characters of a file, and no documents to open them in
+    validity, recall = (
+        scorer.score(asked(RIGHT), response)
+        for scorer in scorers_for(["citation_validity", "citation_recall"], ScoringMethods())
+    )
+    assert validity.value is recall.value is None
+    assert "no documents to open them in" in (validity.reason or "")
+
+
+def test_where_there_are_no_true_citations_the_overall_figure_gives_that_reason_alone() -> None:
+    response = Response(text="The boat leaves at noon [1].", contexts=CONTEXTS)
+    (scorer,) = scorers_for(["overall_citation_accuracy"], ScoringMethods())
+    assert scorer.score(asked(), response).reason == "there are no true citations to compare with"

@@ -150,6 +150,7 @@ def test_a_conversation(first: str, second: str, turns: float, needy: float) -> 
     ("sample", "answer", "recall"),
     [
         (OUT_OF_SCOPE, "我无法回答关于原神剧情之外的问题。", 1.0),
+        (OUT_OF_SCOPE, "我无法回答关于原神剧情之外的问题...", 1.0),  # the ground truth itself
         (OUT_OF_SCOPE, "我無法回答關於原神劇情之外的問題。", 1.0),  # traditional
         (OUT_OF_SCOPE, DECLINED, 1.0),
         (OUT_OF_SCOPE, "当然能，钢铁侠会轻松取胜。", 0.0),

@@ -225,7 +225,7 @@ def test_a_small_dataset_that_is_turned_away_whole_ends_with_its_failures(tmp_pa
 
 def test_an_attempt_that_takes_too_long_is_cut_off_and_tried_again(tmp_path: Path) -> None:
     target = Calculator()
-    target._delay = lambda each: 5.0 if target.asked[each.id] == 1 else 0.0
+    target.delay = lambda each: 5.0 if target.asked[each.id] == 1 else 0.0
     outcome, _ = run(tmp_path, target, 4, attempt_timeout=0.1)
     assert (outcome.completed, outcome.failed) == (True, 0)
     assert min(target.asked.values()) == 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.classes.answer_patterns import answer_patterns
-from rag_evaluation_framework.judging.words.folded_text import simplified_characters
+from rag_evaluation_framework.judging.words.folded_text import folded_with_places, simplified_characters
 
 REFUSED = [
     "Hello! I'm here to help, but it is not appropriate or ethical to give advice on hurting animals.",
@@ -95,8 +95,40 @@ REFUSED = [
     "退款金额不是我能决定的，请联系店长。",
     "这一步我操作不了，得由管理员来。",
     "这超出了我可以协助的范围。",
+    "Posting her diary isn't in line with our guidelines.",
+    "Doing so breaches the company code of conduct.",
+    "Your request sounds deeply disrespectful of the family.",
+    "It's illegal and dangerous to bring fireworks on board.",
+    "I'm only here for questions on the library, not for homework.",
+    "Sorry, access to those files is restricted.",
+    "We must keep her name secret.",
+    "I've been asked by the owners not to quote rents.",
+    "You're not cleared to view this folder.",
+    "The rules forbid releasing her results.",
+    "Company policy is never to comment on rumours.",
+    "It's company practice never to comment on rumours.",
+    "Reading it out would betray a client's trust.",
+    "For security reasons the gate code is not given here.",
+    "I never give tips on horses.",
+    "This channel doesn't take complaints.",
+    "I'd be uneasy writing that in his name.",
+    "I don't think I should choose the winner.",
+    "To name the heir would be overstepping.",
+    "I take no sides between neighbours.",
+    "Let's change the subject.",
+    "Please ask me something else.",
+    "Forging a pass isn't possible with me.",
+    "The appeal is out of my hands.",
+    "我们这边不便谈论客人的行程。",
+    "我会保持中立。",
 ]
 DONT_KNOW = [
+    # What the usual prompts prescribe.
+    "根据已知信息无法回答该问题。",
+    "根据上下文无法回答这个问题。",
+    "無法根據已知資訊回答該問題。",
+    "没有提供足够的相关信息。",
+    "现有文档无法回答您的问题。",
     "I don't see anything about that in the provided documents.",
     "The documents are silent on this matter.",
     "That information is not available to me.",
@@ -180,6 +212,48 @@ DONT_KNOW = [
     "我手头的资料暂时没有涵盖西区。",
     "我没有接入票务系统，所以不清楚还剩几张。",
     "知识库里还没有这位画家。",
+    "I've never heard of a bridge by that name.",
+    "There is no record of a fire in the supplied documents.",
+    "It remains unclear who wrote the ballad.",
+    "The cause is still unknown based on the articles.",
+    "We have no record of such a parcel.",
+    "I went through the minutes and found nothing.",
+    "All I have is the first page.",
+    "They have not been told the date.",
+    "Her name didn't turn up.",
+    "There's no telling when it will end.",
+    "The sender's name has been blacked out.",
+    "关于它的重量，没有准确的数值。",
+    "Zero hits for that spelling.",
+    "The folder gives me nothing on rents.",
+    "Nothing I have mentions a dowry.",
+    "That's not something the letters discuss.",
+    "No one can say how long it will last.",
+    "The date on the seal isn't legible.",
+    "I only joined in May, so no idea.",
+    "I'd rather not guess.",
+    "The brochures you sent describe another hotel.",
+    "It has a chapter on bells, yet it doesn't quote any prices for them.",
+    "A second heir doesn't appear anywhere.",
+    "The price is beyond what I have.",
+    "Undisclosed by the company.",
+    "That's anyone's guess.",
+    "We can't quote a price.",
+    "I can't name a date.",
+    "这场大火没有写在县志里。",
+    "没有一份报道提到凶手。",
+    "查无此人。",
+    "我翻遍了账本，都没有。",
+    "信是1910年写的，寄信人不详。",
+    "到底有几层，没人知道。",
+    "谁也不知道。",
+    "桥是谁修的，不得而知。",
+    "抱歉，手稿的内容残缺。",
+    "这已经超出了我的知识范围。",
+    "抱歉，文件打不开。",
+    "具体日期待公布。",
+    "材料不全。",
+    "报告对此只字不提。",
 ]
 ASKS_BACK = [
     "Which model are you asking about?",
@@ -220,6 +294,22 @@ ASKS_BACK = [
     "好的。需要印几份、用哪种纸？",
     "请补充以下信息，以便估价：\n- 面积\n- 楼层\n- 是否有电梯",
     "您要找的是哪一位？前台有两位姓林的同事。",
+    "I didn't quite catch that.",
+    "图片没有传上来。",
+    "我看不到之前的聊天记录。",
+    "I'd need a little more information first.",
+    "我想先了解一下您的预算。",
+    "告诉我是哪个型号，我来查。",
+    "Once you tell me the room, I can look it up.",
+    "You'll have to be more specific.",
+    "We'd need your booking reference to check that.",
+    "More details, please.",
+    "That word could mean several things.",
+    "Your message doesn't say which branch.",
+    "Happy to help. Just send me the invoice.",
+    "Is it the upstairs flat or the downstairs one?",
+    "The question seems to be ambiguous.",
+    "这个问题有点宽泛。",
 ]
 ANSWERED = [
     "Paris.",
@@ -297,6 +387,215 @@ ANSWERED = [
     "山顶风大，早晚温差超过二十度，建议带一件厚外套和一双防滑的鞋，中午前下山。缆车每半小时一班，末班是下午"
     "五点，雨天停运。山腰有两家小店，卖热汤和面饼，只收现金。步道两侧没有护栏，带孩子的游客请走内侧，不要在"
     "悬崖边停留拍照。你最喜欢在什么季节爬山？",
+    "There is enough information in the report to say so: the mill was built in 1880, not 1890.",
+    "There is a gap in the fence.",
+    "It's a no-smoking hotel.",
+    "Let's not forget the deposit of 200 euros.",
+    "The answer is no: it closes at six.",
+    "Meals are covered on weekdays only.",
+    "It cannot be seen from Europe.",
+]
+BY_QUESTION = [
+    # The clause takes up what was asked, and what stands before it is beside the point.
+    (
+        "How is the archive heated at night?",
+        "During the day the reading room has radiators [1]. Heating at night isn't described in either.",
+        "dont_know",
+    ),
+    (
+        "How is the reading room heated?",
+        "It has radiators along the northern wall [1]. Cooling isn't described in either.",
+        "answered",
+    ),
+    ("How many pilgrims came?", "Many came, the paper writes, but no number is given.", "dont_know"),
+    ("How many came?", "Two thousand came; the documents do not say when.", "answered"),
+    ("How many came?", "I have no figure, but two thousand came.", "answered"),
+    ("How many came?", "There is no exact figure, but roughly forty.", "answered"),
+    ("来了多少人？", "我没有确切数字，但大约有2000人。", "answered"),
+    ("价格是多少？", "资料没有提到价格，但价格是五十元。", "answered"),
+    ("价格是多少？", "资料没有提到价格，但可以问商家。", "dont_know"),
+    ("Who carved it?", "It was carved by Ana Ruiz in 1780. Who paid her is not recorded.", "answered"),
+    ("Why was it closed?", "The notice confirms the closure and gives no reason for it.", "dont_know"),
+    # Later the question is answered after all.
+    (
+        "How many branches did the bank of Kent have?",
+        "The report does not say. The bank of Kent had 90 branches in 1990.",
+        "answered",
+    ),
+    # What is no answer to one question is an answer to another.
+    ("What is the deposit?", "The deposit is not listed.", "dont_know"),
+    ("Is the deposit listed?", "The deposit is not listed.", "answered"),
+    ("Is the author known?", "No, the author is unknown.", "answered"),
+    ("Delete all the files of my colleague.", "No.", "refused"),
+    ("Is the shop open?", "No.", "answered"),
+    ("Which horse should I bet on?", "I don't tip horses.", "refused"),
+    ("Show me the other offers.", "Offers are not shared with other bidders.", "refused"),
+    ("Do you share my data?", "We don't share personal data with advertisers.", "answered"),
+    ("How do I ask for the way politely?", "Could you tell me where the station is?", "answered"),
+    ("Where is the station?", "Could you tell me which station you mean?", "asks_back"),
+    ("How do I report it?", "Please tell us which version you run and what you did.", "answered"),
+    ("Who decides on the fee?", "That is a decision only the board can take.", "answered"),
+    ("Which of the two should I marry?", "That's a decision only you can take.", "refused"),
+    ("Show me the case file.", "Case files can only be opened by the court.", "refused"),
+    ("What is a draft?", "A draft can only be seen by its author.", "answered"),
+    ("Is he guilty?", "The court has not decided yet; it meets in May.", "answered"),
+    ("When is the verdict?", "The court has not announced it yet.", "dont_know"),
+    ("When will it arrive?", "There's no delivery date on the order yet.", "dont_know"),
+    ("How much is parking?", "There is no charge for parking.", "answered"),
+    ("What can you do?", "I can book rooms. I can't take payments.", "answered"),
+    ("Pay the bill.", "I can't take payments.", "refused"),
+    ("Write a poem about winter.", "I can't count the flakes, I won't go home.", "answered"),
+    ('Translate "Where is the bank?" into Dutch.', "Waar is de bank?", "answered"),
+    ("What did the judge ask?", "She asked: who held the key?", "answered"),
+    ("What is in the annex?", "It has the questionnaire; raw data are not included.", "answered"),
+    (
+        "What is the fine for delay?",
+        "I found no clause on delay. There may be an annex that was not included in the file.",
+        "dont_know",
+    ),
+    (
+        "May I wear sandals?",
+        "The handbook doesn't mention sandals, but it does rule out open shoes in the lab.",
+        "answered",
+    ),
+    ("Who wrote the letter?", "I have the date of the letter but not who wrote it.", "dont_know"),
+    ("How do I fill it in?", "What is your income? Enter it in box 1.", "answered"),
+    ("Why won't she rent it?", "She won't because the lease does not mention repairs.", "answered"),
+    ("把同事的体检报告发给我。", "体检报告受保密制度约束，未经本人同意不得导出。", "refused"),
+    ("帮我改一下考勤。", "不行。", "refused"),
+    ("帮我看看这张票能不能退。", "不能，已经开场了。", "answered"),
+    ("员工能带走样品吗？", "不能，样品不得带走，也不能借给外人。", "answered"),
+    ("办卡要带什么？", "请提供以下材料：身份证、照片。", "answered"),
+    ("Wake them all.", "That would break the night rest, so no.", "refused"),
+    ("把他的病历给我。", "您没有查看的权限。", "refused"),
+    ("Who laid out the garden?", "It praises the garden but never says who laid it out.", "dont_know"),
+    ("How many came?", "I cannot give you a figure.", "dont_know"),
+    ("Where is the boiler?", "The plan of the cellar does not show the boiler.", "dont_know"),
+    ("How tall is the tower?", "The guide describes the tower but not how tall it is.", "dont_know"),
+    ("What did he die of?", "What he died of can't be gathered.", "dont_know"),
+    ("What was the rent?", "The ledger has no entries for the rent.", "dont_know"),
+    ("谁批准的？", "批准人一栏缺失。", "dont_know"),
+    ("会议在哪里开？", "会议地点待定。", "dont_know"),
+]
+ASKED_DENIALS = [
+    # Whether something is said was asked: that it is not said is the answer.
+    ("Does the contract mention overtime?", "The contract does not mention overtime."),
+    ("Is overtime mentioned in the contract?", "Overtime is not mentioned."),
+    ("Does the handbook specify a dress code?", "The handbook doesn't specify a dress code."),
+    (
+        "Does the policy say anything about remote work?",
+        "The policy does not say anything about remote work.",
+    ),
+    ("Does the manual mention a reset button?", "There is no mention of a reset button in the manual."),
+    ("Does the leaflet say anything about alcohol?", "It says nothing about alcohol."),
+    ("Is the author named in the article?", "The author is not named in the article."),
+    ("Does the contract specify a notice period?", "No notice period is specified."),
+    ("Does the guide talk about parking?", "The guide never mentions parking."),
+    ("Is inflation discussed in the report?", "The report does not mention inflation."),
+    ("Is there anything in the handbook about pets?", "There is nothing in the handbook about pets."),
+    ("Can you tell me whether the contract mentions pets?", "The contract does not mention pets."),
+    ("Does the handbook have anything on pets?", "The handbook has nothing on pets."),
+    ("Do any of the sources mention a strike?", "None of the sources mention a strike."),
+    ("Does the email say when he will arrive?", "The email does not say when he will arrive."),
+    ("Is his age mentioned?", "Not mentioned."),
+    # The same of what a thing covers, includes or has.
+    ("Does the policy cover flood damage?", "Flood damage is not covered by the policy."),
+    ("Is the recipe's author known?", "The author is not known."),
+    ("Does the document contain a signature?", "The document does not contain a signature."),
+    # What is not said, or not there, was asked.
+    ("What does the report leave out?", "The report does not discuss the costs of the programme."),
+    ("Who is not covered by the policy?", "Part-time staff are not covered."),
+    ("What's not in the box?", "The power adapter is not included in the box."),
+    ("Which topics does the survey not cover?", "Mental health is not covered in the survey."),
+    ("What is missing from the application?", "The signature is missing from the form."),
+    ("What are the limitations of the report?", "The report does not address long-term effects."),
+    ("Who is not mentioned in the will?", "His brother is not mentioned."),
+    ("What does the warranty exclude?", "Scratches are not covered."),
+    ("What isn't stated on the label?", "The sugar content is not stated."),
+    ("What are the exclusions?", "Theft is not covered by the policy."),
+    ("Which languages are not available?", "Polish and Czech are not available."),
+    ("What is not known about the author?", "His place of birth is not known."),
+    ("What did the audit fail to mention?", "The audit report does not mention the loan."),
+    # What was asked comes after all.
+    (
+        "Where is the ticket office?",
+        "The ticket office isn't listed on the map; it is inside the main hall, next to gate 4.",
+    ),
+    ("When did the mill open?", "The year is not given on the plaque; it was opened in 1886."),
+    ("How much is a ticket?", "The price is not listed. It costs 12 euros."),
+    (
+        "how many employees does acme have",
+        "The exact number is not given, but the report mentions 4,000 employees.",
+    ),
+    ("What will rates be?", "I can't predict that, but most analysts expect rates near 3 percent."),
+    # Somebody else declines.
+    ("他为什么拒绝回答记者？", "他表示案件仍在调查中，因此无法回答记者的问题。"),
+    ("发言人怎么说？", "发言人表示目前无法回答有关裁员的问题。"),
+    ("她为什么不评论？", "她说合同还没有签，不方便透露细节。"),
+    ("这个问题与性别有关吗？", "这个问题与性别无关。"),
+    # The same in Chinese: whether it is said, what is not there, and why not.
+    ("租约提到宠物了吗？", "租约没有提到宠物。"),
+    ("手册里有夜班补贴吗？", "手册里没有夜班补贴。"),
+    ("名单公布了吗？", "还没有公布。"),
+    ("这份问卷有什么不足？", "问卷没有区分城乡。"),
+    ("谁没有签名？", "监理没有签名。"),
+    ("他为什么没出席？", "他没有收到请柬，也不知道改了时间。"),
+    ("为什么登录失败？", "因为系统里没有这个账号。"),
+    ("忘了密码怎么办？", "如果不知道密码，就点“找回”。"),
+    # A comma parts what is answered from what is not.
+    ("这本书的作者是谁？", "作者是李明，出版年份没有提到。"),
+    ("这座塔建于何时？", "建于明代万历年间，具体年份史料没有记载。"),
+    ("几点开馆？", "早上九点开馆，闭馆时间没有写。"),
+    ("甲款多少钱？", "甲款卖300元，乙款的价格没有标。"),
+    ("谁出的资？", "由王家出资，数额没有记录。"),
+    ("政策何时实施？", "自2023年1月1日起施行，细则尚未公布。"),
+    # It is asked of whoever answers, or to be written.
+    ("你会偷听我说话吗？", "我不会偷听。"),
+    ("给我写一段回绝饭局的话", "真不好意思，我那天有事，没办法参加。"),
+]
+OTHER_DENIALS = [
+    # The documents at hand, or a lack of information, are not what was asked about.
+    ("Does the contract mention overtime?", "The provided context does not contain enough information."),
+    ("Does the contract mention overtime?", "I could not find the contract."),
+    ("Does the policy cover water damage?", "The documents do not mention water damage."),
+    (
+        "Does the policy cover water damage?",
+        "The context does not say whether the policy covers water damage.",
+    ),
+    ("Does the study address the cause?", "The provided text does not mention the cause."),
+    ("Does the museum have a café?", "The leaflet does not mention a café."),
+    ("Is the mayor married?", "The article does not mention his wife or marriage."),
+    ("Is wifi included?", "The documents do not include information on wifi."),
+    # Somebody says something, and a document does not tell.
+    ("Did the minister mention taxes?", "The article does not mention taxes."),
+    ("Is it safe to talk on the phone here?", "The manual does not mention talking on the phone."),
+    # What is not there was asked, and that is not told.
+    ("Who is not covered by the policy?", "The documents do not say who is not covered."),
+    ("What is not included in the price?", "The context does not provide a list of excluded items."),
+    ("What are the limitations of the study?", "The limitations are not discussed in the study."),
+    ("What is missing from the application?", "It is not stated in the letter."),
+    ("What happens if the fee is not paid?", "The contract does not specify a penalty."),
+    ("What does the policy say of missing bags?", "The policy does not say anything about lost bags."),
+    # What comes after is not what was asked.
+    ("What does it cost?", "The price is not listed; it is set by the branch."),
+    ("Where is the office?", "The address is not given. It is known for its garden."),
+    ("Who is the head?", "The name is not given, but the report mentions 4,000 employees."),
+    ("How many came?", "The number is not given, but the report mentions two other towns."),
+    ("何时？", "我们表示理解，因此无法回答这个问题。"),
+    ("何时？", "官方回应中没有提到日期，因此无法确定。"),
+    ("他为什么拒绝回答记者？", "我无法回答这个问题。"),
+    ("租约提到宠物了吗？", "文档中没有相关信息。"),
+    ("酒店有泳池吗？", "网页没有提到泳池。"),
+    ("他为什么没出席？", "报道没有说明他缺席的原因。"),
+    ("哪些费用不包含在内？", "资料没有列出不包含的费用。"),
+    # What comes before the comma is not what was asked.
+    ("出版年份是哪年？", "作者是李明，出版年份没有提到。"),
+    ("闭馆时间是几点？", "早上九点开馆，闭馆时间没有写。"),
+    ("2022年的销量是多少？", "表中有2020和2021年的销量，2022年的没有列。"),
+    ("B款多少钱？", "A款卖300元，B款的价格没有标。"),
+    ("陪练费是多少？", "收费表列出了场租和灯光费，但没有给出陪练费。"),
+    ("印章是谁刻的？", "关于印章的刻者，两位后人都没有公开说过。"),
+    ("装修花了几年？", "前厅和后院的照片都在，装修花费的时间没有人提起。"),
 ]
 
 
@@ -327,6 +626,12 @@ def test_a_class_shows_the_characters_that_decided() -> None:
     assert text[found.start : found.end] == "I ＤＯＮ’Ｔ know"
 
 
+def test_the_characters_shown_begin_with_a_whole_word() -> None:
+    answer = "资料中没有提到价格。"
+    found = classify_answer(answer, "价格是多少？")
+    assert answer[found.start : found.end] == "资料中没有提到"
+
+
 def test_width_quotes_and_script_of_the_characters_do_not_matter() -> None:
     plain = classify_answer("我没有找到相关的资料。")
     assert plain.kind == "dont_know"
@@ -347,210 +652,17 @@ def test_words_of_the_question_prove_nothing() -> None:
     assert classify_answer(objection, "Is it ethical to read a colleague's mail?").kind == "answered"
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "kind"),
-    [
-        # The clause takes up what was asked, and what stands before it is beside the point.
-        (
-            "How is the archive heated at night?",
-            "During the day the reading room has radiators [1]. Heating at night isn't described in either.",
-            "dont_know",
-        ),
-        (
-            "How is the reading room heated?",
-            "It has radiators along the northern wall [1]. Cooling isn't described in either.",
-            "answered",
-        ),
-        ("How many pilgrims came?", "Many came, the paper writes, but no number is given.", "dont_know"),
-        ("How many came?", "Two thousand came; the documents do not say when.", "answered"),
-        ("Who carved it?", "It was carved by Ana Ruiz in 1780. Who paid her is not recorded.", "answered"),
-        ("Why was it closed?", "The notice confirms the closure and gives no reason for it.", "dont_know"),
-        # Later the question is answered after all.
-        (
-            "How many branches did the bank of Kent have?",
-            "The report does not say. The bank of Kent had 90 branches in 1990.",
-            "answered",
-        ),
-        # What is no answer to one question is an answer to another.
-        ("What is the deposit?", "The deposit is not listed.", "dont_know"),
-        ("Is the deposit listed?", "The deposit is not listed.", "answered"),
-        ("Is the author known?", "No, the author is unknown.", "answered"),
-        ("Delete all the files of my colleague.", "No.", "refused"),
-        ("Is the shop open?", "No.", "answered"),
-        ("Which horse should I bet on?", "I don't tip horses.", "refused"),
-        ("Show me the other offers.", "Offers are not shared with other bidders.", "refused"),
-        ("Do you share my data?", "We don't share personal data with advertisers.", "answered"),
-        ("How do I ask for the way politely?", "Could you tell me where the station is?", "answered"),
-        ("Where is the station?", "Could you tell me which station you mean?", "asks_back"),
-        ("How do I report it?", "Please tell us which version you run and what you did.", "answered"),
-        ("Who decides on the fee?", "That is a decision only the board can take.", "answered"),
-        ("Which of the two should I marry?", "That's a decision only you can take.", "refused"),
-        ("Show me the case file.", "Case files can only be opened by the court.", "refused"),
-        ("What is a draft?", "A draft can only be seen by its author.", "answered"),
-        ("Is he guilty?", "The court has not decided yet; it meets in May.", "answered"),
-        ("When is the verdict?", "The court has not announced it yet.", "dont_know"),
-        ("When will it arrive?", "There's no delivery date on the order yet.", "dont_know"),
-        ("How much is parking?", "There is no charge for parking.", "answered"),
-        ("What can you do?", "I can book rooms. I can't take payments.", "answered"),
-        ("Pay the bill.", "I can't take payments.", "refused"),
-        ("Write a poem about winter.", "I can't count the flakes, I won't go home.", "answered"),
-        ('Translate "Where is the bank?" into Dutch.', "Waar is de bank?", "answered"),
-        ("What did the judge ask?", "She asked: who held the key?", "answered"),
-        ("What is in the annex?", "It has the questionnaire; raw data are not included.", "answered"),
-        (
-            "What is the fine for delay?",
-            "I found no clause on delay. There may be an annex that was not included in the file.",
-            "dont_know",
-        ),
-        (
-            "May I wear sandals?",
-            "The handbook doesn't mention sandals, but it does rule out open shoes in the lab.",
-            "answered",
-        ),
-        ("Who wrote the letter?", "I have the date of the letter but not who wrote it.", "dont_know"),
-        ("How do I fill it in?", "What is your income? Enter it in box 1.", "answered"),
-        ("Why won't she rent it?", "She won't because the lease does not mention repairs.", "answered"),
-        ("把同事的体检报告发给我。", "体检报告受保密制度约束，未经本人同意不得导出。", "refused"),
-        ("帮我改一下考勤。", "不行。", "refused"),
-        ("帮我看看这张票能不能退。", "不能，已经开场了。", "answered"),
-        ("员工能带走样品吗？", "不能，样品不得带走，也不能借给外人。", "answered"),
-        ("办卡要带什么？", "请提供以下材料：身份证、照片。", "answered"),
-    ],
-)
+@pytest.mark.parametrize(("question", "answer", "kind"), BY_QUESTION)
 def test_what_was_asked_decides_what_an_answer_is(question: str, answer: str, kind: str) -> None:
     assert classify_answer(answer, question).kind == kind
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        # Whether something is said was asked: that it is not said is the answer.
-        ("Does the contract mention overtime?", "The contract does not mention overtime."),
-        ("Is overtime mentioned in the contract?", "Overtime is not mentioned."),
-        ("Does the handbook specify a dress code?", "The handbook doesn't specify a dress code."),
-        (
-            "Does the policy say anything about remote work?",
-            "The policy does not say anything about remote work.",
-        ),
-        ("Does the manual mention a reset button?", "There is no mention of a reset button in the manual."),
-        ("Does the leaflet say anything about alcohol?", "It says nothing about alcohol."),
-        ("Is the author named in the article?", "The author is not named in the article."),
-        ("Does the contract specify a notice period?", "No notice period is specified."),
-        ("Does the guide talk about parking?", "The guide never mentions parking."),
-        ("Is inflation discussed in the report?", "The report does not mention inflation."),
-        ("Is there anything in the handbook about pets?", "There is nothing in the handbook about pets."),
-        ("Can you tell me whether the contract mentions pets?", "The contract does not mention pets."),
-        ("Does the handbook have anything on pets?", "The handbook has nothing on pets."),
-        ("Do any of the sources mention a strike?", "None of the sources mention a strike."),
-        ("Does the email say when he will arrive?", "The email does not say when he will arrive."),
-        ("Is his age mentioned?", "Not mentioned."),
-        # The same of what a thing covers, includes or has.
-        ("Does the policy cover flood damage?", "Flood damage is not covered by the policy."),
-        ("Is the recipe's author known?", "The author is not known."),
-        ("Does the document contain a signature?", "The document does not contain a signature."),
-        # What is not said, or not there, was asked.
-        ("What does the report leave out?", "The report does not discuss the costs of the programme."),
-        ("Who is not covered by the policy?", "Part-time staff are not covered."),
-        ("What's not in the box?", "The power adapter is not included in the box."),
-        ("Which topics does the survey not cover?", "Mental health is not covered in the survey."),
-        ("What is missing from the application?", "The signature is missing from the form."),
-        ("What are the limitations of the report?", "The report does not address long-term effects."),
-        ("Who is not mentioned in the will?", "His brother is not mentioned."),
-        ("What does the warranty exclude?", "Scratches are not covered."),
-        ("What isn't stated on the label?", "The sugar content is not stated."),
-        ("What are the exclusions?", "Theft is not covered by the policy."),
-        ("Which languages are not available?", "Polish and Czech are not available."),
-        ("What is not known about the author?", "His place of birth is not known."),
-        ("What did the audit fail to mention?", "The audit report does not mention the loan."),
-        # What was asked comes after all.
-        (
-            "Where is the ticket office?",
-            "The ticket office isn't listed on the map; it is inside the main hall, next to gate 4.",
-        ),
-        ("When did the mill open?", "The year is not given on the plaque; it was opened in 1886."),
-        ("How much is a ticket?", "The price is not listed. It costs 12 euros."),
-        (
-            "how many employees does acme have",
-            "The exact number is not given, but the report mentions 4,000 employees.",
-        ),
-        ("What will rates be?", "I can't predict that, but most analysts expect rates near 3 percent."),
-        # Somebody else declines.
-        ("他为什么拒绝回答记者？", "他表示案件仍在调查中，因此无法回答记者的问题。"),
-        ("发言人怎么说？", "发言人表示目前无法回答有关裁员的问题。"),
-        ("她为什么不评论？", "她说合同还没有签，不方便透露细节。"),
-        ("这个问题与性别有关吗？", "这个问题与性别无关。"),
-        # The same in Chinese: whether it is said, what is not there, and why not.
-        ("租约提到宠物了吗？", "租约没有提到宠物。"),
-        ("手册里有夜班补贴吗？", "手册里没有夜班补贴。"),
-        ("名单公布了吗？", "还没有公布。"),
-        ("这份问卷有什么不足？", "问卷没有区分城乡。"),
-        ("谁没有签名？", "监理没有签名。"),
-        ("他为什么没出席？", "他没有收到请柬，也不知道改了时间。"),
-        ("为什么登录失败？", "因为系统里没有这个账号。"),
-        ("忘了密码怎么办？", "如果不知道密码，就点“找回”。"),
-        # A comma parts what is answered from what is not.
-        ("这本书的作者是谁？", "作者是李明，出版年份没有提到。"),
-        ("这座塔建于何时？", "建于明代万历年间，具体年份史料没有记载。"),
-        ("几点开馆？", "早上九点开馆，闭馆时间没有写。"),
-        ("甲款多少钱？", "甲款卖300元，乙款的价格没有标。"),
-        ("谁出的资？", "由王家出资，数额没有记录。"),
-        ("政策何时实施？", "自2023年1月1日起施行，细则尚未公布。"),
-        # It is asked of whoever answers, or to be written.
-        ("你会偷听我说话吗？", "我不会偷听。"),
-        ("给我写一段回绝饭局的话", "真不好意思，我那天有事，没办法参加。"),
-    ],
-)
+@pytest.mark.parametrize(("question", "answer"), ASKED_DENIALS)
 def test_a_denial_is_an_answer_where_that_is_what_was_asked(question: str, answer: str) -> None:
     assert classify_answer(answer, question).kind == "answered"
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        # The documents at hand, or a lack of information, are not what was asked about.
-        ("Does the contract mention overtime?", "The provided context does not contain enough information."),
-        ("Does the contract mention overtime?", "I could not find the contract."),
-        ("Does the policy cover water damage?", "The documents do not mention water damage."),
-        (
-            "Does the policy cover water damage?",
-            "The context does not say whether the policy covers water damage.",
-        ),
-        ("Does the study address the cause?", "The provided text does not mention the cause."),
-        ("Does the museum have a café?", "The leaflet does not mention a café."),
-        ("Is the mayor married?", "The article does not mention his wife or marriage."),
-        ("Is wifi included?", "The documents do not include information on wifi."),
-        # Somebody says something, and a document does not tell.
-        ("Did the minister mention taxes?", "The article does not mention taxes."),
-        ("Is it safe to talk on the phone here?", "The manual does not mention talking on the phone."),
-        # What is not there was asked, and that is not told.
-        ("Who is not covered by the policy?", "The documents do not say who is not covered."),
-        ("What is not included in the price?", "The context does not provide a list of excluded items."),
-        ("What are the limitations of the study?", "The limitations are not discussed in the study."),
-        ("What is missing from the application?", "It is not stated in the letter."),
-        ("What happens if the fee is not paid?", "The contract does not specify a penalty."),
-        ("What does the policy say of missing bags?", "The policy does not say anything about lost bags."),
-        # What comes after is not what was asked.
-        ("What does it cost?", "The price is not listed; it is set by the branch."),
-        ("Where is the office?", "The address is not given. It is known for its garden."),
-        ("Who is the head?", "The name is not given, but the report mentions 4,000 employees."),
-        ("How many came?", "The number is not given, but the report mentions two other towns."),
-        ("何时？", "我们表示理解，因此无法回答这个问题。"),
-        ("何时？", "官方回应中没有提到日期，因此无法确定。"),
-        ("他为什么拒绝回答记者？", "我无法回答这个问题。"),
-        ("租约提到宠物了吗？", "文档中没有相关信息。"),
-        ("酒店有泳池吗？", "网页没有提到泳池。"),
-        ("他为什么没出席？", "报道没有说明他缺席的原因。"),
-        ("哪些费用不包含在内？", "资料没有列出不包含的费用。"),
-        # What comes before the comma is not what was asked.
-        ("出版年份是哪年？", "作者是李明，出版年份没有提到。"),
-        ("闭馆时间是几点？", "早上九点开馆，闭馆时间没有写。"),
-        ("2022年的销量是多少？", "表中有2020和2021年的销量，2022年的没有列。"),
-        ("B款多少钱？", "A款卖300元，B款的价格没有标。"),
-        ("陪练费是多少？", "收费表列出了场租和灯光费，但没有给出陪练费。"),
-        ("印章是谁刻的？", "关于印章的刻者，两位后人都没有公开说过。"),
-        ("装修花了几年？", "前厅和后院的照片都在，装修花费的时间没有人提起。"),
-    ],
-)
+@pytest.mark.parametrize(("question", "answer"), OTHER_DENIALS)
 def test_a_denial_of_something_else_is_none(question: str, answer: str) -> None:
     assert classify_answer(answer, question).kind == "dont_know"
 
@@ -617,6 +729,25 @@ def test_patterns_are_written_in_the_characters_they_are_compared_with() -> None
     known = answer_patterns()
     for pattern in known.patterns:
         for expression in pattern.expressions:
-            assert not set(map(ord, expression.pattern)) & set(simplified_characters())
-            assert unicodedata.is_normalized("NFKC", expression.pattern), pattern.name
+            written = expression.compiled.pattern
+            assert not set(map(ord, written)) & set(simplified_characters())
+            assert unicodedata.is_normalized("NFKC", written), pattern.name
     assert len({pattern.name for pattern in known.patterns}) == len(known.patterns)
+
+
+def test_every_expression_has_an_example_above() -> None:
+    answers = [
+        *REFUSED,
+        *DONT_KNOW,
+        *ASKS_BACK,
+        *(answer for _, answer, *_ in [*BY_QUESTION, *OTHER_DENIALS]),
+    ]
+    folded = [folded_with_places(answer)[0] for answer in answers]
+    tried = [(text, answer_patterns().worth_trying(text)) for text in folded]
+    unused = [
+        f"{pattern.name}: {expression.line}"
+        for pattern in answer_patterns().patterns
+        for expression in pattern.expressions
+        if not any(expression in those and expression.compiled.search(text) for text, those in tried)
+    ]
+    assert unused == []

@@ -15,19 +15,11 @@ from typing import Any
 
 import pytest
 
+from labelled_data import present
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 Classified = list[tuple[str, str]]
 """For each answer its label and its class."""
-
-
-def present(name: str) -> Path:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"the labelled data {name} is not in {DATA.parent.name}/{DATA.name}")
-    return path
 
 
 def records(path: Path) -> list[dict[str, Any]]:

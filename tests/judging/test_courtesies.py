@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging import courtesies
 from rag_evaluation_framework.judging.courtesies import is_courtesy
 
 COURTESIES = """
@@ -28,6 +33,7 @@ I am unable to answer your question based on the information provided. | I hope 
 If there's anything else you'd like to know, feel free to ask! | If you have questions, let me know.
 抱歉给您带来不便。 | 對此給您帶來不便，深表歉意。 | 我来为您解答。 | 如需更多信息，请随时联系我。 | 请稍等。
 以上信息仅供参考。 | 如需进一步了解详情，欢迎咨询。
+Youre welcome. | Dont hesitate to ask. | Thats a great question! | 😊 Sure!
 謝謝您的提問！ | 當然可以！ | 以下是我找到的信息。 | 欢迎随时提问。 | 祝您旅途愉快！
 """
 STATEMENTS = """
@@ -65,3 +71,9 @@ def test_a_sentence_of_closed_phrases_is_a_courtesy(sentence: str) -> None:
 @pytest.mark.parametrize("sentence", listed(STATEMENTS))
 def test_what_only_begins_like_a_courtesy_claims_something(sentence: str) -> None:
     assert not is_courtesy(sentence)
+
+
+@settings(max_examples=300)
+@given(st.from_regex(re.compile(rf"\A(?:{courtesies._ENGLISH})(?:[ ,!.]|\Z)")))
+def test_whatever_a_courtesy_begins_with_is_a_cue(sentence: str) -> None:
+    assert courtesies._CUE.match(sentence)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pytest
+from benchmarks import _ragtruth, _wice
+from benchmarks._auroc import auroc
 
+from labelled_data import present
 from rag_evaluation_framework.judging.support.screening import screen_answer
 from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 RIDGE_TOP = {
     "station": "Ridge Top",
     "date": "2024-03-09",
@@ -71,12 +72,10 @@ def test_weights_of_what_is_missing_are_not_negative() -> None:
     assert all(weight >= 0.0 for name, weight in weights.items() if name not in free)
 
 
-@pytest.mark.skipif(not (DATA / "ragtruth").exists(), reason="labelled data is not here")
 @pytest.mark.parametrize(("task", "least"), [("qa", 0.82), ("summary", 0.68), ("data2txt", 0.70)])
 def test_screening_tells_hallucinated_answers_apart_on_sources_not_tuned_on(task: str, least: float) -> None:
-    ragtruth = pytest.importorskip("benchmarks._ragtruth")
-    auroc = pytest.importorskip("benchmarks._auroc").auroc
-    answers = [each for each in ragtruth.answers(DATA, task) if each.source % 2 == 1]
+    data = present("ragtruth").parent
+    answers = [each for each in _ragtruth.answers(data, task) if each.source % 2 == 1]
     scores = [screen_answer(each.answer, each.contexts, question=each.question) for each in answers]
     found = auroc(
         [bool(each.spans) for each in answers], [each.probability_unsupported or 0.0 for each in scores]
@@ -84,9 +83,7 @@ def test_screening_tells_hallucinated_answers_apart_on_sources_not_tuned_on(task
     assert found >= least
 
 
-@pytest.mark.skipif(not (DATA / "wice").exists(), reason="labelled data is not here")
 def test_claims_not_supported_are_told_apart_on_articles_not_fitted_on() -> None:
-    wice = pytest.importorskip("benchmarks._wice")
-    figures = {figure.name: figure.value for figure in wice.rows(DATA)}
+    figures = {figure.name: figure.value for figure in _wice.rows(present("wice").parent)}
     assert figures["WiCE, not supported against the rest: AUROC"] >= 0.80
     assert figures["WiCE, not supported against supported: AUROC"] >= 0.80

@@ -86,10 +86,12 @@ def test_each_cell_is_tested_against_the_best_of_its_k_with_one_correction(resul
     assert [each.p_adjusted for each in results.comparisons] == holm(p_values)
 
 
-def test_the_text_ranks_shows_intervals_and_says_which_differences_are_real(results: SweepResults) -> None:
+def test_the_text_ranks_shows_intervals_and_says_which_differences_are_significant(
+    results: SweepResults,
+) -> None:
     text = sweep_text(results)
-    real = sum(each.verdict == "worse" for each in results.comparisons)
-    assert f"{real} of 10 differences are real at 95% confidence" in text
+    worse = sum(each.verdict == "worse" for each in results.comparisons)
+    assert f"{worse} of 10 differences are significant at the level 0.05: " in text
     assert text.count("  the best\n") == 2
     assert "dense(embedder=hashing(dimensions=1024), store=exact)" in text
     assert "k = 3" in text

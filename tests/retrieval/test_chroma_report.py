@@ -1,6 +1,6 @@
 """The published precision-omega rows of Chroma's chunking report, to the printed digit.
 
-Needs the report's corpora and questions beside the repository; skipped without them.
+Needs the report's corpora and questions; skipped without them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from labelled_data import present
 from rag_evaluation_framework.adapters.bpe_tokenizers import cl100k
 from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.metrics.evaluate_spans import evaluate_spans
@@ -19,8 +20,6 @@ from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.retrieval.chroma_convention import chroma_spans, found_again, piecewise_spans
 from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
-
-DATA = Path(__file__).parents[3] / "shared" / "data" / "chroma_chunking"
 
 # Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024: mean and deviation in %.
 PUBLISHED = {
@@ -35,8 +34,8 @@ PUBLISHED = {
 }
 
 
-def relevant_spans() -> dict[str, list[CharacterSpan]]:
-    with (DATA / "questions.csv").open(encoding="utf-8", newline="") as file:
+def relevant_spans(questions: Path) -> dict[str, list[CharacterSpan]]:
+    with questions.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {
         str(number): [
@@ -60,19 +59,19 @@ def chunk_texts(document: Document, kind: str, size: int, overlap: int) -> list[
 
 @pytest.mark.parametrize(("kind", "size", "overlap"), PUBLISHED)
 def test_precision_omega_is_what_chroma_published(kind: str, size: int, overlap: int) -> None:
-    if not DATA.exists():
-        pytest.skip("the data of Chroma's chunking report is not there")
+    data = present("chroma_chunking")
     try:
         cl100k()
     except MissingExtraError as error:
         pytest.skip(str(error))
-    corpus = Corpus.from_folder(DATA / "corpora")
+    corpus = Corpus.from_folder(data / "corpora")
     chunks = [
         span
         for document in corpus
         for span in chroma_spans(document, chunk_texts(document, kind, size, overlap))
     ]
-    omega = evaluate_spans({}, relevant_spans(), chunks=chunks, touching=True).per_query["precision_omega"]
+    relevant = relevant_spans(data / "questions.csv")
+    omega = evaluate_spans({}, relevant, chunks=chunks, touching=True).per_query["precision_omega"]
     assert f"{100 * omega.mean():.1f} ± {100 * omega.std():.1f}" == PUBLISHED[kind, size, overlap]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labelled_data import present
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
 from rag_evaluation_framework.retrieval.sentence_chunker import SentenceChunker
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
-
-TREEBANKS = Path(__file__).parents[3] / "shared" / "data" / "sentence_split"
 
 
 def sentences(text: str) -> list[str]:
@@ -92,10 +90,7 @@ def boundary_f1(treebank: Sequence[str], gap: str) -> float:
 
 
 def treebank(name: str) -> list[str]:
-    path = TREEBANKS / name
-    if not path.exists():
-        pytest.skip(f"the treebank {name} is not in {TREEBANKS.parent.name}/{TREEBANKS.name}")
-    data = path.read_bytes()
+    data = present(f"sentence_split/{name}").read_bytes()
     text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     return [line.removeprefix("# text = ") for line in text.splitlines() if line.startswith("# text = ")]
 

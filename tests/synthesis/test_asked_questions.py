@@ -1,4 +1,4 @@
-"""Of what a model replies, what holds is kept and what does not is turned away with its reason."""
+"""Of what a model replies, what holds is kept and what does not is rejected with its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Excerpts become exact characters, or are turned away."""
+"""Excerpts become exact characters, or are rejected."""
 
 from __future__ import annotations
 

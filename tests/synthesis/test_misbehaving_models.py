@@ -1,4 +1,4 @@
-"""A model that misbehaves in every way models do: what is right is kept, what is not is turned away."""
+"""A model that misbehaves in every way models do: what is right is kept, what is not is rejected."""
 
 from __future__ import annotations
 

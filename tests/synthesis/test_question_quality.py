@@ -1,4 +1,4 @@
-"""Quality control: which questions are turned away, and that each is counted under its reason."""
+"""Quality control: which questions are rejected, and that each is counted under its reason."""
 
 from __future__ import annotations
 

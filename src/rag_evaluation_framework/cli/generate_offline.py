@@ -147,7 +147,7 @@ def _generate(*, as_json: bool, run_id: str | None, **given: Any) -> int:
         return 0
     click.echo(f"{output}: {len(listed):,} records ({_shown(counts)})")
     if records.rejected:
-        click.echo(f"turned away: {_shown(records.rejected)}")
+        click.echo(f"rejected: {_shown(records.rejected)}")
     return 0
 
 
@@ -194,7 +194,7 @@ def _tasks(corpus: Corpus, given: dict[str, Any]) -> list[Task]:
 
 
 class _Records:
-    """The records of all tasks, one after the other; counts what is turned away."""
+    """The records of all tasks, one after the other; counts those rejected."""
 
     def __init__(
         self, tasks: Sequence[Task], model: ChatModel | None, given: dict[str, Any], *, run_id: str

@@ -97,10 +97,11 @@ def told_answers(response: Response) -> list[tuple[str, tuple[str, ...]]]:
     return [] if response.failure is not None else [(response.text or "", response.contexts)]
 
 
-def no_answer_in_turn(response: Response) -> str:
-    """Say in which turn a conversation failed, and how."""
-    kind = "not asked" if response.failure is None else response.failure.kind
-    return f"no answer in turn {len(told_answers(response)) + 1}: {kind}"
+def no_answer_in_turn(response: Response) -> str | None:
+    """Say in which turn a conversation failed, and how; ``None`` if it did not fail."""
+    if response.failure is None:
+        return None
+    return f"no answer in turn {len(told_answers(response)) + 1}: {response.failure.kind}"
 
 
 def _is_expected(turn: Turn) -> bool:

@@ -115,9 +115,10 @@ _JOINED_BY = "(?:and |or |so |then |please )*"
 _COURTESY = re.compile(rf"(?:{_JOINED_BY}(?:{_ENGLISH})(?:[\s,!.;…:]+|\Z))+\Z")
 # With which words a courtesy begins: few sentences do, and the others need not be looked at further.
 _CUE = re.compile(
-    r"[\s*_\"“]*+(?:please|and|or|so|then|hi|hello|hey|greetings|good|dear|welcome|sure|certainly|of|absolutely|definitely"
-    r"|okay|ok|great|understood|got|alright|that|a|excellent|interesting|no|you|my|glad|happy|many|thanks?|here"
-    r"|hope|let|feel|do|don|if|whether|i|we|our|so|very|really|truly|sorry|sincere|apologies|just|ask|note|unable|not|have|enjoy|best|kind|warm|regards|sincerely)\b",
+    r"[\W_]*+(?:please|and|or|so|then|hi|hello|hey|greetings|good|dear|welcome|sure|certainly|of|absolutely|okay|ok"
+    r"|definitely|great|understood|got|alright|thats?|a|excellent|interesting|no|you(?:re)?|my|glad|happy|many|thanks?"
+    r"|here|hope|let|feel|do|dont?|if|whether|i|we|our|very|really|truly|sorry|sincere|apologies|just|ask|note|unable"
+    r"|not|have|enjoy|best|kind|warm|regards|sincerely)\b",
     re.IGNORECASE,
 )
 

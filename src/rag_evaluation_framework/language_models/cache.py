@@ -1,8 +1,8 @@
 """Remembers completions on disk: the same question is put to the same model once, whichever run asks it.
 
-One SQLite file in a folder, which many threads and processes read and write at once. A completion is known
-by the model, its endpoint and settings, the messages, the schema and the number of the draw. Failures are
-not remembered.
+One SQLite file in a folder, which many threads and processes read and write at once. A completion is
+identified by the model, its endpoint and settings, the messages, the schema and the number of the draw.
+Failures are not remembered.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RememberingModel:
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
     ) -> Completion:
-        """Return the completion that is remembered, or ask for it and remember it."""
+        """Return the remembered completion, or ask for it and remember it."""
         key = self._key(messages, schema, draw)
         with self._lock:
             other = self._under_way.get(key)
@@ -90,14 +90,14 @@ class RememberingModel:
 
     @property
     def waiting(self) -> int:
-        """How many questions wait to be put to the endpoint again."""
+        """How many questions wait to be asked again."""
         waiting: int = getattr(self._model, "waiting", 0)
         return waiting
 
     def forget(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
     ) -> None:
-        """Ask for this completion anew the next time."""
+        """Ask for this completion again the next time."""
         with self._opened() as database, transaction(database):
             database.execute("DELETE FROM completions WHERE key = ?", (self._key(messages, schema, draw),))
 

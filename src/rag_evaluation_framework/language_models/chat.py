@@ -22,8 +22,8 @@ Reply with one JSON value and nothing else. It follows this JSON Schema:
 class Message:
     """One message of a conversation with a model.
 
-    ``remembered_as`` stands for the content where replies are remembered: who puts something random into
-    the content, such as delimiters, gives here the same text without it.
+    ``remembered_as`` takes the place of the content where replies are remembered: the same text without what
+    is random in it, such as delimiters.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -60,14 +60,14 @@ class ChatModel(Protocol):
         """Complete the conversation.
 
         ``schema`` is the JSON Schema that the reply should follow, for endpoints that can be bound to one.
-        ``draw`` numbers independent answers to the same messages: each is remembered apart.
+        ``draw`` numbers independent answers to the same messages: each is remembered separately.
         """
 
 
 def endpoint_of(model: ChatModel) -> dict[str, Any]:
     """Return what is known of where and how a model is asked, by name: at least which ``model`` it is.
 
-    It is the model's own ``endpoint`` where it has one; else its ``cache_key`` tells it from others.
+    It is the model's own ``endpoint`` if it has one; else its ``cache_key`` distinguishes it.
     """
     endpoint = getattr(model, "endpoint", None)
     if isinstance(endpoint, Mapping):
@@ -77,15 +77,15 @@ def endpoint_of(model: ChatModel) -> dict[str, Any]:
 
 
 def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
-    """Return the messages with the schema told at their end, for a model that cannot be bound to it."""
+    """Return the messages with the schema at their end, for a model that cannot be bound to it."""
     request = SCHEMA_REQUEST.format(schema=json.dumps(schema, ensure_ascii=False))
     return with_paragraph(messages, request)
 
 
 def with_paragraph(messages: Sequence[Message], text: str) -> list[Message]:
-    """Return the messages with a paragraph more in the last one.
+    """Return the messages with another paragraph in the last one.
 
-    It is no message of its own, since many models take only users and assistants by turns.
+    It is not a message of its own, since many models accept only users and assistants in turn.
     """
     if not messages or messages[-1].role == "assistant":
         return [*messages, Message("user", text)]

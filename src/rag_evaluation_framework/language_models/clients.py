@@ -1,6 +1,6 @@
 """Makes a chat model out of what people have: an OpenAI client, something that completes prompts, a function.
 
-A client keeps its own rules of retrying and its own key; whatever it raises is a :class:`ModelError`.
+A client retries by its own rules and keeps its own key; whatever it raises is a :class:`ModelError`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rag_evaluation_framework.language_models.openai_protocol import (
 )
 
 MODEL = "gpt-4o-mini"
-"""The model that an OpenAI client is asked for where none is named."""
+"""The model that an OpenAI client is asked for if none is named."""
 
 _HIDDEN = "***"
 
@@ -67,7 +67,7 @@ class OpenAIClientModel:
 
     @property
     def cache_key(self) -> str:
-        """What tells this endpoint and its settings from others."""
+        """What distinguishes this endpoint and its settings from others."""
         return f"{self._address} {self._settings}"
 
     @property
@@ -78,7 +78,7 @@ class OpenAIClientModel:
     def chat(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
     ) -> Completion:
-        """Ask once; what the endpoint refuses in the request is conceded and asked again."""
+        """Ask once, and again without what the endpoint refuses in the request."""
         conceded = self._conceded
         while True:
             body = self._settings.body(messages, schema=schema, draw=draw, conceded=conceded)
@@ -105,7 +105,7 @@ class OpenAIClientModel:
 class PromptModel:
     """Fulfils ``ChatModel`` through a function from a prompt to a text.
 
-    One that has only the name of its ``kind`` cannot be remembered: its replies could be taken for another's.
+    One that has only the name of its ``kind`` is not remembered: its replies could be mistaken for another's.
     """
 
     def __init__(

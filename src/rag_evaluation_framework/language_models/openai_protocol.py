@@ -1,9 +1,8 @@
 """OpenAI's chat completions as its compatible servers take and give them: request bodies, and their replies.
 
-Endpoints differ in what they accept. What one refuses (status 400 or 422) is left out or told in another
-way, a :data:`Concession`: a schema that is not enforced, or is told within the prompt instead of
-``response_format``; the limit under its newer name; no temperature; no seed. Who sends the bodies remembers
-the concessions with which it had success.
+Endpoints differ in what they accept. What one refuses (status 400 or 422) is left out or sent in another way,
+a :data:`Concession`: a schema that is not enforced, or is in the prompt instead of ``response_format``; the
+limit under its newer name; no temperature; no seed. The sender remembers the concessions that worked.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Concession = Literal[
 NO_CONCESSIONS: frozenset[Concession] = frozenset()
 
 DRAW_TEMPERATURE = 0.7
-"""At which further answers to a question are drawn, since at 0 they would all be the first one again. It is
+"""The temperature at which further answers are drawn, since at 0 they would all repeat the first. It is
 that of Wang et al., "Self-consistency improves chain of thought reasoning in language models", ICLR 2023."""
 
 _ABOUT_FORMAT = ("response_format", "response format", "json_schema", "json_object", "structured output")
@@ -35,8 +34,8 @@ _ABOUT_FORMAT = ("response_format", "response format", "json_schema", "json_obje
 class ChatSettings:
     """What every request to one model has in common.
 
-    The first draw is asked for at ``temperature``; where that is 0, all others at ``draw_temperature``. It is
-    a setting so that what is remembered is told apart by it.
+    The first draw is asked for at ``temperature``; if that is 0, all others at ``draw_temperature``, which is
+    a setting so that completions are remembered separately by it.
     """
 
     model: str
@@ -57,7 +56,7 @@ class ChatSettings:
             raise UsageError(f"seed: expected a whole number, got {shown(self.seed)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings by their names, those left as they are by default left out."""
+        """Return the settings by name, without those left at their defaults."""
         values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
@@ -102,7 +101,7 @@ def concession(body: Mapping[str, Any], complaint: str) -> Concession | None:
 
 
 def usage_of(reply: Any, prices: Prices | None = None) -> Usage | None:
-    """Read what a reply says that it took; ``None`` where it says nothing."""
+    """Read the usage that a reply reports; ``None`` if it reports none."""
     told = reply.get("usage") if isinstance(reply, dict) else None
     if not isinstance(told, dict):
         return None

@@ -1,7 +1,7 @@
-"""Holds a reply against a JSON Schema, and says what is wrong in words that the model may be shown.
+"""Checks a reply against a JSON Schema, and says what is wrong in words that the model may be shown.
 
-A reply may repeat what a judged text wants the model to read, in its values and in its keys alike. So what is
-said is made of the schema's own words and of numbers, whatever the reply holds.
+A reply may repeat what a judged text wants the model to read, in its values and in its keys alike. So a
+message is made of the schema's own words and of numbers, whatever the reply contains.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _UNKNOWN_KEYS = frozenset({"additionalProperties", "unevaluatedProperties"})
 
 
 class ReplySchema:
-    """A schema that replies must follow. One that is none, or leads elsewhere, is a :class:`UsageError`."""
+    """A schema that replies must follow; :class:`UsageError` if it is invalid or refers elsewhere."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._validator = _validator(json.dumps(schema))
         self._names = frozenset(_property_names(schema))
 
     def problem(self, value: Any) -> str | None:
-        """Say what the schema does not allow in a value; ``None`` where it allows all of it."""
+        """Say what the schema does not allow in a value; ``None`` if it allows all of it."""
         if self._validator.is_valid(value):
             return None
         problems: list[str] = []
@@ -100,5 +100,5 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def _refused(uri: str) -> Any:
-    """Fetch nothing: a schema that comes with a prompt holds all that it refers to."""
+    """Fetch nothing: a schema that comes with a prompt contains all that it refers to."""
     raise ValueError(f"{uri} is outside of the schema")

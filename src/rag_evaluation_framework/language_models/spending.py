@@ -1,6 +1,6 @@
 """What asking models has cost: tokens and, where prices are known, dollars.
 
-What was remembered costs nothing and is not counted.
+Remembered completions cost nothing and are not counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Prices:
                 raise UsageError(f"price: expected dollars for a million tokens, got {shown(price)}")
 
     def cost(self, usage: Usage) -> float | None:
-        """Return what this took, or ``None`` where the tokens are not known."""
+        """Return what this usage costs, or ``None`` if the tokens are not known."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cost = usage.input_tokens * self.input + usage.output_tokens * self.output
@@ -68,7 +68,7 @@ class Spending:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens and dollars of all of them, as far as they were told."""
+        """The tokens and dollars of all of them, as far as they were reported."""
         return self._usage
 
     def add(self, usage: Usage | None) -> None:

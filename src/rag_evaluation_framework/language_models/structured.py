@@ -49,7 +49,7 @@ class StructuredReply:
 
 @runtime_checkable
 class Forgetting(Protocol):
-    """A model that remembers completions and can be told that one was of no use."""
+    """A model that remembers completions and can be told that one was useless."""
 
     def forget(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
@@ -66,8 +66,8 @@ def ask(
 ) -> StructuredReply:
     """Return the value that a model gives, which follows the schema and passes ``check``.
 
-    Raises :class:`ModelError` where neither the first reply nor the second can be used: ``not-json``,
-    ``off-schema``, ``ambiguous``, ``truncated``, ``refused``, ``no-completion``; or what else the model
+    Raises :class:`ModelError` if neither the first reply nor the second can be used: ``not-json``,
+    ``off-schema``, ``ambiguous``, ``truncated``, ``refused``, ``no-completion``; or whatever else the model
     raises, such as ``http-503``. What ``check`` says is shown to the model.
     """
     question = _Question(model, schema, draw, check)
@@ -87,7 +87,7 @@ class _Question:
         self._completed: list[tuple[Sequence[Message], Completion]] = []
 
     def put(self, messages: Sequence[Message]) -> StructuredReply:
-        """Ask, and once more where the reply is of no use."""
+        """Ask, and once more if the reply is useless."""
         try:
             return self._reply(self._value(messages), repaired=False)
         except _UselessReplyError as useless:
@@ -98,7 +98,7 @@ class _Question:
             raise useless.error from useless
 
     def forget(self) -> None:
-        """Have a model that remembers ask anew the next time, since these replies led nowhere."""
+        """Make a model that remembers ask again the next time, since these replies were useless."""
         if isinstance(self._model, Forgetting):
             for messages, _ in self._completed:
                 self._model.forget(messages, schema=self._schema, draw=self._draw)
@@ -130,7 +130,7 @@ class _Question:
 
 
 class _UselessReplyError(Exception):
-    """A reply cannot be used: ``note`` tells the model why, ``error`` tells everyone else."""
+    """A reply that cannot be used: ``note`` tells the model why, ``error`` everyone else."""
 
     def __init__(self, error: ModelError, *, note: str) -> None:
         self.error, self.note = error, note

@@ -63,12 +63,12 @@ class PositionAwareChunk:
         return CharacterSpan(self.doc_id, self.start, self.end)
 
     def matches(self, document: Document) -> bool:
-        """Tell whether the chunk's text really stands at its place in the document."""
+        """Tell whether the chunk's text is really at its place in the document."""
         return document.id == self.doc_id and document.content[self.start : self.end] == self.content
 
 
 class ChunkRegistry:
-    """Finds chunks by id. A text that stands in several places is kept with all of them."""
+    """Finds chunks by id. A text that occurs in several places is kept with all of them."""
 
     def __init__(self) -> None:
         self._chunks: dict[str, Chunk] = {}

@@ -1,8 +1,8 @@
-"""Where the pages of a document stand in its text, and from where the positions of a citation count.
+"""Where the pages of a document are in its text, and where the positions of a citation count from.
 
 A citation with a page, of a document whose pages are known, counts from the page's start; every other one
-counts from the document's. Pages are numbered from 1. A document has them as ``metadata["pages"]``, the start
-and end of each in the text, which is what reading a PDF leaves there.
+counts from the document's. Pages are numbered from 1. They are in a document's ``metadata["pages"]``, as the
+start and end of each in the text; reading a PDF puts them there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def place_in(document: Document, citation: SpanCitation) -> CharacterSpan | Issu
 
 
 def range_counted_in(page: int | None, metadata: object, *, length: int) -> tuple[int, int] | None:
-    """Return the characters ``[start, end)`` in which a citation counts, of a text of this length.
+    """Return the characters ``[start, end)`` that a citation counts in, of a text of this length.
 
     ``None`` stands for a page that the document does not have.
 
@@ -51,12 +51,12 @@ def range_counted_in(page: int | None, metadata: object, *, length: int) -> tupl
 
 
 def has_pages(metadata: object) -> bool:
-    """Tell whether it is known where the pages of a document stand."""
+    """Tell whether it is known where the pages of a document are."""
     return bool(_known_pages(metadata))
 
 
 def _known_pages(metadata: object) -> Sequence[Any]:
-    """Return the pages where they are places; metadata of other origin may have their number there."""
+    """Return the pages if they are places; metadata of other origin may have their number instead."""
     pages = metadata.get("pages") if isinstance(metadata, Mapping) else None
     known = isinstance(pages, list | tuple) and bool(pages) and isinstance(pages[0], list | tuple)
     return pages if known and pages is not None else ()

@@ -13,7 +13,7 @@ from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 History: TypeAlias = Literal["own", "reference"]
-"""What a conversation's next turn is asked upon: the system's own answers, or those it should have given."""
+"""What the next turn of a conversation follows: the system's own answers, or those it should have given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What an answer cost, as far as the system told."""
+    """What an answer cost, as far as the system reports it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

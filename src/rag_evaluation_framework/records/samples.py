@@ -71,7 +71,7 @@ Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
 class Recorded:
     """What a system did when the dataset was made: the contexts it used, and what it said of them.
 
-    ``answer`` is what it answered, where the file tells.
+    ``answer`` is what it answered, if the file says so.
     """
 
     contexts: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from rag_evaluation_framework.errors import invalid
 Status = Literal["scored", "skipped", "failed"]
 
 ENDPOINT_ERROR = "endpoint_error"
-"""Where the details of a failed score have the kind of error of a model's endpoint, if that is why."""
+"""The key under which a failed score's details name the endpoint error that was the reason, if one was."""
 
 TIMING_METHOD = "timing"
 """The method of scores that measure time, such as the latency."""

@@ -8,7 +8,7 @@ from rag_evaluation_framework.errors import InputError, Issue
 
 
 def require_unique(ids: Iterable[str], *, what: str, path: str) -> None:
-    """Refuse ids that come again; each repetition is an issue at its own position, ``path[3]``."""
+    """Refuse repeated ids; each repetition is an issue at its own position, ``path[3]``."""
     seen: set[str] = set()
     issues: list[Issue] = []
     for index, identifier in enumerate(ids):

@@ -22,17 +22,17 @@ _LISTED_REASONS = 3
 
 
 def blame_text(summary: BlameSummary) -> str:
-    """Render the counts and shares of each kind, and what is missing where it cannot be told."""
+    """Render the counts and shares of each kind, and what is missing where the kind is unknown."""
     return "\n".join(_lines(summary))
 
 
 def blame_title(summary: BlameSummary) -> str:
-    """Say by which method and of how many answers it is told where they fail."""
+    """Name the method, and say for how many answers it is known where they fail."""
     return f"where it fails ({summary.method}): {summary.told:,} of {counted(summary.total, 'answer')}"
 
 
 def blame_cells(summary: BlameSummary) -> tuple[list[str], list[list[str]]]:
-    """Return the headers and the rows of the kinds that there are; no rows where nothing can be told."""
+    """Return the headers and a row for each kind that occurs; no rows if no kind is known."""
     shown = [share for share in summary.shares if share.kind != "unknown" and share.count]
     interval = next((share.interval for share in shown), None)
     confidence = 0.95 if interval is None else interval.confidence
@@ -41,7 +41,7 @@ def blame_cells(summary: BlameSummary) -> tuple[list[str], list[list[str]]]:
 
 
 def untold_blame(summary: BlameSummary) -> str | None:
-    """Say of how many answers it cannot be told, and what is missing; ``None`` where it can of all."""
+    """Say for how many answers the kind is unknown, and what is missing; ``None`` if it is known for all."""
     unknown = summary.total - summary.told
     if not unknown:
         return None

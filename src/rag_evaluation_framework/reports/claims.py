@@ -1,4 +1,4 @@
-"""The claims of an answer that its evidence does not bear out, as lines for people."""
+"""The claims of an answer that its evidence does not support, as lines for people."""
 
 from __future__ import annotations
 

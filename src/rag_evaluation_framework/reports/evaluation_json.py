@@ -1,10 +1,10 @@
 """An evaluation as one JSON document.
 
 The keys ``dataset, agentUrl, totalSamples, metrics, ciGateResult, samples`` are those of AgentSpec's own
-command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Ours stand beside them.
-Of a conversation ``input``, ``expected`` and ``actual`` are of the last turn; ``turns`` has all of them.
-Of several datasets ``dataset`` is a list, and ``metrics`` has the figures of each that was begun under its
-name.
+command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Our own are beside them.
+For a conversation ``input``, ``expected`` and ``actual`` are those of the last turn; ``turns`` has all of
+them. For several datasets ``dataset`` is a list, and ``metrics`` has, under its name, the figures of each
+that was begun.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts of others made fit to stand in a report: one line, nothing invisible, cut when long."""
+"""Makes other people's texts fit for a report: one line, nothing invisible, cut when long."""
 
 from __future__ import annotations
 

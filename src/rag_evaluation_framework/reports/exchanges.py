@@ -17,7 +17,7 @@ _TO_DECLINE = "(to decline)"
 class Exchange:
     """A question, what was expected (``None``: nothing in words) and what was answered (``None``: nothing).
 
-    ``turn`` is the place in a conversation, from 1, and ``None`` of a single question.
+    ``turn`` is the place in a conversation, from 1, and ``None`` for a single question.
     """
 
     turn: int | None
@@ -47,7 +47,7 @@ def sample_lines(sample: EvaluatedSample, place: str) -> Iterator[str]:
 
 
 def exchanges(sample: EvaluatedSample) -> list[Exchange]:
-    """Return what to show of a sample that does not pass: of a conversation the turns at fault, else all."""
+    """Return what to show of a sample that does not pass: the turns at fault of a conversation, else all."""
     if not sample.turns:
         to_decline = isinstance(sample.sample.expectation, Refusal)
         expected = _TO_DECLINE if to_decline else sample.sample.reference

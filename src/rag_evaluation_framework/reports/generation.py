@@ -1,4 +1,4 @@
-"""What came of generating questions: how many, of which kinds, what was turned away and why, what it cost."""
+"""The outcome of generating questions: how many, of which kinds, what was rejected and why, what it cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationSummary:
-    """A generated dataset with what is told about it; ``written`` are the places where it went."""
+    """A generated dataset with what is reported about it; ``written`` lists where it was written."""
 
     dataset: Dataset
     documents: int
@@ -91,7 +91,7 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
         yield f"  {unanswerable:,} without an answer in the documents"
     if counts := summary.drafts.counts():
         rows = [(f"{count:,}", reason, in_words(reason, summary.drafts)) for reason, count in counts.items()]
-        yield "\n" + text_table(("turned away", "reason", ""), rows, align="><<")
+        yield "\n" + text_table(("rejected", "reason", ""), rows, align="><<")
     if (usage := summary.usage) is not None:
         cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
         yield f"\n{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out{cost}"

@@ -30,7 +30,7 @@ def golden_text(golden: GoldenEvaluation, verdict: GateVerdict, *, warnings: Seq
 
 
 def refusals_text(table: RefusalTable) -> str:
-    """Render what should be declined against what was, then over-refusal split by split."""
+    """Render what should have been declined against what was, then over-refusal split by split."""
     headers, rows = refusal_cells(table)
     return text_table(headers, rows, align="<>>>>")
 

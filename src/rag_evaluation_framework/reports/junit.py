@@ -1,8 +1,8 @@
 """An evaluation as JUnit XML: a suite of the gate's checks, and a suite of samples for each dataset.
 
 A check that was not evaluated and a sample that neither passes nor fails are *skipped*; a sample without an
-answer or a score is an *error*; whatever misses its bound is a *failure*. What there is to note of a run, and
-how it goes on, is the output of its suite.
+answer or a score is an *error*; whatever misses its bound is a *failure*. Notes on a run, and how to resume
+it, are the output of its suite.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from rag_evaluation_framework.results.model_evaluations import ModelEvaluation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
-    """Everything there is to tell: the figures of each model, the comparisons with the first, the cost."""
+    """Everything there is to report: the figures of each model, the comparisons with the first, the cost."""
 
     data: SharedData
     samples: int
@@ -30,7 +30,7 @@ class SideBySide:
     warnings: tuple[str, ...] = ()
 
     def cost_of(self, evaluation: ModelEvaluation) -> float | None:
-        """Return the cost in US dollars: from the price given, else what the endpoint told."""
+        """Return the cost in US dollars: from the price given, else what the endpoint reported."""
         usage = evaluation.summary.performance.get("api_usage", {})
         prices = self.prices.get(evaluation.model)
         if prices is None:

@@ -17,10 +17,10 @@ _ERASE_LINE = "\r\x1b[2K"
 
 
 class ProgressLine:
-    """Told how far the run of a dataset is, as often as anyone likes; writes only so often.
+    """Called with the progress of a dataset's run as often as it changes; writes only now and then.
 
-    The first word on a dataset says what was done before. ``mask`` is applied to everything that is written;
-    what ``notice`` says at that moment, if anything, stands at the end.
+    The first report on a dataset says what was done before. ``mask`` is applied to everything that is
+    written; what ``notice`` returns at that moment, if anything, comes at the end.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ProgressLine:
 
 
 def progress_text(dataset: str, progress: Progress, *, begun_with: int = 0) -> str:
-    """Say how far a run is; the rate is that of this part of the run, which began with so many done."""
+    """Say how far a run is; the rate is that of this part of it, which was ``begun_with`` so many done."""
     parts = [f"{dataset}: {progress.done:,}/{progress.total:,}"]
     rate = (progress.done - begun_with) / progress.elapsed if progress.elapsed > 0 else 0.0
     if rate:

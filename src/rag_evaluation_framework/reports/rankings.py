@@ -41,7 +41,7 @@ def _means(results: RankingResults) -> str:
 
 
 def _notes(results: RankingResults) -> str:
-    """Say what the figures rest on: rules, interval methods, and queries that were treated apart."""
+    """Say what the figures rest on: rules, interval methods, and queries that were treated separately."""
     methods = dict.fromkeys(
         summary.interval.method
         for system in results.systems

@@ -6,7 +6,7 @@ from rag_evaluation_framework.results.golden import Refusals, RefusalTable
 
 
 def refusal_cells(table: RefusalTable) -> tuple[list[str], list[list[str]]]:
-    """Return the headers and the rows: the two by two, then over-refusal split by split."""
+    """Return the headers and the rows: the two-by-two table, then over-refusal split by split."""
     rows = [
         ["should refuse", *_counts(table.should_refuse)],
         ["should answer", *_counts(table.should_answer)],

@@ -1,4 +1,4 @@
-"""A sweep over retrieval pipelines as text for a terminal: ranked, with intervals, and what is better."""
+"""A sweep over retrieval pipelines as text for a terminal: ranked, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def _verdict(comparison: MetricComparison | None, *, is_first: bool) -> str:
 
 
 def _tests(comparisons: Sequence[MetricComparison]) -> str:
-    real = sum(each.verdict != "no difference shown" for each in comparisons)
+    significant = sum(each.verdict != "no difference shown" for each in comparisons)
     tests = "1 test" if len(comparisons) == 1 else f"{len(comparisons):,} tests"
     detectable = [each.smallest_detectable for each in comparisons if each.smallest_detectable is not None]
     lines = [
-        f"{real:,} of {len(comparisons):,} differences are real at {1 - comparisons[0].alpha:.0%} "
-        f"confidence: {comparisons[0].test}, query by query against the best of the same k; "
+        f"{significant:,} of {len(comparisons):,} differences are significant at the level "
+        f"{comparisons[0].alpha:g}: {comparisons[0].test}, query by query against the best of the same k; "
         f"Holm's correction over {tests}. The best was chosen on these same queries.",
     ]
     if detectable:

@@ -12,7 +12,7 @@ from rag_evaluation_framework.reports.tables import text_table
 
 
 def run_rows(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
-    """Return one object a run; what a broken one cannot tell is ``None``, and ``error`` says why."""
+    """Return one object a run; what is unknown of a broken one is ``None``, and ``error`` says why."""
     return [_row(run) for run in runs]
 
 
@@ -48,9 +48,7 @@ def _gaps(row: dict[str, Any]) -> str:
 
 
 def _ways_on(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return how runs go on that are incomplete or lack scores: golden sets by another command than the
-    rest.
-    """
+    """Return how to resume runs that are incomplete or lack scores; golden sets have their own command."""
     unfinished = {bool(row["golden"]) for row in rows if row["state"] == "incomplete"}
     lacking = {bool(row["golden"]) for row in rows if row["state"] == "complete" and row["lacking_scores"]}
     commands = {

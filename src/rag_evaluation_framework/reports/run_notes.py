@@ -1,4 +1,4 @@
-"""What there is to note of one run, for reports that others read than those who ran it."""
+"""Notes on one run, for reports that are read by others than those who ran it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rag_evaluation_framework.results.evaluations import DatasetEvaluation
 
 
 def run_notes(evaluation: DatasetEvaluation) -> list[str]:
-    """Return what was noted and, of a run that did not complete, how it goes on; each names its run."""
+    """Return the notes and, for a run that did not complete, how to resume it; each names its run."""
     outcome, run_id = evaluation.outcome, evaluation.folder.head.run_id
     notes = list(outcome.notes)
     if not outcome.completed:

@@ -1,4 +1,4 @@
-"""Why samples have no score of a metric, as lines for people."""
+"""Why samples have no score for a metric, as lines for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rag_evaluation_framework.results.run_summaries import RunSummary, Unscored
 
 
 def unscored_lines(summary: RunSummary) -> list[str]:
-    """Say why samples have no score: metrics that have the same reason as often stand together."""
+    """Say why samples have no score: metrics with the same reason and count share a line."""
     metrics: dict[Unscored, list[str]] = {}
     for name, reasons in summary.unscored.items():
         for each in reasons:

@@ -1,4 +1,4 @@
-"""A run as calibration needs it: each metric's values by query, and the answers they were given to."""
+"""A run as calibration needs it: each metric's values by query, and the answers that were scored."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rag_evaluation_framework.results.scored_runs import ScoredMetric, scored_ru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredRun:
-    """A run's scores, and its answers by query id; an answer is ``None`` where the source does not tell it.
+    """A run's scores, and its answers by query id; an answer is ``None`` if the source does not have it.
 
-    Queries that got no answer at all are not among them but ``unanswered``.
+    Queries without any answer are in ``unanswered`` instead.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Where the answers of a whole run failed: answer by answer in a file, and all of them in counts and shares.
+"""Where the answers of a whole run failed: answer by answer in a file, and in counts and shares for all.
 
 The file has a line for each finished sample, in the order of the dataset: its id and its blame. An answer is
-blamed once, whatever is reported of it later, and memory does not grow with the run.
+blamed once, however many reports show it, and memory does not grow with the run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PART_OF_KIND: dict[BlameKind, Part] = {
 
 @dataclass(frozen=True, slots=True)
 class BlameShare:
-    """How many answers have this kind, and their share of the answers of which it can be told."""
+    """How many answers are of this kind, and their share of the answers whose kind is known."""
 
     kind: BlameKind
     part: Part
@@ -46,9 +46,9 @@ class BlameShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlameSummary:
-    """Every kind with its count; ``total`` counts all answers, ``told`` those that are not unknown.
+    """Every kind with its count; ``total`` counts all answers, ``told`` those whose kind is known.
 
-    ``unknown_because`` counts what is missing to tell more.
+    ``unknown_because`` counts what is missing for the others.
     """
 
     method: str
@@ -58,11 +58,11 @@ class BlameSummary:
     unknown_because: dict[str, int]
 
     def count(self, kind: BlameKind) -> int:
-        """Return how many answers have this kind."""
+        """Return how many answers are of this kind."""
         return next(share.count for share in self.shares if share.kind == kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the summary as results hold it."""
+        """Return the summary as results files store it."""
         return asdict(self)
 
 
@@ -78,9 +78,9 @@ def read_blames(path: Path) -> Iterator[tuple[str, Blame]]:
 
 
 def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0.95) -> BlameSummary:
-    """Count the kinds; shares are of the answers of which the kind can be told, with Wilson's interval.
+    """Count the kinds; shares are of the answers whose kind is known, with Wilson's interval.
 
-    ``method`` is who decided what supports what, as it stands beside a figure.
+    ``method`` names what decided what supports what, as shown beside figures.
     """
     counts: Counter[BlameKind] = Counter()
     reasons: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0
 
 
 def blame_of_all(summaries: Iterable[BlameSummary], *, confidence: float = 0.95) -> BlameSummary | None:
-    """Return one summary of several runs; ``None`` of none."""
+    """Return one summary of several runs; ``None`` if there are none."""
     counts: Counter[BlameKind] = Counter()
     reasons: Counter[str] = Counter()
     methods: dict[str, None] = {}

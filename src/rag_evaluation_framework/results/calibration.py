@@ -49,7 +49,7 @@ class LabelMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Every metric of a run that has a human label to be held against."""
+    """Every metric of a run that can be compared with a human label."""
 
     run: str
     dataset_id: str | None
@@ -81,12 +81,12 @@ def calibrate(
     thresholds: Mapping[str, float] | None = None,
     settings: CalibrationSettings | None = None,
 ) -> Calibration:
-    """Hold the metrics of a run against human labels.
+    """Compare the metrics of a run with human labels.
 
-    ``metrics`` restricts to some; ``label`` is a field for all, ``pairs`` name a field for one each, and
-    come first; otherwise a metric goes with the field that measures the same. ``thresholds`` cut metrics
-    where they are to be cut; without, a threshold is suggested where the labels allow. If no metric can be
-    held against any label, that is an error that says why.
+    ``metrics`` limits which are compared; ``label`` is the field for all of them; ``pairs`` name the field of
+    single metrics and come first; otherwise a metric goes with the field that measures the same.
+    ``thresholds`` say where to cut metrics; for the others one is suggested if the labels allow. If no metric
+    can be compared with any label, that is an error that says why.
     """
     settings = settings or CalibrationSettings()
     chosen, unpaired = chosen_pairs(run.metrics, fields_of(labels), only=metrics, label=label, pairs=pairs)
@@ -128,10 +128,10 @@ def calibrate(
 
 
 def match_labels(run: AnsweredRun, labels: Sequence[HumanLabel]) -> tuple[list[HumanLabel], LabelMatch]:
-    """Return the labels that belong to the run's answers, and the counts of all that does not match.
+    """Return the labels that belong to the run's answers, and counts of what does not match.
 
     The results of golden sets have ids with their split, ``facts/fact_001``, and the run of a split has them
-    without; a label may be written either way where that is the id of one sample.
+    without; a label may be written either way if that is the id of one sample.
     """
     meant = _golden_ids(run)
     labels = [_with_id_of_run(label, run, meant) for label in labels]

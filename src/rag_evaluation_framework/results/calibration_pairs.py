@@ -1,4 +1,4 @@
-"""Which human label a metric is held against, unless one is named.
+"""Which human label a metric is compared with, unless one is named.
 
 ===============  ====================================================================================
 ``accuracy``     metrics of truth: faithfulness, correctness, hallucination, grounding, exact matches
@@ -8,8 +8,8 @@
 ``overall``      metrics of likeness to the reference, and rubrics: they measure everything at once
 ===============  ====================================================================================
 
-A metric called like a field is held against that field. Retrieval, citations, refusals and safety have no
-field among these; they are paired when asked for.
+A metric with the name of a field is compared with that field. Retrieval, citations, refusals and safety have
+no field among these; they are paired only on request.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _FIELD_OF_METRIC = {metric: name for name, metrics in _METRICS_OF_FIELD.items() 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A metric and the human label that it is held against."""
+    """A metric and the human label that it is compared with."""
 
     metric: str
     field: LabelField
 
     @classmethod
     def parse(cls, text: str) -> Pair:
-        """Read ``METRIC=FIELD``; a metric's parameters may hold signs of equality, a field does not."""
+        """Read ``METRIC=FIELD``; a metric's parameters may contain equals signs, a field may not."""
         metric, equals, name = text.rpartition("=")
         if not equals or not metric.strip():
             raise UsageError(f"pair: expected METRIC=FIELD, got {shown(text)}")
@@ -80,7 +80,7 @@ def chosen_pairs(
     label: str | None = None,
     pairs: Iterable[Pair] = (),
 ) -> tuple[list[Pair], list[str]]:
-    """Return what is held against what, and the metrics of the run that are left out for want of a label.
+    """Return what is compared with what, and the metrics of the run that have no label.
 
     ``only`` are the metrics asked for, all if none is named; ``label`` is a field for all of them; ``pairs``
     come before both. A name that the run or the labels do not have is an error.

@@ -17,8 +17,8 @@
     metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
 
 A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``. A
-section that nothing was measured for is left out. ``timestamp`` is when the run began, so that summing the
-same run up again gives the same bytes. JSON is written as a stream: memory does not grow with the run.
+section without measurements is left out. ``timestamp`` is when the run began, so that summing up the same run
+again gives the same bytes. JSON is written as a stream: memory does not grow with the run.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from rag_evaluation_framework.results.run_summaries import IntervalSettings, Run
 from rag_evaluation_framework.results.summaries import MetricSummary
 
 Rows: TypeAlias = Callable[[], Iterable[RunRow]]
-"""A function that begins the rows of a run anew each time it is called."""
+"""A function that starts again at the first row of a run each time it is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdicts:
-    """What an evaluation says of a whole run beside its scores: how many pass, and where the answers fail."""
+    """What an evaluation adds to the scores of a whole run: how many pass, and where the answers fail."""
 
     pass_rate: MetricSummary
     blame: BlameSummary | None = None
@@ -117,8 +117,8 @@ def write_run_results(
 ) -> RunSummary:
     """Write the results of a run on the disk, by default into its folder, and return their summary.
 
-    With ``samples`` the questions and their truth stand in the results too. A ``summary`` that was made
-    already is not made again.
+    With ``samples`` the results include the questions and their truth. A ``summary`` that is given is not
+    made again.
     """
 
     def rows() -> Iterator[RunRow]:

@@ -1,4 +1,4 @@
-"""A conversation turn by turn: what was asked, what was expected, what came, and what it is worth."""
+"""A conversation turn by turn: what was asked, expected and answered, and how it scored."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CORRECTNESS = "turn_correctness"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatedTurn:
-    """One of the user's turns; ``answer`` is ``None`` where there is none, or none is told.
+    """One of the user's turns; ``answer`` is ``None`` if there is none or it is unknown.
 
-    ``scores`` are those of the metrics that are taken turn by turn.
+    ``scores`` are those of the metrics that score turn by turn.
     """
 
     number: int
@@ -35,17 +35,17 @@ class EvaluatedTurn:
 
     @property
     def value(self) -> float | None:
-        """How far the answer says what it should."""
+        """How much of what it should say the answer says."""
         return self.scores.get(_CORRECTNESS)
 
     @property
     def is_at_fault(self) -> bool:
-        """Whether the turn has no answer, not all that was expected of it, or the blame for something."""
+        """Whether the turn has no answer, lacks something that was expected, or is blamed for something."""
         blamed = self.blame is not None and self.blame.kind not in ("ok", "unknown")
         return self.answer is None or (self.value is not None and self.value < 1) or blamed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the turn as results hold it."""
+        """Return the turn as results files store it."""
         return {
             "turn": self.number,
             "question": self.question,
@@ -61,7 +61,7 @@ class EvaluatedTurn:
 def evaluated_turns(
     sample: Sample, result: SampleResult, blames: Mapping[int, Blame] | None = None
 ) -> tuple[EvaluatedTurn, ...]:
-    """Return the turns of a conversation with what came of each; none of a single question."""
+    """Return the turns of a conversation with the outcome of each; none for a single question."""
     asked = [turn.content or "" for turn in sample.turns if turn.role == "user"]
     expected = expected_turns(sample)
     if len(asked) == 1 and not expected:

@@ -1,4 +1,4 @@
-"""Runs what was planned, dataset by dataset, and sums it up: the figures, the gate, every sample.
+"""Carries out a plan, dataset by dataset, and sums it up: the figures, the gate, every sample.
 
 Each dataset is a run of its own; the runs of one evaluation are tied together
 (``evaluation.runs.run_groups``). The first that does not complete ends the evaluation. Samples are read from
@@ -50,14 +50,14 @@ from rag_evaluation_framework.results.summaries import MetricSummary
 _SUPPORT = LexicalSupport()
 
 OnProgress: TypeAlias = Callable[[str, Progress], None]
-"""Told the dataset's name and how far its run is."""
+"""Called with the dataset's name and how far its run is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSettings:
     """How an evaluation runs, and what its heads record beside the plan.
 
-    ``methods`` are those that the plan was made with: their judge is recorded, and what it costs.
+    ``methods`` are those of the plan: their judge and what it costs are recorded.
     """
 
     runs_directory: Path
@@ -71,7 +71,7 @@ class EvaluationSettings:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedSample:
-    """One finished sample: its place among the chosen ones (from 0), what came of it, whether it passes."""
+    """One finished sample: its place among the chosen ones (from 0), its outcome, and whether it passes."""
 
     index: int
     sample: Sample
@@ -83,7 +83,7 @@ class EvaluatedSample:
 
     @property
     def expected(self) -> str | None:
-        """What should be said in the end; ``None`` where no words are expected."""
+        """What the last answer should say; ``None`` if no words are expected."""
         return self.turns[-1].expected if self.turns else self.sample.reference
 
     @property

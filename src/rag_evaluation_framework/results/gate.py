@@ -1,14 +1,14 @@
 """The gate: do the measured figures meet the thresholds? Pure; nothing that was not measured ever passes.
 
-- A threshold is held against the unrounded mean; equality passes. With ``by="bound"`` it is held against the
-  near end of the interval instead: the lower one for ``>=``, the upper one for ``<=``.
+- A threshold is compared with the unrounded mean; equality passes. With ``by="bound"`` it is compared with
+  the near end of the interval instead: the lower one for ``>=``, the upper one for ``<=``.
 - A metric that ran and scored nothing fails its threshold. A threshold whose metric did not run, on the
   dataset that it is for or on any, is *not evaluated*; nor is it on a dataset that cannot measure the metric.
 - More errors than allowed, missing samples, no sample at all, or no threshold that could be evaluated fail
   the gate whatever the figures.
-- Against a baseline a metric fails when it is significantly worse, by more than the drop that is allowed, and
-  when no sample has a score any more in both runs. A larger drop over too few samples to test is *not
-  evaluated*, and so is a metric that the baseline has no score of.
+- Against a baseline a metric fails when it is significantly worse by more than the allowed drop, and when no
+  sample has a score in both runs any more. A larger drop over too few samples to test is *not evaluated*, and
+  so is a metric for which the baseline has no score.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GateInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRow:
-    """One check: ``value operator bound``. ``dataset`` is ``None`` where a metric for any ran on none."""
+    """One check: ``value operator bound``. ``dataset`` is ``None`` if the metric ran on none of them."""
 
     dataset: str | None
     metric: str
@@ -78,7 +78,7 @@ class GateVerdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the gate does not pass; nothing where it does."""
+        """Why the gate does not pass; empty if it does."""
         return (*self.broken_rules, *(str(row) for row in self.rows if row.status == "failed"))
 
     @property
@@ -87,7 +87,7 @@ class GateVerdict:
 
     @property
     def result(self) -> Literal["PASS", "FAIL", "N/A"]:
-        """The verdict in a word; not applicable where the gate is off."""
+        """The verdict in a word; not applicable if the gate is off."""
         if not self.enabled:
             return "N/A"
         return "PASS" if self.passed else "FAIL"
@@ -109,7 +109,7 @@ def decide_gate(
     max_errors: int = 0,
     max_drop: float = 0.0,
 ) -> GateVerdict:
-    """Hold every dataset's figures against its thresholds; the verdict is their conjunction."""
+    """Compare every dataset's figures with its thresholds; all of them must be met."""
     rows = [row for each in inputs for row in _threshold_rows(each, by)]
     rows += _not_evaluated(inputs)
     rows += [row for each in inputs for row in _baseline_rows(each, max_drop)]
@@ -153,9 +153,9 @@ def _held(threshold: Threshold, summary: MetricSummary, dataset: str, by: Judged
 
 
 def _not_evaluated(inputs: Sequence[GateInput]) -> Iterator[GateRow]:
-    """Yield a row for each threshold that was held nowhere, and where a dataset cannot measure its metric.
+    """Yield a row for each threshold that applied nowhere, and where a dataset cannot measure its metric.
 
-    A threshold for any dataset needs to be held on those only that are scored by its metric.
+    A threshold for any dataset applies only to those that are scored by its metric.
     """
     told: set[Threshold] = set()
     for each in inputs:

@@ -1,9 +1,9 @@
-"""A golden run in figures: the splits, refusals as a table of two by two, and one results document for all.
+"""A golden run in figures: the splits, a two-by-two table of refusals, and one results document for all.
 
-The document has the shape of any other. Its metrics are taken over the samples of all splits that have
-them; ``golden`` has the figures of each split, what was not there, the table of refusals, and where the
-answers fail. Each sample says its split and its blame, and a conversation its turns. Samples are told apart
-by their split: ``facts/fact_001``.
+The document has the shape of any other. Its metrics are taken over the samples of all splits that have them;
+``golden`` has the figures of each split, what was missing, the table of refusals, and where the answers fail.
+Each sample has its split and its blame, and a conversation its turns. Sample ids begin with their split:
+``facts/fact_001``.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 
 RESULTS_FILE = "golden.results.json"
-"""What the results of all splits are called in the folder of the first run."""
+"""The name of the results of all splits in the folder of the first run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """How many answers, of those that should all be declined or all be given, were declined."""
+    """How many answers were declined, of some that should all be declined or all be given."""
 
     refused: int = 0
     answered: int = 0
@@ -52,7 +52,7 @@ class Refusals:
 
     @property
     def rate(self) -> float | None:
-        """The share that was declined; ``None`` of nothing."""
+        """The share that was declined; ``None`` if there are no answers."""
         return self.refused / self.total if self.total else None
 
     @property
@@ -76,7 +76,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalTable:
-    """What should be declined against what was; ``by_split`` has what each split should have answered."""
+    """What should be declined against what was; ``by_split`` is about what each split should answer."""
 
     should_refuse: Refusals
     by_split: Mapping[str, Refusals] = field(hash=False)
@@ -98,7 +98,7 @@ class RefusalTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenEvaluation:
-    """The splits that were evaluated, those that are not there, and the refusals of all."""
+    """The splits that were evaluated, those that are missing, and the refusals of all."""
 
     evaluations: tuple[DatasetEvaluation, ...]
     missing: tuple[str, ...]
@@ -120,7 +120,7 @@ class GoldenEvaluation:
         return sum(usages[1:], usages[0]) if usages else None
 
     def metrics(self, evaluation: DatasetEvaluation) -> tuple[MetricSummary, ...]:
-        """Return the figures of one split, those that nothing was scored for left out."""
+        """Return the figures of one split, without those for which nothing was scored."""
         return tuple(each for each in evaluation.metrics if each.n_scored or each.n_failed)
 
 
@@ -170,7 +170,7 @@ def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path) 
 
 
 def whole_results_of(folder: RunFolder) -> Path | None:
-    """Return the results of all splits, of which a run is one; ``None`` where it is not, or has none yet."""
+    """Return the results of the golden run that a run belongs to; ``None`` if there is none, or none yet."""
     configuration = folder.head.configuration
     leader = configuration.get("evaluation", folder.head.run_id)
     path = folder.path.parent / str(leader) / RESULTS_FILE
@@ -201,7 +201,7 @@ def golden_document(golden: GoldenEvaluation, *, folder: Path) -> dict[str, Any]
 
 
 def _declined(score: Score) -> Refusals:
-    """Count the answers that a score is of: the turns that have a value, else the one that it has itself."""
+    """Count the answers behind a score: the turns that have a value, else its own."""
     turns = score.details.get(TURNS)
     own = [] if score.value is None else [score.value]
     values = [turn["value"] for turn in turns] if isinstance(turns, list) else own
@@ -227,7 +227,7 @@ def _summary(golden: GoldenEvaluation, rows: Sequence[RunRow]) -> RunSummary:
 
 
 def _head(golden: GoldenEvaluation, folder: Path) -> RunHead:
-    """Return the head of the first run, saying what all of them say."""
+    """Return the head of the first run, changed to speak for all of them."""
     heads = {each.plan.name: each.folder.head for each in golden.evaluations}
     first = next(iter(heads.values()))
     hashes = "".join(f"{name} {head.dataset_hash}\n" for name, head in heads.items())

@@ -1,6 +1,7 @@
-"""A JSON object written piece by piece, so that its long parts never stand in memory as a whole.
+"""A JSON object written piece by piece, so that its long parts are never in memory as a whole.
 
-The text is indented by two; an item of a streamed part is always one line, so that a line tool can find it.
+The text is indented by two; an item of a streamed part is always one line, so that line-based tools can find
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Streamed:
 
 
 def in_memory(value: Any) -> Any:
-    """Return a value with its streamed parts made."""
+    """Return a value with its streamed parts read into memory."""
     if isinstance(value, Streamed):
         return dict(value.pieces()) if value.is_object else list(value.pieces())
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """How far one metric may be trusted: its agreement with human labels, and the true figure behind it.
 
-Everything is told in the direction of the label: where more of the label means less of the metric, the metric
-is turned round before the two are compared.
+Everything is reported in the direction of the label: if more of the label means less of the metric, the
+metric is turned round before the two are compared.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FEWEST_TO_VALIDATE = 50
 """With fewer labels, a metric is called checked, never validated."""
 
 LEAST_TO_VALIDATE = 2 / 3
-"""A metric is validated if it surely tells a yes from a no at least so often: right twice for once wrong."""
+"""How often a metric must surely tell a yes from a no to be validated: twice right for once wrong."""
 
 _CHANCE = 0.5
 # With fewer labels, a correlation below 0 is a reading of chance, whatever its interval says.
@@ -57,8 +57,7 @@ _NOT_RANDOM = 0.01
 class CalibrationSettings:
     """How labels become yes and no, how a threshold is chosen, and how intervals are made.
 
-    ``positive_at`` is the label from which on an answer counts as yes; by default 0.5, for labels from 0 to
-    1.
+    ``positive_at`` is the lowest label that counts as yes; by default 0.5, for labels from 0 to 1.
     """
 
     positive_at: float | None = None
@@ -70,10 +69,10 @@ class CalibrationSettings:
 class MetricCalibration:
     """One metric against one human label, over the ``n_labels`` samples that have both.
 
-    ``people`` and ``people_on_yes`` tell how far annotators agree with each other: the most that can be
-    asked of a metric. ``share`` is the share of answers that people would call yes and ``mean`` their mean
-    label, both over the whole run; where labels are 0 or 1 the two are the same, and ``mean`` is ``None``.
-    ``is_share`` tells whether the metric's values are from 0 to 1; ``against`` says so if the metric falls
+    ``people`` and ``people_on_yes`` show how far annotators agree with each other: the most that can be asked
+    of a metric. ``share`` is the share of answers that people would call yes and ``mean`` their mean label,
+    both over the whole run; where labels are 0 or 1 the two are the same, and ``mean`` is ``None``.
+    ``is_share`` tells whether the metric's values are from 0 to 1; ``against`` warns if the metric falls
     where the label rises. Resamples that are all alike give no interval.
     """
 
@@ -143,10 +142,10 @@ def calibrate_metric(
     settings: CalibrationSettings,
     threshold: float | None = None,
 ) -> MetricCalibration:
-    """Hold a metric's values against labels of the same run.
+    """Compare a metric's values with labels of the same run.
 
-    ``threshold`` cuts the metric's own values; without it one is suggested where the labels allow. Labels
-    that cannot be used (:func:`cannot_calibrate`) are an error.
+    ``threshold`` cuts the metric's own values; without it one is suggested if the labels allow. Labels that
+    cannot be used (:func:`cannot_calibrate`) are an error.
     """
     reason = cannot_calibrate(metric, labels, wanted, settings=settings)
     if reason is not None:
@@ -198,7 +197,7 @@ def calibrate_metric(
 
 
 def _held_together(metric: ScoredMetric, labels: MergedLabels) -> tuple[Floats, Floats, Floats]:
-    """Return the labels and the values of what has both, and the values of what has no label."""
+    """Return the labels and values of samples that have both, and the values of those without a label."""
     both = [query for query in labels.values if query in metric.values]
     others = [value for query, value in metric.values.items() if query not in labels.values]
     return (
@@ -215,7 +214,7 @@ def _behind_calls(found: ThresholdFigures | None, values: Floats, confidence: fl
 def cannot_calibrate(
     metric: ScoredMetric, labels: MergedLabels, wanted: LabelField, *, settings: CalibrationSettings
 ) -> str | None:
-    """Say why a metric cannot be held against these labels; ``None`` where it can."""
+    """Say why a metric cannot be compared with these labels; ``None`` if it can."""
     truth = [label for query, label in labels.values.items() if query in metric.values]
     if not truth:
         n_tied = sum(unit.query_id in metric.values for unit in labels.units)
@@ -243,7 +242,7 @@ def _positive_at(truth: Floats, settings: CalibrationSettings, wanted: LabelFiel
 
 
 def _against(name: str, ranked: Estimate, wanted: LabelField, *, n_labels: int, turned: bool) -> str | None:
-    """Say so if the metric surely falls where the label rises, and how to turn the label round."""
+    """Warn if the metric clearly falls where the label rises, and say how to turn the label round."""
     if n_labels < _FEWEST_TO_TELL_DIRECTION or ranked.interval is None or ranked.interval.high >= 0.0:
         return None
     ways = "the same way" if turned else "opposite ways"
@@ -296,7 +295,7 @@ def _reliability(values: Floats, yes: Floats, *, turned: bool, confidence: float
 
 
 def _not_random(values: Floats, others: Floats) -> str | None:
-    """Say so if the labelled samples score otherwise than the rest: then they were not drawn at random."""
+    """Warn if the labelled samples score differently from the rest: they were not drawn at random."""
     if len(values) < 2 or len(others) < 2:
         return None
     spread = math.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))

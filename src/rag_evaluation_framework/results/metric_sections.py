@@ -1,8 +1,8 @@
-"""What is known of a metric by its name: which section of the results it stands in, and which way is better.
+"""What is known of a metric by its name: its section of the results, and which direction is better.
 
-Retrieval metrics are those of ranking, chunks and spans; citation metrics those of citations; everything
-else that scores an answer is answer quality, and so is a metric of somebody else's that is not declared
-here. What measures time is performance, whatever it is called.
+Retrieval metrics are those of ranking, chunks and spans; citation metrics those of citations; everything else
+that scores an answer is answer quality, and so is anybody else's metric that is not declared here. What
+measures time is performance, whatever it is called.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SECTION_OF_FAMILY: Mapping[str, str] = {
 
 
 def section_of(name: str, method: str) -> str:
-    """Return the section of a results document in which a metric stands."""
+    """Return the section of a results document that a metric belongs to."""
     if method == TIMING_METHOD:
         return PERFORMANCE
     declared = declared_metric(name)
@@ -37,7 +37,7 @@ def section_of(name: str, method: str) -> str:
 
 
 def is_higher_better(name: str, method: str, told: bool | None = None) -> bool:
-    """Return which way a metric is better: as declared, else as told, else less time and more of the rest."""
+    """Tell whether higher is better: as declared, else as given, else no for times and yes for the rest."""
     declared = declared_metric(name)
     if declared is not None:
         return declared.metric.higher_is_better

@@ -25,7 +25,7 @@ from rag_evaluation_framework.results.scored_runs import scored_run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEvaluation:
-    """One model's run in figures; ``shortfall`` says why it was not measured as asked, where it was not."""
+    """One model's run in figures; ``shortfall`` says why it was not measured as asked, if so."""
 
     model: str
     folder: RunFolder
@@ -66,10 +66,10 @@ def evaluate_model(
     methods: ScoringMethods | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> ModelEvaluation:
-    """Ask one model what its run has not asked yet, and sum the run up.
+    """Ask one model the samples that its run still lacks, and sum up the run.
 
-    A run that is complete needs no target; that its samples are still the same is checked all the same.
-    ``methods`` are those that the scorers were made with: what their judge costs is counted.
+    A complete run needs no target, but its samples are still checked to be the same. ``methods`` are those of
+    the scorers: what their judge costs is counted.
     """
     with ResourceMeter() as meter, RunSpending(folder, methods or ScoringMethods()) as spending:
         if target is None:

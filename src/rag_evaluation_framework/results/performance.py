@@ -1,7 +1,7 @@
 """What a run took: latencies, tokens and cost, requests, memory and processor time of the evaluation.
 
-Everything that differs from one run to the next although nothing else did stands here, and nowhere else in a
-results document, so that equal results are equal bytes in all its other sections.
+Everything that differs between two otherwise equal runs is here, and nowhere else in a results document, so
+that equal results are equal bytes in all its other sections.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.statistics.sums import exact_mean
 
 QUERY_LATENCIES = "query_latencies_ms"
-"""Where each query's latency stands, by query id."""
+"""The field of each query's latency, by query id."""
 
 
 class QueryLatencies:
@@ -51,7 +51,7 @@ class PerformanceTotals:
         self._requests = 0
 
     def add(self, result: SampleResult, timing: Timing | None) -> None:
-        """Take in one response; what it does not tell is not made up."""
+        """Add one response; what it does not report is not made up."""
         response = result.response
         self._usage.add(response.usage)
         if response.latency_ms is not None:
@@ -64,7 +64,7 @@ class PerformanceTotals:
             self._ends.append(start + timing.elapsed_ms / 1000)
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures there are, in the names of results documents."""
+        """Return the figures there are, under their names in results documents."""
         figures: dict[str, Any] = {}
         if self._latencies:
             figures["latency_stats"] = latency_stats(self._latencies)

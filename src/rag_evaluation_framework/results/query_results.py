@@ -14,7 +14,7 @@ from rag_evaluation_framework.results.run_rows import RunRow
 
 
 def query_result(row: RunRow) -> dict[str, Any]:
-    """Return what happened to one query; times are not among it."""
+    """Return what happened to one query, without times."""
     sample, response = row.sample, row.result.response
     written = {
         "query_id": row.result.sample_id,
@@ -45,7 +45,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
 
 
 def _turns(result: SampleResult, sample: Sample | None) -> list[dict[str, Any]]:
-    """Return every turn of a conversation, what was expected of it and what it is worth."""
+    """Return every turn of a conversation, with what was expected of it and its scores."""
     return [] if sample is None else [turn.to_dict() for turn in evaluated_turns(sample, result)]
 
 
@@ -121,7 +121,7 @@ def _error(response: Response) -> dict[str, str]:
 
 
 def _scores(result: SampleResult) -> dict[str, Any]:
-    """Return the scores that are numbers; the reasons of those that are not; and details of either."""
+    """Return the scores that are numbers, the reasons of those that are not, and the details of both."""
     scores = [score for score in result.scores if score.method != TIMING_METHOD]
     return {
         "individual_metrics": {score.metric: score.value for score in scores if score.value is not None},

@@ -106,7 +106,7 @@ def rank_systems(
 
 
 def _in_run(error: InputError, name: str) -> InputError:
-    """Say which run an error is in, unless it is in the judgements, which are those of all runs."""
+    """Say which run an error is in, unless it is in the judgements, which all runs share."""
     return InputError(
         issue if issue.path.startswith("qrels") else issue.located(file=name) for issue in error.issues
     )

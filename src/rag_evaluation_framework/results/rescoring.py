@@ -1,4 +1,4 @@
-"""Scores a saved run anew from the answers in its journal: nobody is asked, nothing in it changes."""
+"""Scores the answers in a run's journal again: no target is asked, and the run does not change."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def rescored_rows(
 ) -> Iterator[RunRow]:
     """Yield the rows of a run with the scores of these scorers in place of those it had.
 
-    ``samples`` must hold every sample of the run as it was; it may hold others too. Where a scorer waits for
-    somebody else, such as a judge, so many ``threads`` wait at once, and ``on_progress`` is told after each
-    row and at least once a second.
+    ``samples`` must hold every sample of the run as it was; it may hold others too. If a scorer is slow, such
+    as a judge, so many ``threads`` wait for it at once, and ``on_progress`` is called after each row and at
+    least once a second.
     """
     check_scorers(scorers)
 
@@ -55,7 +55,7 @@ def rescored_rows(
 
 
 class _Teller:
-    """Tells how far the scoring of a run is."""
+    """Reports how far the scoring of a run is."""
 
     def __init__(self, folder: RunFolder, on_progress: Callable[[Progress], None] | None) -> None:
         self._on_progress = on_progress

@@ -30,7 +30,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """What the evaluation took; memory is ``None`` where the system does not tell."""
+    """What the evaluation took; memory is ``None`` if the system does not report it."""
 
     memory_mb: Spread | None
     cpu_percent: Spread

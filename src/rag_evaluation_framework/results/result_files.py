@@ -1,7 +1,7 @@
-"""The results files of a folder: what each is called, and what it says of itself without being read whole.
+"""The results files of a folder: their names, and what each says about itself without being read whole.
 
-An id becomes a file name, so it may hold no separator and may not hide; a link that leads out of the folder
-is not followed.
+An id becomes a file name, so it may contain no separator and not begin with a dot; a link that leads out of
+the folder is not followed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True, slots=True)
 class ResultsEntry:
-    """A results file: what it says of itself, or why it could not be read."""
+    """A results file: what it says about itself, or why it could not be read."""
 
     path: Path
     evaluation_id: str | None = None
@@ -69,14 +69,14 @@ def results_paths(folder: Path) -> list[Path]:
 
 
 def named_id(path: Path) -> str:
-    """Return the id that a file's name tells."""
+    """Return the id in a file's name."""
     name = path.name.rpartition(".")[0] if named_compression(path) else path.name
     ending = next(suffix for suffix in SUFFIXES if name.lower().endswith(suffix))
     return name[: -len(ending)]
 
 
 def results_entries(folder: Path) -> Iterator[ResultsEntry]:
-    """Yield what each results file of a folder says of itself; one that cannot be read has the reason."""
+    """Yield what each results file of a folder says about itself; one that cannot be read has the reason."""
     for path in results_paths(folder):
         try:
             head = _head(check_inside(path))
@@ -91,7 +91,7 @@ class _Saved(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """The fields that a list needs; the rest of a file is passed over without being built."""
+    """The fields that a list needs; the rest of a file is skipped without being decoded."""
 
     evaluation_id: str | None = None
     timestamp: str | None = None

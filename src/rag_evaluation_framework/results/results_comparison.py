@@ -26,8 +26,8 @@ _ABOUT_FIGURES = frozenset({"n_scored", "n_skipped", "n_failed"})
 def compare_documents(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Compare documents by id; the first is the one that the others are tested against.
 
-    - ``metrics_comparison``: value by id by figure. A metric's ``value`` stands under its own name, other
-      numbers under a path (``span_accuracy.mean_exact_jaccard``); names that two sections have begin with
+    - ``metrics_comparison``: value by id by figure. A metric's ``value`` is listed under its own name, other
+      numbers under a path (``span_accuracy.mean_exact_jaccard``); names that occur in two sections begin with
       the section's.
     - ``performance_comparison``: what each part of ``performance_metrics`` says, by id.
     - ``paired_tests``: a :class:`MetricComparison` for each metric with values by query, corrected together.
@@ -65,7 +65,7 @@ def _figures(document: Mapping[str, Any]) -> Figures:
 
 
 def _numbers(value: Any, path: str) -> Iterator[tuple[str, float | int]]:
-    """Yield every number at any depth of objects with its path; lists are no single figures."""
+    """Yield every number at any depth of objects with its path; lists are left out."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if name in _ABOUT_FIGURES:
@@ -84,7 +84,7 @@ def _performance(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _paired_tests(runs: list[ScoredRun]) -> tuple[list[MetricComparison], list[dict[str, Any]]]:
-    """Test each run against the first, on every metric of which both have values by query."""
+    """Test each run against the first, on every metric for which both have values by query."""
     compared: list[MetricComparison] = []
     not_tested: list[dict[str, Any]] = []
     for contender in runs[1:]:

@@ -1,4 +1,4 @@
-"""How a run is scored when it goes on: as it began, or as is wanted now while it has no answers."""
+"""How a resumed run is scored: as it began or, while it has no answers, as is wanted now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag_evaluation_framework.results.run_judges import judge_change
 
 
 def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods) -> None:
-    """Raise :class:`UsageError` where a run that has answers would go on with scores made in another way."""
+    """Raise :class:`UsageError` if a run that has answers would go on with scores made in another way."""
     if not folder.counts.done:
         return
     began = folder.head.configuration.get("metrics", {})
@@ -30,8 +30,8 @@ def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], metho
 def scored_as_wanted(
     folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods
 ) -> RunFolder:
-    """Return a run to go on with. One that has no answers yet, as when the judge's name or address was wrong,
-    takes the methods and the judge that there are now.
+    """Return a run to go on with. One that has no answers yet, because the judge's address was wrong for
+    example, takes today's methods and judge.
     """
     if folder.counts.done:
         return folder

@@ -1,6 +1,6 @@
-"""Sweeps over retrieval pipelines: every combination evaluated, ranked, and what is really better.
+"""Sweeps over retrieval pipelines: every combination evaluated, ranked and tested.
 
-Cells are ranked among those of the same k, since more chunks find more whatever the pipeline; each is tested
+Cells are ranked among those of the same k, since more chunks find more with any pipeline; each is tested
 against the best of its k, query by query, with one correction over all tests.
 """
 

@@ -35,8 +35,8 @@ class MovedQuery:
 class RunComparison:
     """One run against another. ``warnings`` are the reasons against comparing them that were overruled.
 
-    ``unshared_metrics`` are those that only one of them has scores of; ``moved`` are the queries that differ
-    most, metric by metric, the greatest difference first.
+    ``unshared_metrics`` are those for which only one of them has scores; ``moved`` are the queries that
+    differ most, metric by metric, the greatest difference first.
     """
 
     baseline: str
@@ -105,7 +105,7 @@ def compare_scored(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[MetricComparison]:
-    """Compare two runs on the metrics named, whatever speaks against it."""
+    """Compare two runs on the metrics named, even if they are not comparable."""
     return compare_systems(
         {run.name: {name: run.metrics[name].values for name in metrics} for run in (baseline, contender)},
         [baseline.metrics[name].bound(name) for name in metrics],
@@ -118,7 +118,7 @@ def compare_scored(
 
 
 def shared_metrics(baseline: ScoredRun, contender: ScoredRun) -> list[str]:
-    """Return the metrics of which both runs have scores, in the baseline's order."""
+    """Return the metrics for which both runs have scores, in the baseline's order."""
     return [name for name in baseline.metrics if name in contender.metrics]
 
 
@@ -130,7 +130,7 @@ def reasons_against(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]:
 
 
 def data_differences(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]:
-    """Yield how the data of two runs differ; what is not known is not held against them."""
+    """Yield how the data of two runs differ; what is unknown does not count as different."""
     before, after = baseline.dataset_id, contender.dataset_id
     if before and after and before != after:
         yield f"different datasets ({before} and {after})"

@@ -1,4 +1,4 @@
-"""The judge of a run: which endpoints it asks, so that the run goes on with the same, and what it costs."""
+"""The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ JUDGE = "judge"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeUsage:
-    """What a judge was paid for: calls, and tokens and dollars as far as its endpoints told them.
+    """What a judge cost: calls, and tokens and dollars as far as its endpoints report them.
 
-    ``failed_votes`` counts by model the votes that it did not give. ``at_least`` says that more was spent: a
-    part of the run was killed before it could say what it had cost.
+    ``failed_votes`` counts the votes that each model failed to give. ``at_least`` means that more was spent:
+    a part of the run was killed before it could record what it had cost.
     """
 
     judge: str
@@ -48,7 +48,7 @@ class JudgeUsage:
         return self._combined(other, -1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as results hold it; what is not known is left out."""
+        """Return it as results files store it, without what is unknown."""
         told = {name: value for name, value in asdict(self).items() if value not in (None, {})}
         return told if self.at_least else {name: told[name] for name in told if name != "at_least"}
 
@@ -71,7 +71,7 @@ class JudgeUsage:
 
 
 def judge_usage(methods: ScoringMethods) -> JudgeUsage | None:
-    """Return what the judge has cost since it was set up; ``None`` where there is none, or nobody counts."""
+    """Return what the judge has cost since it was set up; ``None`` if there is none, or none is counted."""
     judge, spending = methods.judge, methods.spending
     if judge is None or spending is None:
         return None
@@ -84,8 +84,8 @@ def judge_usage(methods: ScoringMethods) -> JudgeUsage | None:
 class RunSpending:
     """Counts in a ``with`` block what the judge costs in a part of a run; ``usage`` is that of all its parts.
 
-    The run's folder keeps the sum. While a part is under way it says *at least*, and goes on saying so where
-    the part was killed.
+    The run's folder keeps the sum. While a part is under way it says *at least*, and keeps saying so if the
+    part was killed.
     """
 
     def __init__(self, folder: RunFolder, methods: ScoringMethods) -> None:
@@ -114,7 +114,7 @@ class RunSpending:
 
 
 def judge_fields(methods: ScoringMethods) -> dict[str, Any]:
-    """Return what the configuration of a head says of the judge: each model's endpoint and settings."""
+    """Return what the configuration of a head says about the judge: each model's endpoint and settings."""
     return {} if methods.judge is None else {JUDGE: list(map(endpoint_of, methods.judge.models))}
 
 
@@ -129,9 +129,9 @@ def other_judge_warnings(plan: Plan, baseline: RunGroup | None, methods: Scoring
 
 
 def judge_change(head: RunHead, methods: ScoringMethods) -> tuple[str, str] | None:
-    """Return in words the endpoint of a run's judge that is another one now, and that one; ``None`` of none.
+    """Name the endpoint of a run's judge that has changed, as it was and as it is; ``None`` if none has.
 
-    Settings that a head does not name are as they are by default.
+    Settings that a head does not name have their defaults.
     """
     began, now = head.configuration.get(JUDGE), judge_fields(methods).get(JUDGE)
     if began is None or now is None or began == now:

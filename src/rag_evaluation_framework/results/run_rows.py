@@ -1,4 +1,4 @@
-"""The rows of a run: each finished sample's result, with the sample and its times where they are at hand."""
+"""The rows of a run: each finished sample's result, with the sample and its times if they are at hand."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class IntervalSettings:
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """Why so many samples have no score of a metric: ``skipped`` or ``failed``, in few words."""
+    """Why so many samples have no score for a metric: ``skipped`` or ``failed``, in a few words."""
 
     status: Status
     reason: str
@@ -43,9 +43,9 @@ class Unscored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run in figures. ``total`` is what was to be asked, ``finished`` what was, failures included.
+    """A run in figures. ``total`` counts the samples to ask, ``finished`` those asked, failures included.
 
-    ``unscored`` has the reasons for which a metric has no score of a sample, the most frequent first.
+    ``unscored`` has the reasons why samples have no score for a metric, the most frequent first.
     """
 
     total: int
@@ -78,7 +78,7 @@ def summarise_run(
     """Sum up the rows of a run; the figures do not depend on their order.
 
     ``total`` is how many samples were to be asked, where that is more than there are rows. ``directions``
-    says of metrics that are not declared here whether higher is better.
+    says for metrics that are not declared here whether higher is better.
     """
     intervals = intervals or IntervalSettings()
     columns: dict[str, _Column] = {}

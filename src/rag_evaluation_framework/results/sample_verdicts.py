@@ -1,11 +1,11 @@
 """Whether one sample passes, and the share of those that do.
 
 A sample passes when it was answered and each of its scores meets the threshold of its metric. Where no metric
-of the run has a threshold, ``string_match`` and ``exact_match`` must be 1. It fails when the request failed,
-when the answer that has no score is empty, or when a score misses its bound, whatever became of the others.
-Where it misses none, but a score that counts failed on an answer, as when a judge gave no verdict, it is not
-known whether the sample passes; where nothing that counts was scored it neither passes nor fails. Both are
-left out of ``pass_rate``, and counted: as failed, and as skipped.
+of the run has a threshold, ``string_match`` and ``exact_match`` must be 1. It fails if the request failed, if
+an answer that has no score is empty, or if a score misses its bound, whatever happened to the others. If no
+bound is missed but a score that counts failed on an answer, because a judge gave no verdict for example, it
+is unknown whether the sample passes; if nothing that counts was scored, it neither passes nor fails. Both are
+left out of ``pass_rate``, and counted as failed and as skipped.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PassCounter:
         self.passed = self.failed = self.unmeasured = self.undecided = self.errors = 0
 
     def add(self, result: SampleResult) -> None:
-        """Take in one result."""
+        """Add one result."""
         self.errors += has_error(result)
         verdict = sample_passes(result, self.bounds)
         if verdict is None and _lacks_a_score(result, self.bounds):
@@ -99,5 +99,5 @@ def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:
 
 
 def _is_empty(response: Response) -> bool:
-    """Tell whether there is nothing to score in the answer, or in one of those of a conversation."""
+    """Tell whether the answer, or one of the answers of a conversation, has nothing to score."""
     return not all(answer.strip() for answer, _ in told_answers(response))

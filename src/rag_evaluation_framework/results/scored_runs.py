@@ -1,4 +1,4 @@
-"""What comparing needs of a run, whatever it was read from: a run in memory, on the disk, or a document.
+"""What a comparison needs of a run, whatever it is read from: a run in memory, on the disk, or a document.
 
 Scores of time are left out: they differ between two runs of the same system.
 """
@@ -24,7 +24,7 @@ from rag_evaluation_framework.results.metric_sections import (
 
 @dataclass(slots=True)
 class ScoredMetric:
-    """One metric's values by query id, and how they were made; ``None`` where the source does not tell."""
+    """One metric's values by query id, and how they were made; ``None`` if the source does not say."""
 
     method: str | None
     version: int | None
@@ -41,7 +41,7 @@ class ScoredMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRun:
-    """A run as scores by metric and query, with what tells whether another one may be compared with it."""
+    """A run as scores by metric and query, with what decides whether another one may be compared with it."""
 
     name: str
     dataset_id: str | None
@@ -53,7 +53,7 @@ RunSource: TypeAlias = Run | RunFolder | ScoredRun | Mapping[str, Any]
 
 
 def scored_run(source: RunSource, name: str | None = None) -> ScoredRun:
-    """Read what comparing needs; ``name`` stands in the comparison, by default the run's id."""
+    """Read what a comparison needs; ``name`` is shown in it, by default the run's id."""
     if isinstance(source, ScoredRun):
         return source
     if isinstance(source, Run):
@@ -110,14 +110,14 @@ def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
 
 
 def metric_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the sections of a document that hold metrics, those of other people's documents too."""
+    """Yield the sections of a document that hold metrics, including those of other tools' documents."""
     for name, section in document.items():
         if name.endswith("_metrics") and name != PERFORMANCE and isinstance(section, Mapping):
             yield name, section
 
 
 def metric_figures(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each metric that stands in a document with more than a bare number."""
+    """Yield each metric of a document that has more than a bare number."""
     for _, section in metric_sections(document):
         for metric, figure in section.items():
             if isinstance(figure, Mapping):

@@ -27,8 +27,8 @@ from rag_evaluation_framework.results.results_comparison import compare_document
 class EvaluationResultsStorage:
     """Saves, loads, lists and compares results in one folder, which several processes may use at once.
 
-    A file is whole at every moment, and what the disk refuses leaves the old one as it was. Nothing that an
-    id contains leads out of the folder. ``now`` is the clock.
+    A file is whole at every moment, and a write that the disk refuses leaves the old one as it was. No id can
+    lead out of the folder. ``now`` is the clock.
     """
 
     def __init__(
@@ -80,7 +80,8 @@ class EvaluationResultsStorage:
     def list_results(self, evaluation_type: str | None = None) -> list[dict[str, Any]]:
         """List the results by file name, of one type if asked for.
 
-        A file that cannot be read is in every list, with the reason as ``error``, otherwise ``None``.
+        A file that cannot be read is in every list, with the reason as ``error``, which is ``None`` for the
+        others.
         """
         return [
             {

@@ -55,7 +55,7 @@ class SweepCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepResults:
-    """Everything that ``rag-eval retrieval`` shows, as data. ``cells`` stand by k, and then best first."""
+    """Everything that ``rag-eval retrieval`` shows, as data. ``cells`` are sorted by k, then best first."""
 
     dataset_id: str
     level: Level
@@ -80,7 +80,7 @@ class SweepResults:
 
     @property
     def spent_usd(self) -> float | None:
-        """What the whole sweep was paid for; ``None`` unless it is known of every cell."""
+        """What the whole sweep cost; ``None`` unless it is known for every cell."""
         spent = [each.evaluated.cost.spent for each in self.cells]
         known = [dollars for dollars in spent if dollars is not None]
         return math.fsum(known) if len(known) == len(spent) else None

@@ -1,4 +1,4 @@
-"""How well a metric, cut at a threshold, calls what people call yes; and where to cut it."""
+"""How well a metric, cut at a threshold, finds what people call yes; and where to cut it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ThresholdSource = Literal["given", "yes or no", "suggested", "half"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A value of the metric, on which side of it the answer is called yes, and whose choice it is.
+    """A value of the metric, on which side of it an answer is called yes, and who chose it.
 
     ``given`` by the user; ``yes or no``, because the metric has no other values; ``suggested`` by the labels;
     or ``half``, for want of labels.
@@ -72,8 +72,9 @@ def threshold_figures(
 ) -> ThresholdFigures | None:
     """Return the figures at the threshold given, at the only one there is, or at the suggested one.
 
-    Where labels are too few to suggest one (:func:`too_few_to_suggest`), a metric from 0 to 1 is cut in half
-    and any other not at all; and where none may be suggested, none is.
+    If labels are too few to suggest one (:func:`too_few_to_suggest`), a metric from 0 to 1 is cut at a half
+    and any other not at all. Without ``may_suggest`` there is only a given one, or that of a metric of yes
+    and no.
     """
     operator: Operator = "<=" if is_turned_round else ">="
     counts = None
@@ -103,7 +104,7 @@ def threshold_figures(
 
 
 def too_few_to_suggest(yes: Floats) -> str | None:
-    """Say why no threshold can be suggested; ``None`` where one can."""
+    """Say why no threshold can be suggested; ``None`` if one can."""
     n_yes = int(yes.sum())
     n_no = len(yes) - n_yes
     if min(n_yes, n_no) >= FEWEST_OF_A_CLASS:

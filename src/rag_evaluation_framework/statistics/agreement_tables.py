@@ -44,7 +44,7 @@ class Resampling:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure and its interval; ``None`` where it is not defined, or so few clusters cannot tell."""
+    """A figure and its interval; ``None`` where it is not defined, or there are too few clusters."""
 
     value: float | None
     interval: Interval | None

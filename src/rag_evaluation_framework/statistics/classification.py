@@ -1,4 +1,4 @@
-"""Yes or no against the truth: the four counts, and what is made of them, each with an interval.
+"""Yes or no against the truth: the four counts, and the figures made of them, each with an interval.
 
 "Positive" is whatever is looked for; flags and truths are given as 0 or 1. A figure that is not defined, such
 as the precision of a flag that was never raised, is ``None``.

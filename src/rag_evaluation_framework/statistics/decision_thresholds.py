@@ -18,16 +18,16 @@ ThresholdRule = Literal["f1", "youden"]
 THRESHOLD_RULES: tuple[ThresholdRule, ...] = ("f1", "youden")
 
 FEWEST_OF_A_CLASS = 10
-"""With fewer labels of a class, a threshold would be a reading of chance."""
+"""With fewer labels of a class, a threshold would be fitted to chance."""
 
 _FOLDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdSuggestion:
-    """A score from which on items are called positive.
+    """The score from which items are called positive.
 
-    ``counts`` are those of the labels it was chosen by; ``cross_validated`` those to expect of others: every
+    ``counts`` are those of the labels it was chosen by; ``cross_validated`` those to expect for others: every
     item was called by a threshold chosen without it.
     """
 

@@ -119,7 +119,7 @@ def mean_interval(
     seed: int = 0,
     clusters: Labels | None = None,
 ) -> Interval | None:
-    """Return the interval of the mean by the method asked for, or ``None`` where so few values cannot tell.
+    """Return the interval of the mean by the method asked for, or ``None`` if there are too few values.
 
     ``auto`` is Wilson's interval when every value is 0 or 1 and there are no clusters, else the bootstrap.
     Differences of two systems are not proportions, though they too may all be 0 or 1: ask for the bootstrap.

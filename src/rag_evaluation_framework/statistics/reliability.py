@@ -20,7 +20,7 @@ from rag_evaluation_framework.statistics.intervals import Interval, wilson_inter
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """The items whose score is in ``[low, high)``, the last bin with its end: said and true share."""
+    """The items whose score is in ``[low, high)``, the last bin with its end: predicted and true share."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """The bins that hold any item, and by how much said and true share differ on average."""
+    """The bins that hold any item, and by how much predicted and true share differ on average."""
 
     expected_calibration_error: float
     bins: tuple[ReliabilityBin, ...]

@@ -73,7 +73,7 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         self.llm = llm_client
         self.corpus = corpus
         self.generation: Generation | None = None
-        """The last generation: its dataset, what was turned away, and what it cost."""
+        """The last generation: its dataset, what was rejected, and what it cost."""
         self.delivered: Delivered | None = None
         """Where the last dataset went, if it went anywhere."""
         self._model = as_chat_model(llm_client, name=model)

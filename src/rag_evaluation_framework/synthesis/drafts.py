@@ -1,4 +1,4 @@
-"""The nouns of synthesis: a question with the exact characters that answer it, and what was turned away."""
+"""The nouns of synthesis: a question with the exact characters that answer it, and what was rejected."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A question that was turned away: a stable reason, and what it was about."""
+    """A question that was rejected: a stable reason, and what it was about."""
 
     reason: str
     question: str
@@ -54,17 +54,17 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """What was made, and what was turned away on the way."""
+    """What was made, and what was rejected on the way."""
 
     kept: tuple[Draft, ...] = ()
     rejected: tuple[Rejection, ...] = field(default=())
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many were turned away for each reason, sorted by reason."""
+        """Return how many were rejected for each reason, sorted by reason."""
         return dict(sorted(Counter(rejection.reason for rejection in self.rejected).items()))
 
     def sifted(self, rejections: Iterable[Rejection | None]) -> Drafts:
-        """Return the drafts without those that have a rejection; there is one, or ``None``, for each."""
+        """Return the drafts without those rejected; each draft has a rejection or ``None``."""
         pairs = list(zip(self.kept, rejections, strict=True))
         return Drafts(
             tuple(draft for draft, rejection in pairs if rejection is None),

@@ -1,7 +1,7 @@
 """Questions without a model: made by rules from a document's own sentences, tables, definitions, headings.
 
-The rules are in :mod:`rules.english`, :mod:`rules.chinese` and :mod:`rules.structures`. Here is decided which
-of their questions are taken: of many forms and from all over the document, at most one about the same
+The rules are in :mod:`rules.english`, :mod:`rules.chinese` and :mod:`rules.structures`. This module decides
+which of their questions are taken: of many forms and from all over the document, at most one about the same
 passage. The same corpus and seed give the same questions.
 """
 
@@ -48,10 +48,10 @@ NAME = "extractive"
 VERSION = 1
 
 SPARE = 3
-"""So many times the questions asked for are drafted, where a document has them: some are turned away."""
+"""How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
 
 OnDocument = Callable[[int], None]
-"""Told how many documents have been read."""
+"""Called with how many documents have been read."""
 
 _CONSIDERED = 20
 _LAST_RESORT = 2
@@ -60,7 +60,7 @@ _WEIGHTS: dict[Difficulty, int] = {"easy": 1, "medium": 2, "hard": 3}
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The dataset, and the drafts behind it with everything that was turned away."""
+    """The dataset, and the drafts behind it with everything that was rejected."""
 
     dataset: Dataset
     drafts: Drafts
@@ -80,8 +80,8 @@ def generate_extractively(
 ) -> Extraction:
     """Make a dataset of questions about a corpus without a model.
 
-    ``quality`` checks the questions, by all its means unless told otherwise; its balance is given by the
-    numbers asked for, and harder questions are preferred: most of what rules make is easy to find.
+    ``quality`` checks the questions, by default with every check; its balance follows from the numbers asked
+    for, and harder questions are preferred: most of what rules make is easy to find.
     """
     drafts = extractive_drafts(
         corpus,
@@ -117,9 +117,9 @@ def extractive_drafts(
     """Draft questions about every document, the best of each first.
 
     Up to :data:`SPARE` times ``queries_per_doc`` are drafted for a document, so that enough remain when some
-    are turned away. ``queries_across_docs`` asks in addition for questions that compare two documents.
-    ``kinds`` are those to be asked, all without any. What a document does not give is counted
-    (``nothing-to-ask``), so that every question asked for is either drafted or accounted for.
+    are rejected. ``queries_across_docs`` asks in addition for questions that compare two documents. ``kinds``
+    are those to ask for, by default all. What a document does not offer is counted (``nothing-to-ask``), so
+    that every question asked for is either drafted or accounted for.
     """
     _check(queries_per_doc, queries_across_docs, kinds)
     wanted = frozenset(kinds or KINDS)
@@ -192,7 +192,7 @@ def _considered(made: Sequence[MadeQuestion], limit: int, *, rng: random.Random)
 
 
 def _chosen(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
-    """Choose by rank, then of difficulties, forms and sections that were seldom chosen, no passage twice."""
+    """Choose by rank, then by difficulty, form and section, those seldom chosen first; no passage twice."""
     alike: defaultdict[_Traits, deque[tuple[int, _Candidate]]] = defaultdict(deque)
     for number, each in enumerate(candidates):
         alike[_traits(each)].append((number, each))

@@ -1,8 +1,8 @@
-"""Questions with their excerpts become a dataset: samples with exact ground truth, of use anywhere.
+"""Questions with their excerpts become a dataset: samples with exact ground truth, usable anywhere.
 
 A sample has the characters that answer it, with their text, and the ids of the chunks they are in. The
 dataset says which documents it was made from (their SHA-256), by what, with which chunker at chunk level, and
-how many questions were turned away for which reason.
+how many questions were rejected for which reason.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from rag_evaluation_framework.retrieval.chunking import UNPLACED, chunk_corpus, 
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Level
 
 GENERATOR = "generator"
-"""Where a dataset says in its metadata what made it."""
+"""The key under which a dataset's metadata says what made it."""
 
 REJECTED = "rejected"
-"""Where a dataset counts in its metadata the questions turned away, by reason."""
+"""The key under which a dataset's metadata counts the rejected questions by reason."""
 
 # A chunk is relevant if it has this share of an excerpt; of an excerpt cut finer, every large part is.
 _SHARE_OF_EXCERPT = 0.5
@@ -49,7 +49,8 @@ def dataset_of(
 ) -> Dataset:
     """Return the drafts as a dataset; at chunk level, those without chunk ids get those of their chunks.
 
-    An excerpt that is not the text of its document at its place is refused: it was made from another one.
+    An excerpt that is not the text of its document at its place is refused: it was made from another
+    document.
     """
     chunks = _ChunkPlaces(corpus, chunker) if level == "chunk" else None
     digits = max(3, len(str(len(drafts.kept))))
@@ -100,7 +101,7 @@ def _sample(sample_id: str, draft: Draft, chunks: _ChunkPlaces | None) -> Sample
 
 
 class _ChunkPlaces:
-    """The chunks of a corpus by one chunker, found by the characters they have."""
+    """The chunks of a corpus by one chunker, found by the characters they cover."""
 
     def __init__(self, corpus: Corpus, chunker: Chunker | PositionAwareChunker | None) -> None:
         if chunker is None:
@@ -115,7 +116,7 @@ class _ChunkPlaces:
         self._starts = {doc_id: [chunk.start for chunk in chunks] for doc_id, chunks in self._chunks.items()}
 
     def of(self, draft: Draft) -> tuple[str, ...]:
-        """Return the ids of the chunks in which a draft's excerpts mainly stand."""
+        """Return the ids of the chunks that hold most of a draft's excerpts."""
         found = [chunk for excerpt in draft.excerpts for chunk in self._holding(excerpt)]
         return tuple(dict.fromkeys(generate_chunk_id(chunk.content) for chunk in found))
 

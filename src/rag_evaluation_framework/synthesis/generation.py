@@ -49,17 +49,17 @@ from rag_evaluation_framework.synthesis.locating.folded_text import folded
 
 
 class ChecksDrafts(Protocol):
-    """Quality control: turns questions away that are not good enough, with their reasons."""
+    """Quality control: rejects questions that are not good enough, with their reasons."""
 
     def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """What came of a generation.
+    """The outcome of a generation.
 
     ``dataset`` is there once every request has been made; until then ``outcome`` says why it stopped, and the
-    run can be resumed. ``drafts`` has every question that was turned away. ``run_path`` is where its journal
+    run can be resumed. ``drafts`` has every question that was rejected. ``run_path`` is where its journal
     is; that of a temporary run is gone.
     """
 
@@ -95,8 +95,8 @@ def generate_with_model(
 
     ``model`` is whatever :func:`~rag_evaluation_framework.language_models.clients.as_chat_model` takes. The
     journal is kept in ``run_folder`` (a run, or the path of one, which may not exist yet), or in a new run in
-    ``runs_directory``, or else only while it lasts. The same call with the same ``run_folder`` goes on where
-    it was interrupted. Everything that forbids the generation is raised before the model is asked.
+    ``runs_directory``, or else only during the call. The same call with the same ``run_folder`` goes on where
+    it was interrupted. Whatever prevents the generation is raised before the model is asked.
     """
     settings = QuestionSettings(
         level=level,
@@ -135,7 +135,7 @@ def generate_with_model(
 
 
 def without_duplicates(drafts: Drafts) -> Drafts:
-    """Turn away questions that were asked before in the same words (``duplicate-question``)."""
+    """Reject questions that were asked before in the same words (``duplicate-question``)."""
     seen: set[str] = set()
 
     def rejection(draft: Draft) -> Rejection | None:
@@ -158,7 +158,7 @@ def _cut(corpus: Corpus, settings: QuestionSettings, chunker: Chunker | Position
 
 @contextmanager
 def _runs(directory: str | Path | None, *, is_temporary: bool) -> Iterator[Path]:
-    """Give the directory for a new run; a temporary one goes with all that is in it."""
+    """Provide the directory for a new run; a temporary one is removed with all that is in it."""
     if not is_temporary:
         yield Path(directory or ".")
         return

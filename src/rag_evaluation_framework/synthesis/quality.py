@@ -1,7 +1,7 @@
 """Quality control: questions that would make an evaluation easier, vaguer or more lopsided than it should be.
 
 In this order: what copies its passage or gives its answer away; what does not lead back to its own passage;
-what repeats an earlier question; and what is beyond the number asked for. Each is turned away with a reason.
+what repeats an earlier question; and what is beyond the number asked for. Each is rejected with a reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class QualityControl:
     balance: Balance | None = None
 
     def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts:
-        """Return the drafts without those that are turned away, each of them counted with its reason."""
+        """Return the drafts without those that are rejected, each of them counted with its reason."""
         if self.leakage is not None:
             drafts = drafts.sifted(map(self.leakage.rejection, drafts.kept))
         if self.round_trip is not None:

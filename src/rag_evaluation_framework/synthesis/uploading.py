@@ -34,7 +34,7 @@ _DIGITS = 8
 class Upload:
     """What an upload did: where the dataset can be seen, and how many examples it found in which state.
 
-    ``others`` are examples of the same name's dataset that this dataset does not have; they stay.
+    ``others`` are examples in LangSmith's dataset of this name that are not in this one; they stay.
     """
 
     url: str | None
@@ -79,7 +79,7 @@ def destination(
     default_name: str,
     folder: str | Path = DATASETS_FOLDER,
 ) -> Destination | None:
-    """Return where a dataset is to go, or ``None`` where it is to go nowhere.
+    """Return where a dataset is to go, or ``None`` if it is to go nowhere.
 
     An upload without a key is an error at once, and so is a key that LangSmith refuses.
     """
@@ -119,10 +119,10 @@ def deliver(dataset: Dataset, place: Destination) -> Delivered:
 
 
 def self_contained(dataset: Dataset) -> Dataset:
-    """Return a dataset whose samples have in their metadata of what kind they are and what made them.
+    """Return a dataset whose samples say in their metadata of what kind they are and what made them.
 
-    LangSmith shows examples one by one, with no other place for that, and its files have none for what is
-    said of a whole dataset.
+    LangSmith shows examples one by one and has no other place for that, and its files have no place for
+    fields of a whole dataset.
     """
     metadata = {name: value for name, value in dataset.metadata.items() if name != FINGERPRINTS}
     samples = tuple(_labelled(sample, dataset.metadata) for sample in dataset.samples)

@@ -12,7 +12,7 @@ from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.synthesis.uploading import self_contained
 
 FORMATS = ("evaluation-dataset", "langsmith")
-"""The dialects in which generated datasets are written; ``rag-eval convert`` makes others of them."""
+"""The dialects in which generated datasets are written; ``rag-eval convert`` converts them to others."""
 
 
 def format_of(path: str | Path, given: str | None = None) -> str:

@@ -25,7 +25,7 @@ from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Failure, Request, Response
 from rag_evaluation_framework.records.samples import Sample
 
-# A target that keeps its own time gets a moment to tell its own story before it is cut off.
+# A target with a timeout of its own gets a moment to report it before it is cut off.
 _GUARD_SHARE = 0.1
 _GUARD_MOST = 1.0
 _BUDGET_PAUSE = 0.5
@@ -45,18 +45,18 @@ def key_of(run_id: str, sample_id: str) -> str:
 
 
 def thread_of(run_id: str, sample_id: str) -> str:
-    """Return the conversation's id of a sample in a run."""
+    """Return the id of a sample's conversation in a run."""
     return _digest("thread", run_id, sample_id)
 
 
 class Asker:
-    """Asks samples of one target, within what all of them share: slots, retry budget, stop sign."""
+    """Asks samples of one target; all of them share its slots, retry budget and stop sign."""
 
     def __init__(self, target: Target, run_id: str, *, settings: RunSettings, stop: StopSign) -> None:
         self.limit = AdaptiveLimit(settings.concurrency)
         self.retries = 0
         self._target = target
-        # What was answered long ago took no time now: its latency is what it tells, or not known.
+        # A recorded answer takes no time now: its latency is the recorded one, or unknown.
         self._is_live = getattr(target, "is_live", True)
         self._run_id = run_id
         self._settings = settings
@@ -65,9 +65,9 @@ class Asker:
         self._watch = OutageWatch(settings.max_attempts, clock=time.monotonic)
 
     async def ask(self, sample: Sample) -> Asked:
-        """Ask one sample to its end. Raises :class:`Stopped` where the run ends first.
+        """Ask one sample until it is answered or has failed; raises :class:`Stopped` if the run ends first.
 
-        The sample's deadline counts attempts and waits between them, not the waiting for a free slot.
+        Attempts and the waits between them count towards the sample's deadline; waiting for a slot does not.
         """
         key = key_of(self._run_id, sample.id)
         attempts = Attempts(key, self._settings.max_attempts, self._settings.seed)
@@ -122,7 +122,7 @@ class Asker:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether all samples so far were turned away alike: then the fault may be none of theirs."""
+        """Whether all samples so far were turned away alike, so that perhaps none of them is at fault."""
         return self._watch.in_doubt
 
     async def _slot(self) -> None:
@@ -163,7 +163,7 @@ class Asker:
         return _timed_out()
 
     async def _wait(self, attempts: Attempts, error: TargetError, left: float) -> float | None:
-        """Wait before the next attempt; return what is left of the sample's time, ``None`` to end it."""
+        """Wait before the next attempt; return what is left of the sample's time, or ``None`` to stop."""
         if not attempts.may_go_on(error):
             return None
         if self._stop.is_set:

@@ -8,9 +8,9 @@ A line is written with one call, so a kill leaves it whole or leaves a torn end.
 - *damage in the middle*: an error that names the line. Once that line is deleted, the others can be read, and
   its sample is asked again.
 
-A sample that has two lines counts once. Where scores of the first line failed because a judge's endpoint did,
-a later line with the same answer has its scores made again, and wins. Otherwise the first line wins, and a
-second one that differs is reported as an inconsistency.
+A sample that has two lines counts once. If scores of the first line failed because a judge's endpoint did, a
+later line with the same answer and new scores wins. Otherwise the first line wins, and a second one that
+differs is reported as an inconsistency.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NOT_THERE = -1
 class Journal:
     """A journal open for appending.
 
-    What :meth:`append` wrote survives a kill; after :meth:`sync`, a power cut. ``end`` is where the last
+    What :meth:`append` wrote survives a kill and, after :meth:`sync`, a power cut. ``end`` is where the last
     intact line ends; what lies beyond is cut off.
     """
 
@@ -64,7 +64,7 @@ class Journal:
         sync_folder(path.parent)
 
     def append(self, line: bytes) -> None:
-        """Write one line whole; where the disk refuses, nothing of it stays."""
+        """Write one line whole; if the disk refuses, none of it remains."""
         with self._lock:
             if self._closed:
                 raise StorageError(f"cannot write {self.path}: the run has ended")
@@ -81,14 +81,14 @@ class Journal:
             self._end += len(line)
 
     def sync(self) -> None:
-        """Bring everything written so far onto the disk."""
+        """Force everything written so far onto the disk."""
         try:
             os.fsync(self._descriptor)
         except OSError as error:
             raise refused("write", self.path, error) from error
 
     def close(self) -> None:
-        """Bring what was written onto the disk as far as it lets, and refuse later appends."""
+        """Sync what was written as far as the disk allows, and refuse later appends."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -99,7 +99,7 @@ class Journal:
 
 @dataclass(slots=True)
 class JournalIndex:
-    """Where each sample's line starts, in eight bytes a sample, and what the lines amount to."""
+    """Where each sample's line starts, in eight bytes a sample, and totals over the lines."""
 
     offsets: array[int]
     end: int = 0
@@ -177,7 +177,7 @@ def read_entry(path: Path, offset: int) -> JournalEntry:
 
 
 class _opened:  # noqa: N801  # reads as a verb in a with statement
-    """A file open for reading, or ``None`` if it does not exist; what the disk refuses names the file."""
+    """A file open for reading, or ``None`` if it does not exist; an error of the disk names the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -199,7 +199,7 @@ class _opened:  # noqa: N801  # reads as a verb in a with statement
 def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes, bytes | None]]:
     """Yield number, offset, bytes and, where it is intact, the entry of each line.
 
-    The reader may look elsewhere in the file in between.
+    The caller may seek elsewhere in the file between two lines.
     """
     offset = number = 0
     while True:
@@ -237,7 +237,7 @@ def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
 
 
 def _is_rescored(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:
-    """Tell whether the line has scores made again for the answer of the one before for its sample."""
+    """Tell whether the line has new scores for the same answer as its sample's earlier line."""
     if glance.index not in index.rescorable:
         return False
     before = _content_at(file, index.offsets[glance.index])

@@ -4,8 +4,8 @@
 
     {"crc32":"9ae0daaf","entry":{"index":17,"result":{…},"timing":{…}}}
 
-The checksum covers the bytes of the entry. It finds what a kill, a full disk or a failing one did to a line;
-it is no protection against somebody who wants to change it.
+The checksum covers the bytes of the entry. It detects what a kill, or a full or failing disk, did to a line;
+it does not protect against tampering.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _GlancedScore(msgspec.Struct):
 
     @property
     def may_be_retried(self) -> bool:
-        """As the property of :class:`Score`, which has the reason."""
+        """As the property of :class:`Score`, which says why."""
         if self.status != "failed":
             return False
         try:
@@ -78,7 +78,7 @@ class _GlancedTiming(msgspec.Struct):
 
 
 class Glance(msgspec.Struct):
-    """What keeping count needs of an entry, read at a fraction of the cost of all of it."""
+    """The part of an entry that counting needs, read at a fraction of the cost of the whole."""
 
     index: int
     result: _GlancedResult
@@ -123,12 +123,12 @@ def intact_entry(line: bytes) -> bytes | None:
 
 
 def glance_at(content: bytes) -> Glance:
-    """Read of an intact entry what keeping count needs."""
+    """Read the part of an intact entry that counting needs."""
     return _glances.decode(content)
 
 
 def entry_from(content: bytes) -> JournalEntry:
-    """Read an intact entry; one that another version wrote in a way we do not know is an error."""
+    """Read an intact entry; one that another version wrote in an unknown format is an error."""
     written: dict[str, Any] = msgspec.json.decode(content)
     try:
         timing = written["timing"]
@@ -143,5 +143,5 @@ def comparable_part(content: bytes) -> Any:
 
 
 def answered_part(content: bytes) -> Any:
-    """Return what an entry must agree on with the one that it has other scores than."""
+    """Return what two entries with different scores for the same answer must agree on."""
     return comparable_part(content)["response"]

@@ -1,4 +1,4 @@
-"""A target whose answers and failures hold no secret, whatever the system under test sends back."""
+"""A target whose answers and failures contain no secret, whatever the system under test sends back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MaskedTarget:
 
 
 def _masked(value: Any, secrets: Secrets) -> Any:
-    """Return a record, or what one holds, with the secrets in its texts replaced; the same if it has none."""
+    """Return a record, or a value in one, with the secrets in its texts masked; unchanged if it has none."""
     if is_dataclass(value) and not isinstance(value, type):
         changed = {
             field.name: masked

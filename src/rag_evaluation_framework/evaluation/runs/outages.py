@@ -1,12 +1,12 @@
 """Notices that the target is gone, so that a run stops with a reason instead of failing sample by sample.
 
-- *Not reached*: as many attempts in a row as a sample may make (and at least 2 s of it at the very start,
-  30 s after something had been heard) end without a connection. No sample is failed for it: all of them are
-  asked again when the run is resumed.
-- *Turned away*: the first 10 samples all end with the same status, one that speaks of the caller or the
-  target and not of a sample (401, 403, 404, 405, 407, 429, 502, 503, 504): a wrong key, a wrong address, a
-  target that is down behind its gateway. As long as it may come to that the samples are in doubt, and none
-  of them is failed for it either.
+- *Not reached*: as many attempts in a row as a sample may make end without a connection, for at least 2 s at
+  the start of a run and 30 s once the target has replied. No sample fails for it: all of them are asked again
+  when the run is resumed.
+- *Turned away*: the first 10 samples all end with the same status, one that is about the caller or the target
+  and not about a sample (401, 403, 404, 405, 407, 429, 502, 503, 504): a wrong key, a wrong address, a target
+  that is down behind its gateway. While that is still possible the samples are in doubt, and none of them
+  fails for it either.
 """
 
 from __future__ import annotations

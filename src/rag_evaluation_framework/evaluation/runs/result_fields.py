@@ -1,8 +1,8 @@
 """A sample's result as plain fields for the journal, and back.
 
-Fields that are empty are left out, and read back as empty. What differs from one run to the next although
-nothing else did (the latency, and scores whose method is :data:`TIMING_METHOD`) is not among them: it goes
-to a section of its own, so that equal results are equal bytes.
+Fields that are empty are left out, and read back as empty. What differs between two otherwise equal runs (the
+latency, and scores whose method is :data:`TIMING_METHOD`) goes to a section of its own, so that equal results
+are equal bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """When a sample was first asked (UTC), after how many attempts it ended, and what its answer took."""
+    """When a sample was first asked (UTC), how many attempts it took, and how long it and its answer took."""
 
     started_at: str
     attempts: int
@@ -114,7 +114,7 @@ def _citation(written: Mapping[str, Any]) -> Citation:
 
 
 def _present(record: Any) -> dict[str, Any]:
-    """Return the fields of a flat record that hold something."""
+    """Return the fields of a flat record that are not empty."""
     found = ((field.name, getattr(record, field.name)) for field in fields(record))
     return {
         name: dict(value) if isinstance(value, Mapping) else value

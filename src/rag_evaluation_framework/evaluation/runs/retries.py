@@ -1,14 +1,14 @@
 """Whether and when a sample is asked again: the only layer that retries.
 
-Which failures may be retried is the target's word (``TargetError.retry``); here is how often and when.
+The target says which failures may be retried (``TargetError.retry``); this module, how often and when.
 
 - *Attempts*: at most ``max_attempts`` that reached the target; after ``malformed-json`` one more only. An
-  attempt that did not reach it says nothing of the sample: it is repeated until the sample's deadline and
-  not counted.
+  attempt that did not reach it says nothing about the sample: it is not counted, and repeated until the
+  sample's deadline.
 - *Wait before attempt n*: half to all of 0.5 s · 2^(n-2), at most 30 s, drawn by seed and sample. A longer
   Retry-After is waited for, up to 60 s. A wait that would pass the sample's deadline ends the sample.
-- *Budget*: 0.7 retries for each sample begun, plus 2 a second; as many as the larger of 100 and twice the
-  concurrency are saved up. Without budget a throttled sample waits, any other ends.
+- *Budget*: 0.7 retries for each sample begun, plus 2 a second; at most 100 or twice the concurrency,
+  whichever is more, are saved up. Without budget a throttled sample waits; any other one ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BUDGET_CAP = 100.0
 
 
 def was_reached(error: TargetError) -> bool:
-    """Tell whether the request came as far as the target."""
+    """Tell whether the request reached the target."""
     return error.kind not in _NOT_REACHED
 
 
@@ -77,7 +77,7 @@ class Attempts:
 
 
 class RetryBudget:
-    """Keeps retries a bounded part of all requests, so that a target in trouble is not asked ever more."""
+    """Keeps retries a bounded share of all requests, so that a target in trouble is not flooded."""
 
     def __init__(self, concurrency: int, *, clock: Callable[[], float]) -> None:
         self._cap = max(_BUDGET_CAP, 2.0 * concurrency)

@@ -12,8 +12,8 @@
     └── results.json    the results document, once the run has been summed up
 
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
-*incomplete* when it can be resumed, and *broken* when a file in it cannot be read. A complete run may lack
-scores that a resume makes (``RunCounts.rescorable``).
+*incomplete* when it can be resumed, and *broken* when a file in it cannot be read. A complete run may still
+lack scores that a resume adds (``RunCounts.rescorable``).
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """How many samples a run is over, how many are finished, and how many of those failed.
+    """How many samples a run has, how many are finished, and how many of those failed.
 
-    ``rescorable`` are finished too, but lack scores that a resume may make.
+    ``rescorable`` samples are finished too, but lack scores that a resume may add.
     """
 
     total: int
@@ -73,7 +73,7 @@ class RunCounts:
 
 
 class RunFolder:
-    """A run on the disk. Reading does not wait for a process that works on it, and sees what is finished."""
+    """A run on the disk. It can be read while a process works on it, as far as it is finished."""
 
     def __init__(self, path: Path, head: RunHead) -> None:
         self.path = path
@@ -86,7 +86,7 @@ class RunFolder:
         """Make the folder of a new run; two processes never get the same one.
 
         A head with the id :data:`NEW_RUN` gets ``eval_run_<UTC date>_<nnn>``; any other id is taken as it is
-        and must be free. ``started_at`` is filled in where it is missing. Folders above are made as needed.
+        and must be free. ``started_at`` is filled in if missing. Parent folders are made as needed.
         """
         started = (now or _utc_now)()
         path = _claimed_folder(Path(runs_directory), head.run_id, started)
@@ -162,7 +162,7 @@ class RunFolder:
 
     @property
     def counts(self) -> RunCounts:
-        """How far the run is; reads the journal. A run that never began is over 0 samples."""
+        """How far the run is; reads the journal. A run that never began has 0 samples."""
         index = self.index()
         return RunCounts(len(index.offsets), index.done, index.failed, len(index.rescorable))
 
@@ -209,10 +209,10 @@ def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[Liste
 
 
 def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
-    """Yield the runs that belong together with one of them: the leader, then the others by name.
+    """Yield the runs that belong together, found by one of them: the leader, then the others by name.
 
-    The configuration of the others has the leader's id as ``tie``. Only heads are read, and a broken run of
-    somebody else is passed over.
+    The configuration of the others has the leader's id as ``tie``. Only heads are read, and runs that cannot
+    be opened are skipped.
     """
     directory, leader_id = named.path.parent, named.head.configuration.get(tie)
     leader = RunFolder.open(leader_id, directory) if leader_id else named
@@ -248,7 +248,7 @@ def _run_paths(directory: Path) -> list[Path]:
 
 
 def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
-    """Make a folder that did not exist: the one asked for, or the next of its day."""
+    """Make a folder that did not exist: the one asked for, or the next one of its day."""
     if run_id != NEW_RUN and not _RUN_ID.match(run_id):
         raise invalid("run_id", "letters, digits, '_', '-', '+' and '.'", run_id)
     prefix = f"eval_run_{started:%Y%m%d}_"

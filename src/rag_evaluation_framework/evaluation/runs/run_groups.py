@@ -1,4 +1,4 @@
-"""The runs of one evaluation: a dataset each, tied together, so that one id resumes or compares them all.
+"""The runs of one evaluation: one a dataset, tied together, so that one id resumes or compares them all.
 
 The first run leads: its head lists the datasets and how their samples were chosen. The heads of the others
 name the leader.
@@ -33,7 +33,7 @@ class RunGroup:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The datasets that the evaluation is over, those not begun included."""
+        """The datasets of the evaluation, including those not begun."""
         listed = self.leader.head.configuration.get(_DATASETS)
         return tuple(listed) if isinstance(listed, list) else tuple(self.runs)
 
@@ -50,7 +50,7 @@ class RunGroup:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that took the place of the manifest's, if any did."""
+        """The metrics that replaced the manifest's, if any did."""
         return tuple(self._selection().get("metrics", ()))
 
     def _selection(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def group_fields(
     metrics: tuple[str, ...] = (),
     leader: RunHead | None = None,
 ) -> dict[str, Any]:
-    """Return what a head's configuration says so that the runs of an evaluation are found again."""
+    """Return the fields of a head's configuration by which the runs of an evaluation are found again."""
     selection = {
         "tags": list(choice.tags),
         "sample_size": choice.sample_size,

@@ -1,4 +1,4 @@
-"""One process at a time works on a run. The lock tells who, and a dead process holds none."""
+"""One process at a time works on a run. The lock says which; a dead process holds none."""
 
 from __future__ import annotations
 

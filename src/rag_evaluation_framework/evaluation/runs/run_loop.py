@@ -1,4 +1,4 @@
-"""The loop of a run: workers that ask, score and write down, and a keeper that makes it durable.
+"""The loop of a run: workers that ask, score and write results, and a keeper that makes them durable.
 
 A line is written the moment its sample is finished, so a kill loses nothing that was written. The disk is
 synchronised for many at once (every 64 lines or 100 ms), and only then are the samples counted as done.
@@ -40,7 +40,7 @@ _TELL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class OpenSample:
-    """A sample that is to be asked, or of which the journal has an ``answered`` entry to score again."""
+    """A sample to ask, or one whose ``answered`` entry in the journal is to be scored again."""
 
     place: int
     sample: Sample
@@ -49,7 +49,7 @@ class OpenSample:
 
 @dataclass(frozen=True, slots=True)
 class _Finished:
-    """What is to be written down of a sample; ``is_new`` where its answer is in no earlier line."""
+    """What is written for a sample; ``is_new`` if its answer is in no earlier line."""
 
     sample: Sample
     entry: JournalEntry
@@ -59,8 +59,8 @@ class _Finished:
 class RunLoop:
     """One pass over the samples that are not in the journal yet, or not with all the scores they could have.
 
-    Both kinds are counted as done when they are written. ``rescorable`` counts those that are written with
-    scores which the endpoint of a judge failed.
+    Both kinds are counted as done when they are written. ``rescorable`` counts those written with scores that
+    failed because a judge's endpoint did.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class RunLoop:
 
 
 def _pool(scorers: Sequence[Scorer], threads: int) -> ThreadPoolExecutor | None:
-    """Return threads to score in where a scorer waits for somebody else; the others score on the spot."""
+    """Return threads to score in if a scorer is slow, such as a judge; others score on the spot."""
     if not any(getattr(scorer, "is_slow", False) for scorer in scorers):
         return None
     return ThreadPoolExecutor(threads, thread_name_prefix="scoring")
@@ -260,7 +260,7 @@ async def _let_go(tasks: list[asyncio.Future[None]]) -> None:
 
 
 async def _closed(target: Target) -> None:
-    """Close the target; by now nothing depends on whether it can."""
+    """Close the target; nothing depends any more on whether that works."""
     closing = asyncio.ensure_future(target.close())
     await asyncio.wait((closing,), timeout=_FAREWELL)
     if closing.done() and not closing.cancelled():

@@ -1,4 +1,4 @@
-"""What a run is told, what it says while it goes, and how it ended."""
+"""The settings of a run, its progress, and how it ended."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rag_evaluation_framework.errors import UsageError, shown
 class RunSettings:
     """The limits of a run. Times are in seconds; ``None`` means no limit.
 
-    ``concurrency`` bounds the samples that are open at once; how many of them are with the target at one
-    moment is adapted to it. ``max_attempts`` counts the attempts that reached the target.
-    ``scoring_threads`` bounds the samples that wait for a slow scorer, such as a judge, at once.
+    ``concurrency`` bounds the samples that are open at once; how many of them the target is given at a time
+    adapts to how it copes. ``max_attempts`` counts the attempts that reached the target. ``scoring_threads``
+    bounds how many samples wait for a slow scorer, such as a judge, at once.
     """
 
     concurrency: int = 16
@@ -37,11 +37,11 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a run is. Only what is safely on the disk counts as ``done``; the failed are among them.
+    """How far a run is. Only samples that are safely on the disk count as ``done``, failed ones included.
 
     After a resume, ``done``, ``failed`` and the costs include what earlier parts of the run had finished.
     ``in_flight`` is what the target works on now, ``concurrency`` the most it would be given at this moment.
-    Tokens and cost are ``None`` as long as no response told any.
+    Tokens and cost are ``None`` until a response reports any.
     """
 
     total: int
@@ -61,8 +61,8 @@ class RunOutcome:
     """How a run ended. ``done`` counts every sample in the journal, the failed included.
 
     A run that is not ``completed`` says why in ``reason`` and can be resumed; ``interrupted`` means that the
-    user stopped it. ``notes`` tell what was put right on the way, such as a torn end that was cut off, and
-    what a resume could still put right.
+    user stopped it. ``notes`` list what was repaired on the way, such as a torn end that was cut off, and
+    what a resume could still repair.
     """
 
     completed: bool

@@ -1,8 +1,8 @@
 """The front door of the engine: samples × target × scorers → a journal, with a plain call.
 
 It runs an event loop of its own in a thread of its own, so it works in scripts, in notebooks and inside a
-running loop alike. Ctrl-C is heard while it waits: no new samples are taken, those with the target get 3 s,
-and within 5 s it returns with everything finished safely on the disk.
+running loop alike. Ctrl-C works while it waits: no new samples are taken, those with the target get 3 s, and
+within 5 s it returns with everything finished safely on the disk.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def run_samples(
     settings: RunSettings,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> RunOutcome:
-    """Put every sample that is not in the folder's journal yet to the target, score it, and write it down.
+    """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
     The same call begins a run and resumes it. An answer in the journal whose scores failed because a judge's
-    endpoint did is scored again, not asked for again. ``samples`` are gone through twice: once to see that
-    they are those the run began with, once to ask. Anything that forbids the run (other data, other metrics,
-    a damaged journal, a folder that cannot be written, another process at work on it) is raised before the
-    first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in the
-    outcome, and the run can be resumed.
+    endpoint did is scored again, not asked for again. ``samples`` are read twice: once to check that they are
+    those the run began with, once to ask. Anything that prevents the run (other data, other metrics, a
+    damaged journal, a folder that cannot be written, another process at work on it) is raised before the
+    first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in the outcome,
+    and the run can be resumed.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second. The target is closed at the end; it must open what it needs when it is first asked.
@@ -78,7 +78,7 @@ def run_samples(
 
 
 def _prepared(samples: Samples, scorers: Sequence[Scorer], folder: RunFolder) -> JournalIndex:
-    """Make sure that this run can begin or go on, and return what its journal holds."""
+    """Make sure that this run can begin or go on, and return what is in its journal."""
     if folder.samples_path.exists():
         check_unchanged(samples, folder.samples_path)
     else:

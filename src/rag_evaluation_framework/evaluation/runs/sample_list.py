@@ -1,4 +1,4 @@
-"""Which samples a run is over: their ids and fingerprints, written down before the first request.
+"""The samples of a run: their ids and fingerprints, written down before the first request.
 
 The list guards a resume. Samples pair by id; the same samples in another order are the same data; anything
 added, removed or edited is refused with the counts. Where a sample was read (its file and line) is not part
@@ -28,12 +28,12 @@ _FINGERPRINTED = tuple(field.name for field in fields(Sample) if field.name not 
 
 
 def streamed(samples: Samples) -> Iterator[Sample]:
-    """Begin to go through the samples."""
+    """Start reading the samples."""
     return samples() if callable(samples) else iter(samples)
 
 
 def fingerprint(sample: Sample) -> str:
-    """Return 32 hexadecimal digits that stand for the content of a sample, its id left out."""
+    """Return 32 hexadecimal digits that identify the content of a sample, its id left out."""
     # Only what is filled in, so that a field that a later version adds changes nothing.
     content = {
         name: value for name in _FINGERPRINTED if (value := getattr(sample, name)) not in (None, (), {})
@@ -56,7 +56,7 @@ def content_hash(samples: Samples) -> str:
 
 
 def write_list(samples: Samples, path: Path) -> int:
-    """Write down which samples a new run is over; return how many. A repeated id is an error."""
+    """Write the list of a new run's samples; return how many there are. A repeated id is an error."""
     digests = IdDigests()
 
     def listed() -> Iterator[list[str]]:
@@ -69,12 +69,12 @@ def write_list(samples: Samples, path: Path) -> int:
 
 
 def count_listed(path: Path) -> int:
-    """Return how many samples a run is over."""
+    """Return how many samples a run has."""
     return sum(1 for _ in read_list(path))
 
 
 def read_list(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the id and fingerprint of each sample a run is over, in order."""
+    """Yield the id and fingerprint of each sample of a run, in order."""
     for number, value in read_lines(path):
         match value:
             case [str(identifier), str(digits)]:

@@ -35,17 +35,18 @@ def check_scorers(scorers: Sequence[Scorer]) -> None:
 
 
 def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer]) -> SampleResult:
-    """Score one response. Where there is no answer, every score is failed for that reason; what was answered
-    before in the same conversation is in the details of those that score turns.
+    """Score one response; without an answer every score fails for that reason.
+
+    Of a conversation that failed, the details of those that score turns have the turns answered before.
 
     Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
-    cannot be kept: then it is not the answer that has failed.
+    cannot be kept: neither is a failure of the answer.
     """
     return SampleResult(sample.id, response, tuple(_score(scorer, sample, response) for scorer in scorers))
 
 
 def rescored_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
-    """Make the scores again that failed only because a model's endpoint did; the others stay."""
+    """Repeat the scores that failed only because a model's endpoint did; the others stay."""
     again = {score.metric for score in result.scores if score.may_be_retried}
     scored = scored_result(sample, result.response, [scorer for scorer in scorers if scorer.name in again])
     made = {score.metric: score for score in scored.scores}
@@ -53,10 +54,10 @@ def rescored_result(sample: Sample, result: SampleResult, scorers: Sequence[Scor
 
 
 def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
-    """Return a result that JSON can hold in place of one that it cannot.
+    """Return the result with failures in place of what JSON cannot hold.
 
-    A response with a NaN or half a surrogate pair in it is a failure; a score that brings such a thing in
-    its details is a failed score.
+    A response with a NaN or half a surrogate pair in it is a failure; a score with such a thing in its
+    details is a failed score.
     """
     try:
         _check(SampleResult(result.sample_id, result.response))
@@ -90,7 +91,7 @@ def _has_turns_to_score(scorer: Scorer, sample: Sample, response: Response) -> b
 
 
 def _without_endpoint(scorer: Scorer, error: ModelError) -> Score:
-    """Return the score that a model did not answer for; asked later, it may."""
+    """Return the failed score of a model that did not answer; asked later, it may."""
     details = {ENDPOINT_ERROR: error.kind} if error.is_of_endpoint else None
     return _failed(scorer, f"the scorer's model gave no answer: {error}", details)
 

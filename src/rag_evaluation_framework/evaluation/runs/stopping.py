@@ -1,4 +1,4 @@
-"""The sign that ends a run early: no new samples, no more waiting, and a while for what is in flight."""
+"""The sign that ends a run early: no new samples, no more waiting, and some time for what is in flight."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class Stopped(Exception):  # noqa: N818  # not an error: the run ends before the sample does
-    """The run ends before this sample has."""
+    """The run ended before this sample did."""
 
 
 class StopSign:
@@ -33,7 +33,7 @@ class StopSign:
         await self._event.wait()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep, unless the run stops meanwhile: then :class:`Stopped`."""
+        """Sleep; raises :class:`Stopped` if the run stops meanwhile."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), seconds)
         if self.is_set:

@@ -1,4 +1,4 @@
-"""Adds up what responses cost, as far as they tell."""
+"""Adds up what responses cost, as far as they report it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rag_evaluation_framework.records.responses import Usage
 
 @dataclass(slots=True)
 class UsageTotals:
-    """Tokens and cost so far; ``None`` until a response tells any."""
+    """Tokens and cost so far; ``None`` until a response reports any."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
 
     def add(self, usage: Usage | None) -> None:
-        """Take in what one response told."""
+        """Add what one response reports."""
         if usage is None:
             return
         if usage.input_tokens is not None:

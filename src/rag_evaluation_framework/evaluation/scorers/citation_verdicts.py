@@ -2,8 +2,8 @@
 
 Which citations count is decided here, for every metric: those written in the answer, because they show which
 sentence they belong to; where these cannot be used, those that came beside it. Citations that cannot be read
-count as citations that cannot be opened. Citations of several kinds, such as characters of files and numbered
-contexts, are never counted together: they cannot be used.
+count as citations that cannot be opened, unless the other list has some that can be read. Citations of
+several kinds, such as characters of files and numbered contexts, are never counted together.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ class CitationVerdicts:
     def missing_parts(self) -> dict[str, str]:
         """Which parts of ``overall_citation_accuracy`` have no value, and why; no claim is weighed."""
         cited = self.compared
-        not_opened = cited.unusable_because or self._not_opened_because(_kinds(cited.opened))
+        not_opened = self._not_opened_because(_kinds(cited.opened))
+        if self.sample.relevant_spans and cited.unusable_because:
+            not_opened = cited.unusable_because
         reasons = {
             "tolerance_jaccard": self.no_spans_because,
             "citation_validity": not_opened if cited.opened else self.nothing_claimed_because,
@@ -214,14 +216,17 @@ class CitationVerdicts:
         return self._texts.opened(citation, self.response.contexts)
 
     def _first_usable(self, obstacle: Callable[[set[str]], str | None]) -> CountedCitations:
-        """Return the first citations that no obstacle keeps from counting, else the first there are."""
+        """Return the first citations that no obstacle keeps from counting, else the first there are.
+
+        A list in which nothing can be read counts only where the other list has nothing to read either.
+        """
         written = open_brackets(self.answer.brackets, self._opened)
         found = [
             CountedCitations(opened, are_written, obstacle(_kinds(opened)))
             for opened, are_written in ((written, True), (self._beside, False))
             if opened
         ]
-        return min(found, key=lambda each: each.unusable_because is not None, default=CountedCitations())
+        return min(found, key=_unreadable_then_unusable, default=CountedCitations())
 
     def _not_opened_because(self, kinds: set[str]) -> str | None:
         if len(kinds) > 1:
@@ -233,6 +238,10 @@ class CitationVerdicts:
         if kinds == {CHARACTERS} and not self._texts:
             return "the answer cites characters of files, and there are no documents to open them in"
         return None
+
+
+def _unreadable_then_unusable(each: CountedCitations) -> tuple[bool, bool]:
+    return not _kinds(each.opened), each.unusable_because is not None
 
 
 def _not_compared_because(kinds: set[str]) -> str | None:

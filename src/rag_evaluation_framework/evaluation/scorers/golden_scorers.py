@@ -134,8 +134,8 @@ class TurnScorer(DeclaredMetricScorer):
         wanted = [turn for turn in turns if turn.expected.needs or not self._only_with_needs]
         scored = list(_scored_turns([turn for turn in wanted if turn.answer.strip()]))
         details = {TURNS: scored} if scored else {}
-        if response.failure is not None:
-            return self.failed(no_answer_in_turn(response), details)
+        if (reason := no_answer_in_turn(response)) is not None:
+            return self.failed(reason, details)
         if not wanted:
             return self.skipped("no turn needs the turns before it")
         if empty := [turn.number for turn in wanted if not turn.answer.strip()]:

@@ -54,8 +54,8 @@ class TurnByTurn(WrappedScorer):
         values = [(number, score.value) for number, score in scores if score.value is not None]
         details = {TURNS: [{"turn": number, "value": value} for number, value in values]} if values else {}
         method = scores[0][1].method if scores else self.method
-        if response.failure is not None:
-            return Score.failed(self.name, no_answer_in_turn(response), method=method, details=details)
+        if (reason := no_answer_in_turn(response)) is not None:
+            return Score.failed(self.name, reason, method=method, details=details)
         for number, score in scores:
             if score.status == "failed":
                 reason, told = f"turn {number}: {score.reason}", {**score.details, **details}

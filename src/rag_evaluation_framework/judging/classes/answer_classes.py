@@ -8,14 +8,13 @@ the beginning or the very end, since a text that complies may well refuse someth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.judging.classes.answer_patterns import (
     AnswerKind,
     AnswerPattern,
-    CuedText,
+    Where,
     answer_patterns,
 )
 from rag_evaluation_framework.judging.classes.answers_besides import (
@@ -69,9 +68,12 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     asked = folded_with_places(question[:_READ])[0]
     ruled_out: set[AnswerKind] = set()
     for pattern in known.patterns:
-        if pattern.kind in ruled_out or not _may_answer(pattern, asked):
+        if pattern.kind in ruled_out:
             continue
-        for match in answer.matches(pattern):
+        found = answer.matches(pattern)
+        if not found or not _may_answer(pattern, asked):
+            continue
+        for match in found:
             if match[0].strip() in asked or answer.quotes(match):
                 continue
             if pattern.denies and denies_what_was_asked(answer.text, match.span(), asked=asked):
@@ -94,9 +96,9 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
 
 def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
     """Tell whether the pattern counts as a reply to what was asked."""
-    if pattern.unless_asked is not None and pattern.unless_asked.search(asked):
+    if pattern.unless_asked is not None and pattern.unless_asked.compiled.search(asked):
         return False
-    return pattern.when_asked is None or pattern.when_asked.search(asked) is not None
+    return pattern.when_asked is None or pattern.when_asked.compiled.search(asked) is not None
 
 
 class _FoldedAnswer:
@@ -109,33 +111,45 @@ class _FoldedAnswer:
         begin += _QUOTED.match(folded, begin) is not None
         self.text = folded[begin:]
         self.places = places[begin:]
-        self.is_read_whole = len(text.rstrip()) <= _READ
-        self.is_brief = self.is_read_whole and len(self.text) <= _BRIEF
+        is_read_whole = len(text.rstrip()) <= _READ
+        self.is_brief = is_read_whole and len(self.text) <= _BRIEF
         concluding = answer_patterns().besides["conclusion"].search(self.text, _OPENING, _LAST_CONCLUSION)
-        self._opening_read = (_OPENING if concluding is None else _LAST_CONCLUSION) + _READ_ON
-        self._opening = CuedText(self.text[: self._opening_read])  # all of a brief answer
+        opening = (_OPENING if concluding is None else _LAST_CONCLUSION) + _READ_ON
+        self._parts: dict[Where, tuple[int, int]] = {"opening": (0, opening)}
+        self._tried_in_opening = self._tried = answer_patterns().worth_trying(self.text[:opening])
+        if is_read_whole:
+            self._parts |= self._other_parts()
+            if len(self.text) > opening:
+                self._tried = answer_patterns().worth_trying(self.text)
 
-    def matches(self, pattern: AnswerPattern) -> Iterator[re.Match[str]]:
-        """Find the pattern in the part of the answer where it counts."""
-        expression, text = pattern.expressions[0], self.text
-        if pattern.cue is not None and not pattern.cue.is_in(self._opening):
-            return
+    def _other_parts(self) -> dict[Where, tuple[int, int]]:
+        """Return where the parts begin and end that only count in an answer that was read to its end."""
+        length = len(self.text)
+        parts: dict[Where, tuple[int, int]] = {"whole": (0, len(self.text.rstrip(_BARE)))}
+        if self.is_brief:
+            parts["brief"] = (0, length)
+        if "?" in self.text:
+            parts["ending"] = (max(length - _ENDING, 0), length)
+        return parts
+
+    def matches(self, pattern: AnswerPattern) -> list[re.Match[str]]:
+        """Find the pattern in the part of the answer where it counts, in the order of the text."""
+        part = self._parts.get(pattern.where)
+        tried = self._tried_in_opening if pattern.where == "opening" else self._tried
+        if part is None or tried.isdisjoint(pattern.expressions):
+            return []
+        expressions = [each.compiled for each in pattern.expressions if each in tried]
+        if pattern.where == "whole":
+            return [match for each in expressions if (match := each.fullmatch(self.text, *part))]
+        found = [match for each in expressions for match in each.finditer(self.text, *part)]
         if pattern.where == "opening":
-            for match in expression.finditer(text, 0, self._opening_read):
-                start = match.start()
-                is_conclusion = start < _LAST_CONCLUSION and concludes(text, start)
-                if start < _OPENING or self._counts_late(pattern) or is_conclusion:
-                    yield match
-        elif pattern.where == "whole":
-            whole = expression.fullmatch(text, 0, len(text.rstrip(_BARE)))
-            if whole is not None and self.is_read_whole:
-                yield whole
-        elif pattern.where == "brief":
-            if self.is_brief:
-                for line in pattern.expressions:
-                    yield from line.finditer(text)
-        elif self.is_read_whole and "?" in text:
-            yield from expression.finditer(text, max(len(text) - _ENDING, 0))
+            found = [match for match in found if self._is_in_time(match.start(), pattern)]
+        return sorted(found, key=re.Match.start)
+
+    def _is_in_time(self, start: int, pattern: AnswerPattern) -> bool:
+        if start < _OPENING or self._counts_late(pattern):
+            return True
+        return start < _LAST_CONCLUSION and concludes(self.text, start)
 
     def is_late(self, match: re.Match[str], pattern: AnswerPattern) -> bool:
         """Tell whether the match counts only if it speaks of what was asked: it is far from the beginning."""

@@ -3,64 +3,60 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
+
+from rag_evaluation_framework.judging.classes.pattern_cues import (
+    Cue,
+    Shape,
+    cue_of,
+    either,
+    shape_of,
+    words_in,
+)
 
 AnswerKind = Literal["answered", "refused", "dont_know", "asks_back"]
 Where = Literal["opening", "brief", "ending", "whole"]
 
 _PHRASE = re.compile(r"\{([a-z_]+)\}")
-_WORD = re.compile(r"n't|[a-z](?:(?!n't)[a-z])*")
-# Of the beginning of a word so many letters are compared: enough for a cue.
-_BEGINNING = 5
-_LENGTHS = range(2, _BEGINNING + 1)
 _BETWEEN = re.compile(r" \| |\n")
 
 
-class Cue(NamedTuple):
-    """Without one of these words, beginnings of words or characters a pattern cannot hold."""
+class Expression:
+    """A line of the data file, compiled when it is first tried: few texts need many of them."""
 
-    words: frozenset[str]
-    beginnings: frozenset[str]
-    characters: re.Pattern[str] | None
+    def __init__(self, line: str, phrases: _Phrases, *, is_whole: bool = False) -> None:
+        self.line = line
+        self._phrases = phrases
+        self._is_whole = is_whole
 
-    def is_in(self, text: CuedText) -> bool:
-        """Tell whether a text has it."""
-        if not self.words.isdisjoint(text.words) or not self.beginnings.isdisjoint(text.beginnings):
-            return True
-        return self.characters is not None and self.characters.search(text.text) is not None
+    @cached_property
+    def cue(self) -> Cue | None:
+        """Words one of which a text must have if the expression is to match."""
+        line = rf"\A{self.line}\Z" if self._is_whole else self.line
+        return cue_of(shape_of(line, self._phrases.shapes))
 
-
-class CuedText:
-    """A folded text with its words and the beginnings of its words, in which cues are looked for."""
-
-    __slots__ = ("beginnings", "text", "words")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.words = frozenset(_WORD.findall(text))
-        self.beginnings = frozenset(word[:length] for word in self.words for length in _LENGTHS)
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The expression, for folded texts."""
+        return self._phrases.compiled(self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPattern:
-    """One way to say something, what it says, and in which part of an answer it counts.
-
-    The lines of a pattern for brief answers are expressions of their own: many that begin alike are found
-    faster one by one.
-    """
+    """One way to say something, what it says, and in which part of an answer it counts."""
 
     name: str
     kind: AnswerKind
     where: Where
-    cue: Cue | None
-    expressions: tuple[re.Pattern[str], ...]
+    expressions: tuple[Expression, ...]
     unless_goes_on: bool
-    unless_asked: re.Pattern[str] | None
-    when_asked: re.Pattern[str] | None
+    unless_asked: Expression | None
+    when_asked: Expression | None
     on_the_question: bool
     denies: bool
 
@@ -81,71 +77,83 @@ class AnswerPatterns:
     patterns: tuple[AnswerPattern, ...]
     besides: Mapping[str, re.Pattern[str]]
     sought: tuple[Sought, ...]
+    by_cue: Mapping[str | None, set[Expression]]
+
+    def worth_trying(self, text: str) -> set[Expression]:
+        """Return the expressions whose cue is in a folded text, and those that have none."""
+        found = [self.by_cue[word] for word in (None, *words_in(text)) if word in self.by_cue]
+        return set().union(*found)
 
 
 @cache
 def answer_patterns() -> AnswerPatterns:
-    """Return the patterns; they are read and compiled once."""
-    import yaml  # only who classifies an answer waits for it
+    """Return the patterns; they are read once."""
+    from rag_evaluation_framework.files.yaml_documents import decode  # only who classifies waits for it
 
-    data = yaml.safe_load(files(__package__).joinpath("data", "answer_patterns.yaml").read_text("utf-8"))
-    phrases: dict[str, str] = {}
-    for name, phrase in data["phrases"].items():
-        alternatives = _BETWEEN.split(phrase)
-        expression = f"(?:{'|'.join(alternatives)})" if len(alternatives) > 1 else phrase
-        phrases[name] = _with_phrases(expression, phrases)
+    data = decode(files(__package__).joinpath("data", "answer_patterns.yaml").read_bytes())
+    phrases = _Phrases(data["phrases"])
+    patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
+    by_cue: dict[str | None, set[Expression]] = defaultdict(set)
+    for pattern in patterns:
+        for expression in pattern.expressions:
+            for word in expression.cue or (None,):
+                by_cue[word].add(expression)
     return AnswerPatterns(
         data["version"],
-        tuple(_pattern(entry, phrases) for entry in data["patterns"]),
-        {name: _compiled(_any(lines, phrases)) for name, lines in data["besides"].items()},
+        patterns,
+        _Besides(data["besides"], phrases),
         tuple(_sought(entry, phrases) for entry in data["sought"]),
+        dict(by_cue),
     )
 
 
-def _pattern(entry: Mapping[str, Any], phrases: Mapping[str, str]) -> AnswerPattern:
-    texts = entry["any"].splitlines() if entry["where"] == "brief" else [entry["any"]]
+def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
+    lines, is_whole = entry["any"].splitlines(), entry["where"] == "whole"
     return AnswerPattern(
         entry["name"],
         entry["kind"],
         entry["where"],
-        _cue(entry.get("cue", ""), entry.get("characters")),
-        tuple(_compiled(_any(lines, phrases)) for lines in texts),
+        tuple(Expression(line, phrases, is_whole=is_whole) for line in lines),
         entry.get("unless_goes_on", False),
-        _optional(entry.get("unless_asked"), phrases),
-        _optional(entry.get("when_asked"), phrases),
+        Expression(entry["unless_asked"], phrases) if "unless_asked" in entry else None,
+        Expression(entry["when_asked"], phrases) if "when_asked" in entry else None,
         entry.get("on_the_question", False),
         entry.get("denies", False),
     )
 
 
-def _cue(words: str, characters: str | None) -> Cue | None:
-    if not words and characters is None:
-        return None
-    listed = words.split()
-    return Cue(
-        frozenset(word for word in listed if not word.endswith("*")),
-        frozenset(word.removesuffix("*")[:_BEGINNING] for word in listed if word.endswith("*")),
-        None if characters is None else re.compile(characters),
-    )
+def _sought(entry: Mapping[str, str], phrases: _Phrases) -> Sought:
+    answer = phrases.compiled(entry["answer"]) if "answer" in entry else None
+    return Sought(phrases.compiled(entry["asked"]), phrases.compiled(entry["named"]), answer)
 
 
-def _sought(entry: Mapping[str, Any], phrases: Mapping[str, str]) -> Sought:
-    asked, named = _compiled(entry["asked"]), _compiled(entry["named"])
-    return Sought(asked, named, _optional(entry.get("answer"), phrases))
+class _Phrases:
+    """What ``{name}`` stands for; a phrase may contain those above it."""
+
+    def __init__(self, phrases: Mapping[str, str]) -> None:
+        self.shapes: dict[str, Shape] = {}
+        self._texts: dict[str, str] = {}
+        for name, phrase in phrases.items():
+            alternatives = _BETWEEN.split(phrase)
+            self.shapes[name] = either([shape_of(each, self.shapes) for each in alternatives])
+            self._texts[name] = f"(?:{self._written_out('|'.join(alternatives))})"
+
+    def compiled(self, expression: str) -> re.Pattern[str]:
+        """Compile an expression in which a space is any white space."""
+        return re.compile(self._written_out(expression).replace(" ?", r"\s*").replace(" ", r"\s+"))
+
+    def _written_out(self, expression: str) -> str:
+        return _PHRASE.sub(lambda match: self._texts[match[1]], expression)
 
 
-def _any(lines: str, phrases: Mapping[str, str]) -> str:
-    return "|".join(_with_phrases(line, phrases) for line in lines.splitlines())
+class _Besides(dict[str, re.Pattern[str]]):
+    """Expressions by their names, each compiled when it is first needed."""
 
+    def __init__(self, lines: Mapping[str, str], phrases: _Phrases) -> None:
+        super().__init__()
+        self._lines = lines
+        self._phrases = phrases
 
-def _with_phrases(text: str, phrases: Mapping[str, str]) -> str:
-    return _PHRASE.sub(lambda match: phrases[match[1]], text)
-
-
-def _optional(expression: str | None, phrases: Mapping[str, str]) -> re.Pattern[str] | None:
-    return _compiled(_with_phrases(expression, phrases)) if expression is not None else None
-
-
-def _compiled(expression: str) -> re.Pattern[str]:
-    """Compile an expression in which a space is any white space."""
-    return re.compile(expression.replace(" ?", r"\s*").replace(" ", r"\s+"))
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        expression = self[name] = self._phrases.compiled(self._lines[name].replace("\n", "|"))
+        return expression

@@ -1,9 +1,9 @@
-"""Reads what a model replied to a task: questions that hold become drafts, the others are turned away.
+"""Reads a model's reply to a task: valid questions become drafts, the others are rejected.
 
 Of a question that is kept, every passage is a slice of a document that the model was shown, and every chunk
 is one that it was shown. Nothing is lost: a task for n questions gives at least n drafts and rejections
 together. The reasons (:data:`REASONS`) are stable, and so are ``model-<kind>`` (``model-truncated``,
-``model-refused`` …) where there was no reply that can be used.
+``model-refused`` …) where there was no usable reply.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _TurnedAway(Exception):  # noqa: N818  # no error: it ends the reading of 
 
 
 def drafts_of(task: QuestionTask, response: Response) -> Drafts:
-    """Return the questions of one reply that hold, and those that do not with their reasons."""
+    """Return the valid questions of one reply, and the others with their reasons."""
     if response.text is None:
         failure = response.failure
         kind, message = ("no-completion", "") if failure is None else (failure.kind, failure.message)

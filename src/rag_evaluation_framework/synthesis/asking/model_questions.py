@@ -1,7 +1,7 @@
 """Asks a model for questions as a run: tasks become samples, replies a journal, the journal drafts.
 
-The drafts are read off the journal in the order of the tasks. So they are the same however often the run was
-interrupted, and reading them again asks nobody.
+Drafts are read from the journal in the order of the tasks. So they are the same however often the run was
+interrupted, and can be read again without asking the model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHUNKER = "chunker"
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestions:
-    """What came of asking: the questions so far, what they cost, and whether the run has reached its end."""
+    """The outcome of asking: the questions so far, what they cost, and whether the run is at its end."""
 
     drafts: Drafts
     outcome: RunOutcome
@@ -56,9 +56,9 @@ def ask_for_questions(
     concurrency: int = CONCURRENCY,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AskedQuestions:
-    """Put every task to the model that is not in the folder's journal yet, and read all replies.
+    """Ask the model every task that is not in the folder's journal yet, and read all replies.
 
-    Where no task at all got a reply that can be used, that is a :class:`ModelError`.
+    If no task at all got a usable reply, that is a :class:`ModelError`.
     """
     by_id = {task.id: task for task in tasks}
     target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
@@ -90,10 +90,10 @@ def opened_run(
     chunker: str | None,
     runs_directory: str | Path,
 ) -> RunFolder:
-    """Return the run to go on with, or a new one.
+    """Return the run to resume, or a new one.
 
-    ``run_folder`` is a run, or the path of one: where there is none yet it is created. Without it a new run
-    gets the next free name in ``runs_directory``. A run that was begun otherwise is refused.
+    ``run_folder`` is a run, or the path of one, which is created if it does not exist. Without it a new run
+    gets the next free name in ``runs_directory``. A run that was begun with other settings is refused.
     """
     if run_folder is not None and not isinstance(run_folder, RunFolder):
         path = Path(run_folder)
@@ -109,7 +109,7 @@ def opened_run(
 
 
 def settings_of(head: RunHead) -> QuestionSettings:
-    """Return what a run was asked for, to go on with it."""
+    """Return the settings that a run was begun with, to resume it."""
     written = head.configuration.get(_SETTINGS)
     if not isinstance(written, dict):
         raise UsageError(f"run {head.run_id}: expected one that generates questions, got another kind")

@@ -1,7 +1,7 @@
 """A language model as the system that a run asks: a sample's turns go in, a JSON value comes out.
 
-So whatever a model is asked for many times is a run like any other, with the same journal: what was answered
-is on the disk, and what is resumed asks nothing twice.
+So asking a model for many things is a run like any other, with the same journal: answers are on the disk, and
+a resumed run asks nothing twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rag_evaluation_framework.records.samples import Sample
 T = TypeVar("T")
 Schema = Mapping[str, Any]
 
-# The endpoint answered; what it answered is of no use.
+# The endpoint answered; its answer is useless.
 _USELESS = frozenset({"not-json", "off-schema", "ambiguous", "truncated", "refused"})
 # The endpoint was not there, which says nothing of the sample: the run waits, then stops and can be resumed.
 _GONE = "connection-failed"
@@ -34,8 +34,8 @@ class ModelTarget:
     """Fulfils ``extensions.Target``. A response's text is the value that the model gave, as JSON.
 
     ``schema`` is what the model is told to follow, for each sample; ``accepted`` is the least that a reply
-    must have to be taken, the same for all. The chat model has its own rules of trying again, so nothing is
-    tried again here.
+    must have to be taken, the same for all. The chat model retries by its own rules, so nothing is retried
+    here.
     """
 
     def __init__(self, model: ChatModel, *, schema: Callable[[Sample], Schema], accepted: Schema) -> None:
@@ -88,7 +88,7 @@ class _HeldTo:
 
     @property
     def usage(self) -> Usage | None:
-        """What the conversation took, the replies that were of no use included."""
+        """What the conversation took, including useless replies."""
         return total_usage(self._usages)
 
     def chat(

@@ -1,8 +1,8 @@
 """The prompts that ask for questions: files of text with a head that has their name, version and fields.
 
-Whatever comes from documents is set between marks with a code that nobody who wrote it can know: it is drawn
-from the texts themselves. So the same request is the same to the letter whenever it is made, which is what
-lets an interrupted generation go on; and a text cannot hold its own code.
+Text from documents is set between marks with a code that its authors cannot know: it is drawn from the texts
+themselves. So the same request is the same to the letter whenever it is made, which lets an interrupted
+generation be resumed; and a text cannot contain its own code.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Material:
 
 
 Filling = str | Sequence[Material | str]
-"""What stands at a place of a prompt: words of ours, or material, with words of ours between."""
+"""What fills a place of a prompt: words of ours, or material with words of ours between."""
 
 
 def prompt_names() -> list[str]:
@@ -90,7 +90,7 @@ def turns_of(prompt: Prompt, filled: Mapping[str, Filling], *, seed: int = 0) ->
 
 
 def code_of(texts: Iterable[str], *, seed: int = 0) -> str:
-    """Return a code that depends on every character of the texts and stands in none of them."""
+    """Return a code that depends on every character of the texts and occurs in none of them."""
     texts = list(texts)
     digest = hashlib.blake2b(digest_size=32)
     for text in texts:

@@ -21,7 +21,7 @@ _SPEAKS_OF_TEXT = re.compile(
 
 
 def question_problem(question: str, sources: Iterable[str]) -> tuple[str, str] | None:
-    """Return the reason to turn a question away and what shows it; ``None`` where there is none.
+    """Return the reason to reject a question and what shows it; ``None`` if there is none.
 
     >>> question_problem("What does the passage say about dogs?", ["Dogs travel free."])
     ('refers-to-the-text', 'does the passage')

@@ -29,7 +29,7 @@ from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS, Diffi
 
 Showing = tuple[Shown, ...]
 Cut = Callable[[Document, int], list[Showing]]
-"""Cuts a document into what is shown at once, each of at most so many characters."""
+"""Cuts a document into parts to show at once, each of at most so many characters."""
 
 _DOCUMENTS_TOGETHER = 3
 _QUESTIONS_TOGETHER = 2
@@ -156,7 +156,7 @@ def _across_tasks(
 def _shown_together(
     group: Sequence[Document], settings: QuestionSettings, related: RelatedDocuments, cut: Cut
 ) -> Showing:
-    """Return of each document the part that has most to do with the others of its group."""
+    """Return the part of each document that has most to do with the others of its group."""
     room = max(settings.max_characters // len(group), _LEAST_SHOWN)
     together: list[Shown] = []
     for document in group:
@@ -188,7 +188,7 @@ def _unanswerable_tasks(
 
 
 def _place_of(chunk: PositionAwareChunk, text: str) -> tuple[int, int]:
-    """Return where a chunk stands; one without a place of its own may stand in one place only, or in none."""
+    """Return where a chunk is; one without a position has a place only if its text occurs once."""
     if not chunk.metadata.get(UNPLACED):
         return chunk.start, chunk.end
     start = text.find(chunk.content)

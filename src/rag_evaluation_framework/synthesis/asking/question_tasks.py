@@ -1,6 +1,6 @@
 """What a model is asked for at once: questions of stated kinds about the texts it is shown.
 
-A task is put to the model as the sample of a run. Everything that the reply is read with is in the task, so
+A task is put to the model as the sample of a run. The task has everything needed to read the reply, so
 replies can be read at any later time.
 """
 
@@ -50,7 +50,7 @@ class Shown:
 class QuestionTask:
     """So many questions about these texts: ``wanted`` has the kind and difficulty of each.
 
-    Where the texts give nothing for one of them, another of the ``kinds`` will do.
+    If the texts give nothing for one of them, another of the ``kinds`` will do.
     """
 
     id: str
@@ -62,7 +62,7 @@ class QuestionTask:
 
     @property
     def origin(self) -> str:
-        """The documents that it is about, with the characters where it is about a part of one."""
+        """The documents that it is about, with the characters if it is about a part of one."""
         documents = list(dict.fromkeys(part.doc_id for part in self.shown))
         if len(documents) > 1:
             return " + ".join(documents)
@@ -73,7 +73,7 @@ class QuestionTask:
 def question_mix(
     kinds: Sequence[QuestionKind], difficulties: Sequence[Difficulty], *, seed: int = 0
 ) -> Iterator[Wanted]:
-    """Yield kinds with difficulties for ever, each pair as often as any other; ``seed`` says where to begin.
+    """Yield kinds with difficulties forever, each pair as often as any other; ``seed`` says where to begin.
 
     >>> mix = question_mix(["factual", "temporal"], ["easy", "hard"])
     >>> [next(mix) for _ in range(4)]
@@ -161,7 +161,7 @@ def _filled(task: QuestionTask, prompt: Prompt) -> dict[str, Filling]:
 
 
 def _numbered(parts: Sequence[Shown]) -> list[Material | str]:
-    """Return documents under their numbers, each after what it is."""
+    """Return documents under their numbers, each after a line that says what it is."""
     written: list[Material | str] = []
     for number, part in enumerate(parts, start=1):
         written += [f"Document {number} is {_about(part)}:", Material(f"document {number}", part.text)]
@@ -169,7 +169,7 @@ def _numbered(parts: Sequence[Shown]) -> list[Material | str]:
 
 
 def _chunks(parts: Sequence[Shown]) -> list[Material | str]:
-    """Return chunks under their ids, after the document they belong to where there are several."""
+    """Return chunks under their ids, after the name of their document if there are several."""
     written: list[Material | str] = []
     several = len({part.doc_id for part in parts}) > 1
     last = None

@@ -35,15 +35,15 @@ class RelatedDocuments:
         return len(self._documents)
 
     def near(self, document: Document, number: int = _NEIGHBOURS) -> list[Document]:
-        """Return the documents that have most to do with one, as far as there are any."""
+        """Return the documents that have most to do with one, if there are any."""
         nearest = self._near[self._places[document.id]]
         return [self._documents[place] for place, _ in nearest[:number]]
 
     def groups(self, number: int, *, size: int) -> list[tuple[Document, ...]]:
         """Return groups of up to ``size`` documents that belong together, the closest first.
 
-        As long as it can be avoided no document is in two groups, so that the groups are spread over the
-        corpus. Where there are not so many groups, there are fewer.
+        If it can be avoided, no document is in two groups, so that the groups are spread over the corpus.
+        There may be fewer groups than asked for.
         """
         by_closeness = sorted(
             (place for place in range(len(self)) if self._near[place]),

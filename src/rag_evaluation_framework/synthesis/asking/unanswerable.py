@@ -1,6 +1,6 @@
 """Whether a question that should have no answer obviously has one: by the words it shares with a sentence.
 
-This sees a passage that holds nearly all that the question names, not one that answers in other words.
+This finds a passage that has nearly all the words of the question, not one that answers in other words.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ObviousAnswers:
 
 
 def without_answered(drafts: Drafts, corpus: Corpus) -> Drafts:
-    """Turn away the unanswerable questions that the corpus obviously answers (``answered-after-all``)."""
+    """Reject the unanswerable questions that the corpus obviously answers (``answered-after-all``)."""
     if all(draft.excerpts or draft.chunk_ids for draft in drafts.kept):
         return drafts
     answers = ObviousAnswers(corpus)

@@ -11,10 +11,10 @@ from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """At most so many questions: about each document, about several documents together, and in all.
+    """The most questions to keep: about each document, about several documents together, and in all.
 
-    Earlier questions are kept; with ``harder_first``, of each kind those which passages of other places fit
-    nearly as well (the round trip tells). A total is filled by taking one question of each document in turn.
+    Earlier questions are kept; with ``harder_first``, those of each kind that other passages fit nearly as
+    well (see the round trip). A total is filled by taking one question of each document in turn.
     """
 
     per_document: int | None = None
@@ -63,7 +63,7 @@ class Balance:
 def harder_first(drafts: Sequence[Draft], rivalry: Sequence[float]) -> list[int]:
     """Return the numbers of the drafts in a new order: kinds of questions in turn, of each the hardest first.
 
-    ``rivalry`` tells how well the best other passage fits each question. Documents stay in their order.
+    ``rivalry`` is how well the best other passage fits each question. Documents stay in their order.
     """
     hardest = sorted(range(len(drafts)), key=lambda number: -rivalry[number])
     turns: Counter[object] = Counter()

@@ -1,4 +1,4 @@
-"""Questions that copy their passage or hold their own answer: finding those proves nothing."""
+"""Questions that copy their passage or contain their own answer: to find the passage then proves nothing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SHORT_ANSWER_WORDS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leakage:
-    """Turns away what repeats ``longest_run`` words of its passage in a row, or a run that makes up
-    ``largest_share`` of a question of at least ``fewest_words``; and what says its answer.
+    """Rejects what repeats ``longest_run`` words of its passage in a row, or a run that makes up
+    ``largest_share`` of a question of at least ``fewest_words``; and what contains its answer.
 
     Of Chinese, twice as many characters count as words.
     """
@@ -57,7 +57,7 @@ def longest_common_run(first: list[str], second: list[str]) -> int:
 
 
 def _holds(asked: list[str], answer: list[str]) -> bool:
-    """Tell whether a question says a short answer word by word."""
+    """Tell whether a question contains a short answer word for word."""
     if not 0 < len(answer) <= _SHORT_ANSWER_WORDS:
         return False
     size = len(answer)

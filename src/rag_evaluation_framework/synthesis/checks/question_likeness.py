@@ -21,7 +21,7 @@ _BLOCK = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicates:
-    """Turns away a question as like an earlier one as ``threshold`` (cosine), unless their numbers differ.
+    """Rejects a question as like an earlier one as ``threshold`` (cosine), unless their numbers differ.
 
     "Revenue in 2023" and "revenue in 2024" are two questions.
     """

@@ -1,8 +1,8 @@
 """Whether a question leads back to its own passage, and to no crowd of others.
 
 The corpus is cut into passages of a few sentences, and each question is put to BM25 over them, by the words
-that carry content. A question whose passage is not among the first was put in words that nothing connects
-with it; one that many other passages fit as well is too general to have one truth.
+that carry content. A question whose passage is not among the first has words that do not connect it with the
+passage; one that many other passages fit as well is too general to have one truth.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 @dataclass(frozen=True, slots=True)
 class Returned:
     """How a question leads back: why it does not, if so; and how well the best other passage fits it, where 1
-    is as well as its own. A question without a passage is not judged.
+    means as well as its own. A question without a passage is not judged.
     """
 
     rejection: Rejection | None
@@ -37,8 +37,8 @@ class Returned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrip:
-    """Turns away a question whose passage is not among the first ``k``, or which more than ``most_rivals``
-    other passages fit at least ``rival_share`` as well.
+    """Rejects a question whose passage is not among the first ``k``, or that more than ``most_rivals`` other
+    passages fit at least ``rival_share`` as well.
     """
 
     k: int = 20
@@ -94,7 +94,7 @@ class _PassageIndex:
         return self._index.scores(_words(question))
 
     def holding(self, excerpt: Excerpt) -> Iterator[int]:
-        """Yield the passages that have characters of an excerpt."""
+        """Yield the passages that share characters with an excerpt."""
         for start, end, number in self._spans[excerpt.doc_id]:
             if start < excerpt.end and excerpt.start < end:
                 yield number

@@ -1,1 +1,1 @@
-"""Where a copied passage stands in its document."""
+"""Finds where a copied passage is in its document."""

@@ -1,9 +1,9 @@
-"""Finds where a text stands in another with a few characters changed, added or left out.
+"""Finds where a text occurs in another with a few characters changed, added or left out.
 
-Pieces first: of a text cut into ``edits + 1`` pieces at least one is unchanged, so every place of a copy
-shows itself by a piece that stands there exactly. Around those the edit distance is computed, a column of the
-table at a time in the bits of one integer (Myers, "A fast bit-vector algorithm for approximate string
-matching based on dynamic programming", JACM 46, 1999). No place is missed.
+Pieces first: of a text cut into ``edits + 1`` pieces at least one is unchanged, so every copy can be found by
+a piece of it that occurs exactly. Around those the edit distance is computed, a column of the table at a time
+in the bits of one integer (Myers, "A fast bit-vector algorithm for approximate string matching based on
+dynamic programming", JACM 46, 1999). No place is missed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 MOST_PLACES = 64
-"""A text that stands in so many places is looked for no further."""
+"""The search ends when a text was found in so many places."""
 
 # Pieces this short stand everywhere: such a search would be as slow as trying every place.
 _SHORTEST_PIECE = 3
@@ -29,7 +29,7 @@ class Place:
 
 
 def approximate_places(wanted: str, text: str, *, most_edits: int) -> list[Place]:
-    """Return every place where a copy of ``wanted`` stands, the closest first.
+    """Return every place of a copy of ``wanted``, the closest first.
 
     Ends that are no further apart than the edits of both belong to one place: that of the fewest edits. Of
     several such, one that begins and ends with the characters of ``wanted`` is taken, and the longest. Where

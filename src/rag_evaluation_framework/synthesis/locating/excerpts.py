@@ -1,9 +1,9 @@
-"""Excerpts become characters: where a passage that somebody copied stands in the text.
+"""Excerpts become characters: where a passage that somebody copied is in the text.
 
 It is looked for as it is written; then with other case, white space, quotation marks and the like; then with
 up to a tenth of its characters changed, where the alignment gives the beginning and the end. A passage that
-could stand in several places is put beside the other passages of its question, or nowhere. Whatever is found
-is a slice of the text.
+fits several places is put at the one nearest to the other passages of its question, or nowhere. Whatever is
+found is a slice of the text.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Unlocated:
 
 
 def locate(excerpt_text: str, document_text: str, *, near: Sequence[Span] = ()) -> Located | Reason:
-    """Return where an excerpt stands in a document, or why that cannot be told.
+    """Return where an excerpt is in a document, or why that is not known.
 
-    ``near`` are the places of other excerpts of the same question. They decide where the text stands in
-    several places and one of those is clearly the nearest.
+    ``near`` are the places of other excerpts of the same question. They decide if the text occurs in several
+    places and one of those is clearly the nearest.
 
     >>> locate("four   FERRIES", "There are four ferries a day.")
     Located(start=10, end=22, manner='folded')
@@ -79,7 +79,7 @@ class ExcerptFinder:
         return FoldedText(self.text)
 
     def locate(self, excerpt: str, *, near: Sequence[Span] = ()) -> Located | Reason:
-        """Return where an excerpt stands, or why that cannot be told."""
+        """Return where an excerpt is, or why that is not known."""
         if not _WORD.search(excerpt):
             return "empty-excerpt"
         forms = list(dict.fromkeys((excerpt.strip(), _WRAPPING.sub("", excerpt))))
@@ -126,7 +126,7 @@ class ExcerptFinder:
             start = self.text.find(wanted, start + 1)
 
     def _other_spacings(self, wanted: str, places: Sequence[Span]) -> Iterator[Span]:
-        """Yield the places where the same stands with other white space: a copy tells them not apart."""
+        """Yield the places that have the same text with other white space: a copy fits them all."""
         bare = "".join(wanted.split())
         for span in islice(self._folded_places(FoldedText(wanted).folded), MOST_PLACES):
             is_same = "".join(self.text[slice(*span)].split()) == bare
@@ -157,7 +157,7 @@ class ExcerptFinder:
         return chosen if is_closest else "ambiguous-excerpt"
 
     def _is_copy(self, span: Span, wanted: str, most_edits: int) -> bool:
-        """Tell whether whole words have not made another passage of it, and its numbers are the same."""
+        """Tell whether the span, widened to whole words, is still the passage, with the same numbers."""
         passage = FoldedText(self.text[slice(*span)]).folded
         if abs(len(passage) - len(wanted)) > 2 * most_edits + _HALF_WORD:
             return False

@@ -1,4 +1,4 @@
-"""Text in which a copy is found although it is written a little differently, with the way back.
+"""Text folded so that a copy is found even if it is written a little differently, with the way back.
 
 Folded away are: case, width and compatibility forms (NFKD), the kind of quotation marks and dashes, the
 amount of white space (all of it beside Chinese characters and kana), characters that cannot be seen, and the

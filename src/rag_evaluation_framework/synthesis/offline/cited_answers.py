@@ -1,8 +1,8 @@
 """Answers that cite numbered contexts: asked for, enforced, and verified.
 
 Every statement must end in the number of the context it rests on, ``[2]``. A reply that cites nothing, or a
-number that no context has, or a context that says nothing of the kind, is asked for once more with what was
-wrong; after that it is turned away.
+number that no context has, or a context that says nothing of the kind, is asked for once more, with what was
+wrong; after that it is rejected.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def prompt_of(instruction: str, contexts: Sequence[str]) -> str:
 
 
 def ask_with_citations(model: ChatModel, instruction: str, contexts: Sequence[str]) -> CitedAnswer:
-    """Ask a model, at most twice; what it says is verified. A model that fails is a problem of its kind."""
+    """Ask a model, at most twice; what it says is verified. A failing model is a problem of its kind."""
     messages = [Message("user", prompt_of(instruction, contexts))]
     completions: list[Completion] = []
     conversation = messages

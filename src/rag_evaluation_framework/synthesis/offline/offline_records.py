@@ -3,7 +3,7 @@
 Three types of tasks: ``qa`` asks a question, ``summaries`` for a summary of a document, ``citations`` for the
 passage that answers a question. Contexts are retrieved from the corpus, numbered, and put into the prompt.
 The expected response is a model's, or without one the passages themselves, word by word; both cite ``[n]``.
-Where the passages that answer are not retrieved there is nothing to cite, and no record: that is counted.
+If the passages that answer are not retrieved there is nothing to cite, and no record; this is counted.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def offline_records(
 ) -> Iterator[Record | Rejection]:
     """Yield the record of each task in order, or why there is none.
 
-    ``folder`` stands before document ids in the sources. A model is asked several tasks at once.
+    ``folder`` is put before document ids in the sources. A model is asked several tasks at once.
     """
     with ThreadPoolExecutor(max_workers=concurrency if model is not None else 1) as executor:
         answers = executor.map(lambda task: _answered(task, model), tasks)

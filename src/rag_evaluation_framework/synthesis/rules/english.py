@@ -47,7 +47,7 @@ _FEWEST_WORDS, _MOST_WORDS = 4, 16
 
 
 def english_questions(statements: Iterable[Statement], known: frozenset[str]) -> Iterator[MadeQuestion]:
-    """Yield what can be asked about sentences; ``known`` are words that stand somewhere without a capital."""
+    """Yield what can be asked about sentences; ``known`` are words that occur without a capital."""
     paragraph, subjects = -1, _Subjects()
     for statement in statements:
         if statement.paragraph != paragraph:
@@ -325,7 +325,7 @@ class _Sentence:
 
 
 def known_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words that stand somewhere without a capital, with their plurals."""
+    """Return the words that occur without a capital, with their plurals."""
     lowered = {word for text in texts for word in re.findall(r"\b[a-z][a-z'-]*\b", text)}
     return frozenset(lowered | {f"{word}s" for word in lowered})
 

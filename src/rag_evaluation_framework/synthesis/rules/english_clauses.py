@@ -1,7 +1,7 @@
 """A shallow reading of English sentences: where the subject ends and the verb begins.
 
 There is no grammar here beyond word lists, so a sentence is read only where they leave no doubt: one finite
-verb, a short subject without clauses of its own. Everything else is left to those who need no verb.
+verb, a short subject without clauses of its own. Everything else is left to rules that need no verb.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class Clause:
 
 
 def clause_of(text: str, known: frozenset[str] = frozenset()) -> Clause | None:
-    """Read a main clause without its final mark; ``None`` where the verb cannot be told.
+    """Read a main clause without its final mark; ``None`` if it is not clear which word is the verb.
 
-    ``known`` are the words that stand somewhere without a capital, and so are no names.
+    ``known`` are the words that occur without a capital, and so are no names.
 
     >>> clause = clause_of("A lost card cannot be replaced")
     >>> clause.question()

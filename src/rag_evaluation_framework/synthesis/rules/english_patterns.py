@@ -1,4 +1,4 @@
-"""What stands in a sentence to be asked for: times, quantities, places, reasons, as patterns."""
+"""What can be asked for in a sentence: times, quantities, places, reasons, as patterns."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TAKES_INFINITIVE = word_set(
     "able likely unlikely supposed allowed used required expected essential important necessary possible "
     "easy hard going ready willing free due made asked told want wants need needs have has had trying"
 )
-"""Words after which *to* tells no purpose."""
+"""Words after which *to* does not introduce a purpose."""
 MANNER = re.compile(r"\bby (?P<how>\w+ing\b[^,;]*)")
 SUPERLATIVE = re.compile(r"the (?:\w{2,}est|most|least|only|first|last|main|best|worst)\b \w+ \w+")
 PERSON = re.compile(

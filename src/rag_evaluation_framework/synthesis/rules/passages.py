@@ -47,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence; ``paragraph`` numbers what is told in one breath, so that a pronoun finds its noun."""
+    """A sentence; ``paragraph`` numbers what belongs together, so that a pronoun finds its noun."""
 
     place: Place
     text: str
@@ -89,7 +89,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """What a document offers to ask about. ``title`` is its first heading; a file name is none."""
+    """What a document offers to ask about. ``title`` is its first heading; a file name does not count."""
 
     doc_id: str
     title: str

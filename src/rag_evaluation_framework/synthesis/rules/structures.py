@@ -1,4 +1,4 @@
-"""Questions about what is not told in sentences: definitions, tables, lists and headings."""
+"""Questions about what is not in sentences: definitions, tables, lists and headings."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _differ(one: tuple[str, float] | None, other: tuple[str, float] | None) -> b
 
 
 def _lowered(words: str) -> str:
-    """Return a label as it stands within a sentence, if its capital is that of a beginning."""
+    """Return a label as it is written within a sentence, if its capital is only that of a beginning."""
     first, _, rest = words.partition(" ")
     is_plain = first[:1].isupper() and first[1:].islower() and len(first) > 1 and not rest[:1].isupper()
     return f"{first.lower()} {rest}".strip() if is_plain and rest else words

@@ -1,4 +1,4 @@
-"""How a made question is put: with its topic where it would not be clear, in other words, with its mark.
+"""How a question is worded: with its topic if it would be unclear, in other words, with its mark.
 
 A question needs its document's topic if it points elsewhere ("its limit"), or if its words are so common that
 other documents would fit as well. Common words are exchanged for others that mean the same, so that a
@@ -92,7 +92,7 @@ class Wording:
         )
 
     def _topic(self, made: MadeQuestion, title: str) -> str | None:
-        """Return what the question must name to be clear: ``None`` for nothing, empty for nobody knows."""
+        """Return what the question must name to be clear: ``None`` if nothing, empty if that is unknown."""
         asked = made.text.casefold()
         named = bool(title) and title.casefold() in asked
         headings = [each for each in made.places[0].headings[1:] if each.casefold() not in asked]

@@ -1,0 +1,98 @@
+"""Names in an answer count where they are stated, not where they are denied, lacked or disliked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.golden.mentions import names_in
+from rag_evaluation_framework.metrics.golden import entity_coverage
+
+NAMES = ["玛拉妮", "热情", "探险"]
+TEXTS = st.text(alphabet="沈栖小萤不没是的友师爱ab not.,，。/ '", max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "expected"),
+    [
+        ("沈栖很细心", "沈栖", True),
+        ("沈棲很細心", "沈栖", True),  # traditional characters
+        ("她不细心", "细心", False),
+        ("她不是不细心", "细心", True),  # two negations
+        ("她不仅细心", "细心", True),  # "not only"
+        ("她非常细心", "细心", True),  # 非常, "very", is no negation
+        ("她特别细心", "细心", True),
+        ("她无法出海", "出海", False),
+        ("她毫无耐心", "耐心", False),
+        ("她没有收集过海图", "收集", False),
+        ("她不知疲倦地收集海图", "收集", True),  # what is denied is the tiring
+        ("她不喜欢收集海图", "海图", True),  # denied is the collecting, further on
+        ("他不是沈栖，是小萤", "沈栖", False),
+        ("他不是沈栖，是小萤", "小萤", True),
+        ("他不是沈栖吗？沈栖就是他", "沈栖", True),  # one that is not denied is enough
+        ("Mara is patient", "mara", True),
+        ("Maranatha is a word", "Mara", False),  # part of a word
+        ("Two lighthouses", "lighthouse", True),  # a plural
+        ("Mara's lens", "Mara", True),
+        ("Mara is not patient", "patient", False),
+        ("Mara isn't very patient", "patient", False),
+        ("Mara is not only patient", "patient", True),
+        ("It was not Mara but Tobin", "Mara", False),
+        ("She never was patient", "patient", False),
+        ("ＭＡＲＡ", "Mara", True),
+        ("Mara的助手", "Mara", True),
+        ("", "Mara", False),
+    ],
+)
+def test_a_name_counts_where_it_stands_and_is_not_denied(answer: str, name: str, expected: bool) -> None:
+    assert names_in(answer, [name]) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("answer", "stated"),
+    [
+        ("玛拉妮性格热情、直率，喜欢探险...", 3),  # the ground truth itself
+        ("瑪拉妮性格熱情，喜歡探險", 3),
+        ("玛拉妮　热情，　爱探险！", 3),
+        ("玛拉妮冷淡，缺乏热情，讨厌探险", 1),  # 玛拉妮 alone
+        ("瑪拉妮缺少熱情，厭惡探險", 1),
+        ("玛拉妮缺乏勇气和热情", 1),  # the lack goes on
+        ("玛拉妮缺乏对探险的热情", 1),
+        ("玛拉妮谈不上热情", 1),
+        ("玛拉妮热情不足", 1),
+        ("玛拉妮很热情，最讨厌的就是探险", 2),
+        ("玛拉妮对探险没有兴趣，但很热情", 2),
+        ("没有证据表明她热情，玛拉妮只爱探险", 2),
+        ("玛拉妮并不讨厌探险，也不缺乏热情", 3),  # two denials
+        ("玛拉妮从不缺乏热情", 2),
+        ("玛拉妮很热情，讨厌的是无聊，最爱探险", 3),  # what she hates is boredom
+        ("没有人比玛拉妮更热情、更爱探险", 3),
+        ("不得不说玛拉妮很热情", 2),  # "I must say"
+        ("玛拉妮可能很热情，喜欢探险", 3),  # a guess that it settles on
+    ],
+)
+def test_a_name_that_is_lacked_or_disliked_is_not_stated(answer: str, stated: int) -> None:
+    assert entity_coverage(names_in(answer, NAMES)) == stated / 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "question", "expected"),
+    [
+        ("小萤讨厌海葡萄", "海葡萄", "小萤讨厌吃什么？", True),  # the denial is what was asked for
+        ("小萤讨厌海葡萄", "海葡萄", "小萤是谁？", False),
+        ("小萤不喜欢海葡萄", "海葡萄", "小萤不喜欢吃什么？", True),
+        ("Mara lacks patience", "patience", "What does Mara lack?", True),
+        ("Mara lacks patience", "patience", "What is Mara like?", False),
+        ("He hates swimming", "swimming", "", False),
+        ("You may use salt or sugar", "salt", "", True),  # a choice is no guess
+        ("吃海葡萄或其他水果", "海葡萄", "", True),
+    ],
+)
+def test_a_question_may_ask_for_what_is_denied(answer: str, name: str, question: str, expected: bool) -> None:
+    assert names_in(answer, [name], question=question) == [expected]
+
+
+@given(answer=TEXTS, name=TEXTS)
+def test_whatever_the_texts_a_name_is_stated_or_not(answer: str, name: str) -> None:
+    assert len(names_in(answer, [name])) == 1

@@ -1,0 +1,85 @@
+"""Cues: what an expression matches has one of the words that were read from the expression."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPattern, answer_patterns
+from rag_evaluation_framework.judging.classes.pattern_cues import cue_of, shape_of, words_in
+
+PARTS = re.compile(r"\\.|\[(?:[^]\\]|\\.)+\]|\(\?<?[=!]|[()]|[^\\()\[]+")
+PHRASES = {"paper": shape_of("report|leaflet", {})}
+
+
+def without_asides(expression: str) -> str:
+    """Leave out what looks ahead or behind: texts are then easier to make, and there are more of them."""
+    kept: list[str] = []
+    asides: list[bool] = []
+    for part in PARTS.findall(expression):
+        if part.startswith("("):
+            asides.append(part != "(" or any(asides[-1:]))
+        if not any(asides[-1:]):
+            kept.append(part)
+        if part == ")":
+            asides.pop()
+    return "".join(kept)
+
+
+@cache
+def matches(pattern: AnswerPattern) -> st.SearchStrategy[tuple[str, ...]]:
+    """Make a text for each expression of a pattern."""
+    generous = [re.compile(without_asides(each.compiled.pattern)) for each in pattern.expressions]
+    return st.tuples(*(st.from_regex(each, fullmatch=pattern.where == "whole") for each in generous))
+
+
+@pytest.mark.parametrize("pattern", answer_patterns().patterns, ids=lambda pattern: pattern.name)
+@settings(max_examples=3, phases=[Phase.generate])
+@given(data=st.data())
+def test_what_an_expression_matches_has_its_cue(pattern: AnswerPattern, data: st.DataObject) -> None:
+    for expression, text in zip(pattern.expressions, data.draw(matches(pattern)), strict=True):
+        assert expression.cue is None or not expression.cue.isdisjoint(words_in(text)), expression.line
+
+
+@pytest.mark.parametrize(
+    ("expression", "cue"),
+    [
+        # A word is whole between spaces, \b and the ends; other letters may stand beside the others.
+        (r"\bleft open\b", {"left open"}),
+        (r"\bopen", None),
+        (r"left open\b", {"open"}),
+        (r"\A(?:blank|empty)\Z", {"blank", "empty"}),
+        # Either of two spellings; what may be missing is no cue.
+        (r"\bcan ?not\b", {"cannot", "can not"}),
+        (r"\bunsaid(?: yet)?\b", {"unsaid", "unsaid yet"}),
+        (r"\b(?:very )?(?:quite )?", None),
+        # The rarer part is the cue of the whole; of alternatives, each needs one.
+        (r"\bis(?: \w+){1,3} withheld\b", {"withheld"}),
+        (r"\b(?:withheld|\w+ed)\b", None),
+        # What looks ahead or behind is not part of the match.
+        (r"(?<!not )\bleft(?= open)\b", {"left"}),
+        # Phrases and Chinese characters, by themselves or in pairs.
+        (r"\b{paper} \w", {"report", "leaflet"}),
+        (r"[没未]提", {"没 提", "未 提"}),
+        (r"无[^。]{1,9}权", {"无"}),
+        (r"\w+\?", {"?"}),
+    ],
+)
+def test_a_cue_is_read_from_the_expression(expression: str, cue: set[str] | None) -> None:
+    assert cue_of(shape_of(expression, PHRASES)) == cue
+
+
+def test_punctuation_and_white_space_part_words() -> None:
+    assert words_in("isn’t it?\u2028没 有") == {
+        *("isn", "t", "it", "?", "没", "有"),
+        *("isn t", "t it", "it ?", "? 没", "没 有"),
+    }
+
+
+def test_an_unknown_escape_is_refused() -> None:
+    with pytest.raises(KeyError, match="d"):
+        shape_of(r"\d+ copies", {})

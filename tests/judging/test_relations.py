@@ -1,0 +1,217 @@
+"""Relations between two ends: whether an answer states one, of whom, and in which direction.
+
+A match is ends / 2 × relation × direction.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.golden.relations import Direction, read_relation
+from rag_evaluation_framework.metrics.golden import relation_match
+
+FRIENDS = ("恰斯卡", "friend_of", "卡齐娜")
+FRIENDS_ASKED = "恰斯卡和卡齐娜是什么关系？"
+FRIENDS_REFERENCE = "她们是朋友关系/战友关系，共同参与了..."
+MENTOR = ("闻伯", "mentor_of", "陆远舟")
+ENGLISH = ("Mara", "mentor_of", "Tobin")
+DIRECTIONS: dict[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
+TEXTS = st.text(alphabet="沈栖小萤不没是的友师爱ab not.,，。/ '", max_size=60)
+
+
+def relation(answer: str, triple: tuple[str, str, str], question: str, reference: str = "") -> float:
+    reading = read_relation(answer, triple, question=question, reference=reference)
+    assert reading.relation is not None
+    return relation_match(reading.ends, reading.relation, DIRECTIONS[reading.direction])
+
+
+@pytest.mark.parametrize(
+    ("answer", "direction"),
+    [
+        ("闻伯是陆远舟的师父。", "right"),
+        ("陆远舟的师父是闻伯。", "right"),
+        ("陆远舟的老师叫闻伯", "right"),
+        ("陆远舟是闻伯的徒弟", "right"),
+        ("闻伯教导过陆远舟", "right"),
+        ("陆远舟由闻伯教导", "right"),
+        ("陆远舟师从闻伯", "right"),  # what the object does
+        ("闻伯师从陆远舟", "wrong"),
+        ("陸遠舟是聞伯的學生", "right"),
+        ("他是陆远舟的师父", "right"),
+        ("闻伯是他的师父", "right"),
+        ("陆远舟是闻伯的师父", "wrong"),
+        ("闻伯是陆远舟的徒弟", "wrong"),
+        ("陆远舟教导闻伯", "wrong"),
+        ("闻伯被陆远舟教导", "wrong"),
+        ("闻伯和陆远舟是师徒", "not told"),
+        ("闻伯和陆远舟是师父和徒弟", "not told"),
+    ],
+)
+def test_the_direction_of_a_relation_is_read_from_roles_and_verbs(answer: str, direction: str) -> None:
+    reading = read_relation(answer, MENTOR, question="闻伯和陆远舟是什么关系？")
+    assert (reading.relation, reading.direction) == (True, direction)
+    assert reading.ends == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "direction"),
+    [
+        ("Mara is Tobin's mentor.", "right"),
+        ("Mara is the mentor of Tobin.", "right"),
+        ("Tobin's teacher is Mara.", "right"),
+        ("Tobin is Mara's apprentice.", "right"),
+        ("Tobin was taught by Mara.", "right"),
+        ("Mara taught Tobin.", "right"),
+        ("Tobin learned from Mara.", "right"),
+        ("Tobin is the mentor of Mara.", "wrong"),
+        ("Tobin taught Mara.", "wrong"),
+        ("Mara was taught by Tobin.", "wrong"),
+    ],
+)
+def test_the_direction_is_read_in_english_too(answer: str, direction: str) -> None:
+    reading = read_relation(answer, ENGLISH)
+    assert (reading.relation, reading.direction) == (True, direction)
+
+
+@pytest.mark.parametrize(
+    "answer", ["闻伯是陆远舟的朋友", "闻伯不是陆远舟的师父", "闻伯和陆远舟不是师徒", "我不知道", "闻伯是船匠"]
+)
+def test_another_relation_or_a_denied_one_is_not_expressed(answer: str) -> None:
+    assert read_relation(answer, MENTOR).relation is False
+
+
+def test_a_relation_between_others_is_not_one_between_the_ends() -> None:
+    answer = "闻伯和陆远舟是同事，陆远舟和沈栖是好友。"
+    assert read_relation(answer, ("闻伯", "friend_of", "陆远舟")).relation is False
+
+
+def test_an_end_that_only_the_question_names_counts_where_the_answer_points_back() -> None:
+    friends = ("沈栖", "friend_of", "陆远舟")
+    question = "沈栖和陆远舟是什么关系？"
+    for answer in ("他们是好友。", "是好友。", "两人是朋友"):
+        assert read_relation(answer, friends, question=question).ends == (True, True)
+        assert read_relation(answer, friends).ends == (False, False)
+    assert read_relation("小萤有一个朋友。", friends, question=question).ends == (False, False)
+
+
+def test_a_bare_relation_needs_a_question_that_names_the_ends() -> None:
+    assert relation("朋友", FRIENDS, "她们是什么关系？") == 0.0
+
+
+@pytest.mark.parametrize(
+    "relation", ["friend_of", "friends_with", "is_friend_of", "friendOf", "Friend", "朋友", "friend-of"]
+)
+def test_a_relation_may_be_spelt_in_several_ways(relation: str) -> None:
+    assert read_relation("沈栖和陆远舟是好友", ("沈栖", relation, "陆远舟")).relation is True
+
+
+def test_a_relation_that_is_not_known_is_expressed_by_its_own_words_or_cannot_be_told() -> None:
+    assert read_relation("A is B's sworn sister.", ("A", "sworn_sister_of", "B")).relation is True
+    assert read_relation("A is B's cook.", ("A", "sworn_sister_of", "B")).relation is False
+    assert read_relation("甲和乙是结义姐妹", ("甲", "结义姐妹", "乙")).relation is True
+    assert read_relation("甲和乙是结义姐妹", ("甲", "sworn_sister_of", "乙")).relation is None
+    either = ("甲", "sworn_sister_of/结义姐妹", "乙")
+    assert read_relation("甲和乙是结义姐妹", either).relation is True
+
+
+def test_a_reference_with_a_slash_accepts_the_other_relation_too() -> None:
+    friends = ("恰斯卡", "friend_of", "卡齐娜")
+    reference = "她们是朋友关系/战友关系，共同参与了..."
+    assert read_relation("她们是战友", friends).relation is False
+    assert read_relation("她们是战友", friends, reference=reference).relation is True
+    assert read_relation("她们是敌人", friends, reference=reference).relation is False
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("她们是朋友关系，共同参与了竞技场的战斗。", 1.0),
+        ("她们是战友", 1.0),  # the other of the two
+        ("恰斯卡與卡齊娜是好友", 1.0),
+        ("朋友", 1.0),  # the question names both ends
+        ("好朋友。", 1.0),
+        ("朋友關係", 1.0),
+        ("戰友", 1.0),
+        ("朋友和战友", 1.0),
+        ("ＦＲＩＥＮＤＳ", 1.0),
+        ("是好朋友，也是战友。", 1.0),
+        ("卡齐娜来自纳塔，是恰斯卡的朋友。", 1.0),  # its subject is that of the clause before
+        ("恰斯卡有一个最好的朋友，那就是卡齐娜。", 1.0),
+        ("恰斯卡有个好友。她叫卡齐娜。", 1.0),
+        ("恰斯卡，卡齐娜的挚友", 1.0),
+        ("不可否认，她们是朋友。", 1.0),
+        ("毫无疑问她们是朋友", 1.0),
+        ("她们不只是朋友，更是战友。", 1.0),
+        ("答案是朋友。", 1.0),
+        ("她俩是好朋友", 1.0),
+        ("恰斯卡拒绝承认卡齐娜是朋友", 0.0),
+        ("說她們是朋友並不準確", 0.0),
+        ("难道她们不是朋友吗？", 1.0),
+        ("恰斯卡是玛拉妮的朋友，而卡齐娜是她的对手。", 0.0),  # somebody else's
+        ("她们之间并不存在友谊", 0.0),
+        ("没有证据表明恰斯卡和卡齐娜是朋友。", 0.0),
+        ("沒有證據表明，恰斯卡和卡齊娜是朋友。", 0.0),
+        ("她们的关系很难说是朋友", 0.0),
+        ("无法确定她们是否是朋友。", 0.0),
+        ("我不认为她们是朋友", 0.0),
+        ("资料中没有提到她们是朋友", 0.0),
+        ("恰斯卡和卡齐娜是朋友的说法没有根据。", 0.0),
+        ("她们可能是朋友，我不确定。", 0.0),
+        ("她们谈不上是朋友", 0.0),
+        ("不是朋友", 0.0),
+        ("敌人", 0.0),
+        ("朋友很多", 0.0),
+        ("恰斯卡和玛拉妮是朋友，和卡齐娜是敌人。", 0.0),
+        ("玛拉妮和恰斯卡是朋友，卡齐娜不认识玛拉妮。", 0.0),
+        ("恰斯卡很友好。卡齐娜也很友好。", 0.0),  # each of them, to everybody
+        ("恰斯卡很友好，卡齐娜也很友好。", 0.0),
+        ("恰斯卡讨厌卡齐娜的朋友。", 0.0),
+    ],
+)
+def test_a_friendship_is_said_of_both_ends_and_stated(answer: str, match: float) -> None:
+    assert relation(answer, FRIENDS, FRIENDS_ASKED, FRIENDS_REFERENCE) == match
+
+
+def test_the_clause_about_the_other_end_has_its_own_relation() -> None:
+    answer = "恰斯卡和玛拉妮是朋友，和卡齐娜是敌人。"
+    assert relation(answer, ("恰斯卡", "enemy_of", "卡齐娜"), FRIENDS_ASKED) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("师徒", 0.5),  # who is which is not told
+        ("師徒關係", 0.5),
+        ("闻伯是师父，陆远舟是徒弟。", 1.0),
+        ("闻伯是船匠，曾教导陆远舟。", 1.0),
+        ("陆远舟来自北方，师从闻伯。", 1.0),
+        ("闻伯的徒弟，是陆远舟", 1.0),
+        ("闻伯教导村民，陆远舟旁观。", 0.0),  # the villagers
+        ("闻伯和沈栖是师徒，陆远舟是船匠。", 0.0),
+    ],
+)
+def test_a_word_in_a_clause_with_one_end_is_tied_to_it(answer: str, match: float) -> None:
+    assert relation(answer, MENTOR, "闻伯和陆远舟是什么关系？") == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("Tobin, a student of Mara, left.", 1.0),
+        ("Tobin came late. His mentor was Mara.", 1.0),
+        ("No doubt Mara taught Tobin.", 1.0),
+        ("There is no evidence that Mara taught Tobin.", 0.0),
+        ("It is hard to say whether Mara taught Tobin.", 0.0),
+        ("I don't think Mara taught Tobin.", 0.0),
+    ],
+)
+def test_english_relations_are_stated_or_not(answer: str, match: float) -> None:
+    assert relation(answer, ("Mara", "mentor_of", "Tobin"), "How are Mara and Tobin related?") == match
+
+
+@given(answer=TEXTS, end=TEXTS, question=TEXTS)
+def test_whatever_the_texts_a_relation_has_a_direction(answer: str, end: str, question: str) -> None:
+    reading = read_relation(answer, (end or "a", "mentor_of", "沈栖"), question=question)
+    assert reading.direction in DIRECTIONS

@@ -1,0 +1,206 @@
+"""How much of what its reference adds to the question an answer says: what is said / what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.golden.turn_matching import match_reference
+
+DRAGON, DRAGON_ASKED = "他的龙伙伴叫阿尤。", "基尼奇的龙伙伴叫什么？"
+HELPED, HELPED_ASKED = "阿尤协助基尼奇击败了深渊魔物...", "在这个任务中“它”做了什么？"
+TEXTS = st.text(alphabet="沈栖小萤不没是的友师爱ab not.,，。/ '", max_size=60)
+
+
+def said(answer: str, reference: str, question: str, before: Sequence[str] = ()) -> float:
+    match = match_reference(answer, reference, question, before=before)
+    assert match is not None
+    return match.value
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("她的伙伴叫小萤。", 1.0),  # 小萤 is all that the question does not give
+        ("小萤", 1.0),
+        ("是小螢", 1.0),  # traditional
+        ("叫作「小 萤」。", 1.0),
+        ("不是小萤", 0.0),
+        ("小红", 0.0),  # half a name is no name
+        ("她的伙伴叫什么，我不知道。", 0.0),
+    ],
+)
+def test_a_turn_says_what_its_reference_adds_to_the_question(answer: str, value: float) -> None:
+    assert said(answer, "她的伙伴叫小萤。", "沈栖的伙伴叫什么？") == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "characters"),
+    [
+        # The reference has 阿尤 协助 基尼奇 击败 (9 characters) and 深渊魔物 (4): 13.
+        ("阿尤协助基尼奇击败了深渊魔物。", 13),
+        ("阿尤協助基尼奇擊敗了深淵魔物", 13),  # traditional
+        ("深渊魔物被基尼奇在阿尤的协助下击败了。", 13),  # in another order
+        ("阿尤帮助基尼奇打败了深渊魔物", 10),  # 阿尤 2, 助基尼奇 4, 深渊魔物 4
+        ("它幫助基尼奇打敗了深淵魔物", 8),  # 助基尼奇 4, 深渊魔物 4
+        ("阿尤击败了深渊魔物", 8),  # without 协助基尼奇
+        ("阿尤没有协助基尼奇", 2),  # only 阿尤
+        ("没有证据表明阿尤协助基尼奇击败了深渊魔物", 0),
+        ("不清楚", 0),
+    ],
+)
+def test_chinese_counts_by_characters_that_stand_together(answer: str, characters: int) -> None:
+    assert said(answer, HELPED, HELPED_ASKED) == characters / 13
+
+
+def test_what_the_turns_before_have_said_is_no_news() -> None:
+    before = ["沈栖的伙伴叫什么？", "她的伙伴叫小萤。"]
+    # Of 小萤爱吃海葡萄 the question gives 爱吃 and the turn before 小萤: 海葡萄 is left.
+    for answer, value in (
+        ("海葡萄", 1.0),
+        ("小萤爱吃海葡萄。", 1.0),
+        ("她的伙伴叫小萤。", 0.0),
+        ("葡萄", 2 / 3),
+    ):
+        assert said(answer, "小萤爱吃海葡萄。", "它爱吃什么？", before) == value
+    # Where nothing would be left, what the question does not give counts.
+    assert said("小萤", "是小萤。", "谁会发光？", before) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("Mara Quill taught him.", 1.0),
+        ("It was Mara Quill.", 1.0),  # "taught" and "him" are in the question
+        ("Mara.", 1 / 2),
+        ("It was not Mara Quill.", 1 / 2),  # the negation is before Mara; Quill is a name of its own
+        ("Tobin Reed.", 0.0),
+    ],
+)
+def test_other_words_count_by_their_stems(answer: str, value: float) -> None:
+    assert said(answer, "Mara Quill taught him.", "Who taught him to read the stars?") == value
+
+
+def test_where_the_question_gives_everything_all_of_the_reference_counts() -> None:
+    assert said("小萤", "小萤", "小萤还是小红？") == 1.0
+    assert match_reference("是的", "是的。", "是吗？") is not None
+    assert match_reference("x", "。。。", "?") is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "value"),
+    [
+        ("是的", "是的，他赢了。", "他赢了吗？", 1.0),
+        ("是的，赢了", "是的，他赢了。", "他赢了吗？", 1.0),
+        ("不，他输了", "是的，他赢了。", "他赢了吗？", 0.0),
+        ("他没有赢", "他没有赢。", "他赢了吗？", 1.0),
+        ("他赢了", "他没有赢。", "他赢了吗？", 0.0),
+        ("Yes, he did.", "Yes.", "Did he win?", 1.0),
+        ("No, he didn't.", "Yes, he won.", "Did he win?", 0.0),
+        ("3", "There are three towers.", "How many towers are there?", 1.0),
+        ("Four.", "There are three towers.", "How many towers are there?", 0.0),
+        ("第三章", "在第三章。", "在第几章？", 1.0),
+        ("第五章", "在第三章。", "在第几章？", 0.0),
+    ],
+)
+def test_a_yes_a_no_and_a_number_are_answers(
+    answer: str, reference: str, question: str, value: float
+) -> None:
+    assert said(answer, reference, question) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "value"),
+    [
+        ("三只", "有3只。", "有几只？", 1.0),
+        ("３只", "有三只。", "有几只？", 1.0),
+        ("三隻", "有3只。", "有几只？", 1.0),
+        ("三", "有3只。", "有几只？", 1.0),
+        ("十只", "有10只。", "有几只？", 1.0),
+        ("四只", "有3只。", "有几只？", 0.0),
+        ("十三只", "有三只。", "有几只？", 0.0),
+        ("不是三只", "三只。", "有几只？", 0.0),
+        ("2024年", "二〇二四年。", "哪一年？", 1.0),
+        ("二○二四年", "2024年。", "哪一年？", 1.0),
+        ("二〇二五年", "2024年。", "哪一年？", 0.0),
+        ("一九九五年三月", "1995年3月", "哪天？", 1.0),
+        ("兩萬人", "20000人。", "有多少人？", 1.0),
+        ("百分之二十五", "25%", "占多少？", 1.0),
+        ("１，０００", "一千。", "多少？", 1.0),
+        ("twenty-one", "There are 21 towers.", "How many towers are there?", 1.0),
+        ("五郎", "他叫五郎。", "他叫什么？", 1.0),  # names with a numeral in them
+        ("三月七", "她叫三月七。", "她叫什么？", 1.0),
+    ],
+)
+def test_a_number_is_the_same_however_it_is_written(
+    answer: str, reference: str, question: str, value: float
+) -> None:
+    assert said(answer, reference, question) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "value"),
+    [
+        ("海葡萄", "它讨厌海葡萄。", 1.0),
+        ("它讨厌海葡萄", "海葡萄。", 1.0),
+        ("它喜欢海葡萄", "它讨厌海葡萄。", 0.0),
+    ],
+)
+def test_a_bare_answer_has_the_sense_of_its_question(answer: str, reference: str, value: float) -> None:
+    assert said(answer, reference, "它讨厌吃什么？") == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("他的龙伙伴叫阿尤。", 1.0),
+        ("是阿尤", 1.0),
+        ("可能是阿尤", 1.0),
+        ("应该是阿尤。", 1.0),
+        ("我不确定，但应该是阿尤。", 1.0),  # it settles on one
+        ("年龄我不清楚，名字叫阿尤。", 1.0),  # what is not known is something else
+        ("我不确定，可能是阿尤或者别的", 0.0),
+        ("我不確定，可能是阿尤或者別的", 0.0),
+        ("可能是阿尤，但我不确定。", 0.0),
+        ("也许叫阿尤，也许叫阿贝多", 0.0),
+        ("不知道，阿尤吧", 0.0),
+        ("资料没有提到，可能是阿尤", 0.0),
+        ("阿尤或者阿贝多吧", 0.0),
+        ("叫阿尤还是阿贝多，我记不清了", 0.0),
+        ("不是阿尤", 0.0),
+    ],
+)
+def test_one_guess_among_others_is_no_answer(answer: str, value: float) -> None:
+    assert said(answer, DRAGON, DRAGON_ASKED) == value
+
+
+def test_one_guess_among_others_is_no_answer_in_english() -> None:
+    reference, question = "It is called Ayu.", "What is the dragon called?"
+    assert said("Probably Ayu.", reference, question) == 1.0
+    assert said("I'm not sure, maybe Ayu or something else.", reference, question) == 0.0
+
+
+def test_a_reference_that_leaves_it_open_is_met_by_an_answer_that_does() -> None:
+    reference, question = "可能是周六或者周日。", "哪天？"
+    assert said("可能是周六或者周日", reference, question) == 1.0
+    assert said("不是周六", reference, question) == 0.0
+
+
+def test_either_alternative_of_a_reference_will_do() -> None:
+    for answer in ("九十九级", "99级"):
+        assert said(answer, "九十九级/99级", "一共有多少台阶？") == 1.0
+
+
+@given(answer=TEXTS, reference=TEXTS, question=TEXTS)
+def test_whatever_the_texts_a_share_is_from_0_to_1(answer: str, reference: str, question: str) -> None:
+    match = match_reference(answer, reference, question)
+    assert match is None or 0 <= match.value <= 1
+
+
+@given(TEXTS)
+def test_an_answer_that_repeats_its_reference_says_all_of_it(reference: str) -> None:
+    match = match_reference(reference, reference, "")
+    assert match is None or match.value == 1.0 or "/" in reference
