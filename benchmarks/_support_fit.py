@@ -78,7 +78,7 @@ def row(
     found = []
     for claim in claims:
         features = body.features(claim)
-        _, conflicts = closest_unit(claim, features, body.texts)
+        _, conflicts = closest_unit(claim, features, body)
         found.append((features, tuple(conflicts)))
     return Row(kind, source, tuple(found), target)
 
@@ -118,17 +118,17 @@ def mtrag_rows() -> Iterator[Row]:
 
 def without_support(claim: str, contexts: Sequence[str]) -> list[str] | None:
     """Return the contexts without the sentences that share much with the claim; None where few words tell."""
-    texts = [evidence_text(context) for context in contexts]
-    keys = {token.key for token in EvidenceBody(texts).features(claim).tokens}
+    body = EvidenceBody([evidence_text(context) for context in contexts])
+    keys = set(body.features(claim).keys)
     if len(keys) < FEWEST_TOKENS:
         return None
     left = [
         "\n\n".join(
-            text.text[unit.start : unit.end]
-            for unit in text.units
-            if len(unit.keys & keys) < SUPPORTING_SHARE * len(keys)
+            text.text[start:end]
+            for place, (start, end) in enumerate(text.units)
+            if sum(body.has((number, place), key) for key in keys) < SUPPORTING_SHARE * len(keys)
         )
-        for text in texts
+        for number, text in enumerate(body.texts)
     ]
     return left if left != list(contexts) else None
 

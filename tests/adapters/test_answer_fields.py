@@ -9,15 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.adapters.answer_fields import AnswerReader
+from rag_evaluation_framework.adapters.conversations import response_of
 from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.adapters.http_replies import reply_value
 from rag_evaluation_framework.adapters.masking import unmasked
+from rag_evaluation_framework.adapters.probing import Probe
 from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import InputError, TargetError
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
+from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.responses import Hit, Usage
+from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+from rag_evaluation_framework.records.spans import CharacterSpan
 
 READER = AnswerReader()
+
+
+def span(file: str, start: int, end: int) -> CharacterSpan:
+    return CharacterSpan(DocumentId(file), start, end)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +92,30 @@ def test_a_reply_without_an_answer_is_a_failure_and_never_an_empty_answer(reply:
         ({"sources": ["guide.pdf"]}, ()),
         ({"contexts": []}, ()),
         ({"contexts": None}, ()),
-        # numbers [1], [2] must keep their meaning, so a list with a hole is not taken
-        ({"contexts": ["a", None]}, ()),
-        ({"contexts": ["a", " "]}, ()),
+        ({"contexts": [None, " "]}, ()),
+        # numbers [1], [2] must keep their meaning, so an item without a text keeps its place
+        ({"contexts": ["a", None]}, ("a", "")),
+        ({"contexts": [" ", "b"]}, ("", "b")),
+        ({"contexts": [7, {"text": "b"}, {"title": "c"}]}, ("", "b", "")),
+        ({"sources": [None, "guide.pdf"]}, ()),
+        ({"sources": ["guide.pdf", {"text": "b"}]}, ("", "b")),
     ],
 )
-def test_contexts_are_taken_where_every_one_has_a_text(fields: Any, contexts: tuple[str, ...]) -> None:
-    assert READER.read({"response": "x", **fields}).contexts == contexts
+def test_contexts_are_those_with_a_text_and_the_others_are_counted(
+    fields: Any, contexts: tuple[str, ...]
+) -> None:
+    read = READER.read({"response": "x", **fields})
+    assert (read.contexts, read.unread_contexts) == (contexts, contexts.count(""))
+
+
+def test_an_empty_context_does_not_put_the_datasets_in_place_of_the_systems() -> None:
+    turns = (Turn(role="user", content="When?"),)
+    sample = Sample(id="s1", turns=turns, recorded=Recorded(contexts=("In 14 days.",)))
+    read = READER.read({"response": "x", "contexts": ["In 99 weeks.", ""]})
+    response = response_of(sample, [read])
+    assert (response.contexts, response.context_origin) == (("In 99 weeks.", ""), "system")
+    assert response.metadata == {"unread_contexts": 1}
+    assert "1 contexts could not be read" in Probe(address="h", elapsed_ms=1.0, answer=read).hints()
 
 
 def test_contexts_that_say_what_they_are_are_hits_too() -> None:
@@ -99,6 +125,27 @@ def test_contexts_that_say_what_they_are_are_hits_too() -> None:
         Hit(id="2"),
     )
     assert READER.read({"response": "x", "documents": [{"text": "a"}]}).hits == ()
+    with_holes = [None, {"id": "d1", "text": "a"}, {"id": "d2", "text": ""}]
+    assert READER.read({"response": "x", "documents": with_holes}).hits == (Hit(id="d1"), Hit(id="d2"))
+    assert READER.read({"response": "x", "documents": [*with_holes, "b"]}).hits == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "hit"),
+    [
+        ({"id": "c1", "file": "a.md", "start": 5, "end": 9}, Hit(id="c1", span=span("a.md", 5, 9))),
+        ({"file_name": "a.md", "start_char": 0, "end_char": 9}, Hit(id="a.md", span=span("a.md", 0, 9))),
+        ({"document_id": 7, "start": 5, "end": 9}, Hit(id="7", span=span("7", 5, 9))),
+        # a position that cannot be read, or of which it is not known where it counts from, is none
+        ({"id": "c1", "start": 5, "end": 9}, Hit(id="c1")),
+        ({"id": "c1", "file": "a.md", "start": 9, "end": 9}, Hit(id="c1")),
+        ({"id": "c1", "file": "a.md", "start": "5", "end": 9}, Hit(id="c1")),
+        ({"id": "c1", "file": ["a.md"], "start": 5, "end": 9}, Hit(id="c1")),
+        ({"id": "c1", "file": "a.md", "page": 2, "start": 5, "end": 9}, Hit(id="c1")),
+    ],
+)
+def test_positions_that_come_with_contexts_are_those_of_the_hits(fields: Any, hit: Hit) -> None:
+    assert READER.read({"response": "x", "contexts": [{"text": "word", **fields}]}).hits == (hit,)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +220,12 @@ def test_given_paths_replace_the_search() -> None:
         ("a['b'][0]", {"c": 1}),
         ('["x.y"]', 3),
         ("a.b[*].d", None),
+        ("a.b[*].e", [None, 4]),
         ("a[*]", None),
     ],
 )
 def test_a_path_leads_to_its_value_or_to_nothing(path: str, found: Any) -> None:
-    value = {"a": {"b": [{"c": 1}, {"c": 2}]}, "x.y": 3}
+    value = {"a": {"b": [{"c": 1}, {"c": 2, "e": 4}]}, "x.y": 3}
     assert ReplyPath.parse(path).find(value) == found
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fault_agent import RunningServer, answer_to
 
+from rag_evaluation_framework.adapters import http_client
 from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
 from rag_evaluation_framework.adapters.masking import header_mask
 from rag_evaluation_framework.errors import TargetError, UsageError
@@ -194,3 +198,30 @@ def test_an_unknown_protocol_or_part_is_refused() -> None:
         HttpAgent("http://h", protocol="grpc")
     with pytest.raises(UsageError, match="did you mean answer"):
         HttpAgent("http://h", response_paths={"anwser": "a"})
+
+
+def test_the_latency_is_that_of_the_requests_without_opening_the_client(
+    server: RunningServer, answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On this clock opening takes an hour each time, and reading a body a minute.
+    late = 0.0
+    opened, read = http_client.HttpClient._open_session, http_client.HttpClient._body_of
+
+    def slowly_opened(client: http_client.HttpClient) -> Any:
+        nonlocal late
+        late += 3600
+        return opened(client)
+
+    async def slowly_read(client: http_client.HttpClient, response: Any) -> bytes:
+        nonlocal late
+        late += 60
+        return await read(client, response)
+
+    monkeypatch.setattr(http_client, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
+    monkeypatch.setattr(http_client.HttpClient, "_open_session", slowly_opened)
+    monkeypatch.setattr(http_client.HttpClient, "_body_of", slowly_read)
+    once, twice = (answered(HttpAgent(server.url), sample=asked).latency_ms for asked in (None, CONVERSATION))
+    assert once is not None
+    assert twice is not None
+    assert 60_000 <= once < 120_000
+    assert 120_000 <= twice < 180_000

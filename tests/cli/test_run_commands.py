@@ -13,7 +13,7 @@ from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.datasets.results_files import read_results
-from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
+from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
@@ -132,6 +132,18 @@ def test_scoring_again_by_the_same_metric_gives_the_same_scores(folder: RunFolde
     }
     assert document["query_results"][1]["query_text"] == "谁写了《红楼梦》?"
     assert document["metadata"]["metric_versions"] == {"exact_match": 1}
+
+
+def test_score_makes_the_folder_of_its_results_or_refuses_before_it_scores(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    out = tmp_path / "not there yet" / "scores.json"
+    done = invoke(score_command, folder.path, "-m", "exact_match", "--out", out)
+    assert out.exists()
+    assert "exact_match" in done.stdout
+    refused = invoke(score_command, folder.path, "-m", "exact_match", "--out", out / "below a file.json")
+    assert isinstance(refused.exception, StorageError)
+    assert refused.stdout == ""
 
 
 def test_score_prints_json_and_nothing_else(folder: RunFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -502,3 +503,64 @@ def test_what_an_endpoint_fails_again_stays_to_be_made(tmp_path: Path) -> None:
     assert again.notes == (
         "3 samples lack scores because a model's endpoint failed; a resume makes them again",
     )
+
+
+class AnsweredWhileScoring(Calculator):
+    """Answers its second sample only while the first is being scored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scoring, self.answered = threading.Event(), threading.Event()
+
+    async def answer(self, request: Request) -> Response:
+        if number_of(request.sample) == 1:
+            while not self.scoring.is_set():
+                await asyncio.sleep(0.001)
+            self.answered.set()
+        return await super().answer(request)
+
+
+class BlockingScorer(ExactMatch):
+    """Blocks on the first sample until something happens, and says whether it did."""
+
+    def __init__(self, begun: threading.Event, until: threading.Event, *, seconds: float) -> None:
+        self.begun, self.until, self.seconds = begun, until, seconds
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        if number_of(sample) == 0:
+            self.begun.set()
+            return Score.scored(self.name, float(self.until.wait(self.seconds)), method=self.method)
+        return super().score(sample, response)
+
+
+def test_a_reply_is_read_while_another_sample_is_scored(tmp_path: Path) -> None:
+    # Otherwise the scorer's time would count as the latency of every request that is open meanwhile.
+    target = AnsweredWhileScoring()
+    scorer = BlockingScorer(target.scoring, target.answered, seconds=10)
+    outcome, folder = run(tmp_path, target, 2, scorers=(scorer,), concurrency=2)
+    assert outcome.completed
+    assert [result.scores[0].value for result in folder.results(order="dataset")] == [1.0, 1.0]
+
+
+def test_a_scorer_that_hangs_keeps_neither_the_run_nor_the_program_from_ending(tmp_path: Path) -> None:
+    begun, released = threading.Event(), threading.Event()
+    scorer = BlockingScorer(begun, released, seconds=60)
+    before = sys.getswitchinterval()
+    try:
+        outcome, _ = run(tmp_path, Calculator(), 3, scorers=(scorer,), concurrency=1, run_timeout=0.2)
+        hanging = [thread for thread in threading.enumerate() if thread.name == "scoring"]
+    finally:
+        released.set()
+    assert (outcome.completed, outcome.done) == (False, 0)
+    assert hanging
+    assert all(thread.daemon for thread in hanging)
+    assert sys.getswitchinterval() == before
+
+
+def test_the_latency_that_a_target_has_measured_itself_is_kept(tmp_path: Path) -> None:
+    class Measuring(Calculator):
+        async def answer(self, request: Request) -> Response:
+            return Response(text="1", latency_ms=12.34567)
+
+    _, folder = run(tmp_path, Measuring(), 3)
+    assert [result.response.latency_ms for result in folder.results()] == [12.346] * 3

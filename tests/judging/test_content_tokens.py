@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
+from rag_evaluation_framework.judging.words.content_tokens import (
+    content_keys,
+    content_tokens,
+    words_in,
+    words_of_parts,
+)
 from rag_evaluation_framework.judging.words.english_stems import stem
 
 
@@ -67,3 +74,20 @@ def test_tokens_stand_where_they_say_and_agree_with_the_keys(text: str) -> None:
     assert [token.key for token in tokens] == content_keys(text)
     for token in tokens:
         assert content_keys(text[token.start : token.end]) == [token.key]
+
+
+# Where an ASCII text is cut, what stands beside a mark, and what has marks inside.
+ASCII = st.text(alphabet=st.sampled_from("abStT '1234[]&;#_.,-/\n\x1c(\"th"))
+
+
+@given(ASCII)
+def test_an_ascii_text_is_read_as_if_there_were_other_characters_beside_it(text: str) -> None:
+    *tokens, last = content_tokens(f"{text} café")
+    assert (tokens, last.key) == (content_tokens(text), "café")
+
+
+@given(st.one_of(ASCII, st.text(alphabet=st.sampled_from("aé 罗马.[1]"))), st.data())
+def test_the_words_of_parts_are_those_of_each_part_alone(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
+    parts = list(pairwise(cuts))
+    assert words_of_parts(text, parts) == [words_in(text[start:end]) for start, end in parts]

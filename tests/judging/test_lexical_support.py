@@ -35,7 +35,7 @@ def test_features_count_what_the_evidence_does_not_have() -> None:
     )
     # Content: Clara, Weiss, built, old, bridge, Vienna. Only Vienna, a name, is new, and the number 1891.
     assert [token.key for token in features.new] == ["vienna"]
-    assert (features.new_names, len(features.new_numbers), len(features.tokens)) == (1, 1, 6)
+    assert (features.new_names, len(features.new_numbers), len(features.keys)) == (1, 1, 6)
     # Neighbours: the first sentence has four of the five pairs, in any order; bridge-Vienna is in none.
     assert (features.parted_pairs, features.pairs) == (1, 5)
     # Five of six different words stand in the first sentence.
@@ -196,3 +196,12 @@ def test_any_text_gets_a_probability_and_exact_places(claim: str, evidence: list
     if found.evidence is not None:
         place = found.evidence
         assert evidence[place.number][place.start : place.end] == place.text
+
+
+@pytest.mark.parametrize("word", ["lorem ", "哈嘿"])
+def test_endless_nonsense_is_not_supported_for_its_length(word: str) -> None:
+    claim = word * 30_000
+    (verdict,) = LexicalSupport().decide(
+        [Claim(claim, 0, len(claim))], ["Refunds are paid within 14 days of the return."]
+    )
+    assert verdict.label == "unsupported"

@@ -81,3 +81,15 @@ def test_what_cannot_be_written_down_is_not_blamed_and_reported_all_the_same(tmp
     again = evaluated(tmp_path, resume=first.head.run_id)
     assert [each.blame is None for each in again] == [True, False, False, False, False]
     assert all(sample.blame is None for sample in again[0].samples())
+
+
+def test_results_that_cannot_be_written_leave_a_report_and_an_unfinished_run(tmp_path: Path) -> None:
+    first, *_ = evaluated(tmp_path)
+    results = first.folder.path / "results.json"
+    results.unlink()
+    (results / "in the way").mkdir(parents=True)
+    again, *_ = evaluated(tmp_path, resume=first.folder.head.run_id)
+    assert not again.outcome.completed
+    assert again.outcome.reason is not None
+    assert "results.json" in again.outcome.reason
+    assert again.summary.finished == first.summary.finished

@@ -15,6 +15,7 @@ from labelled_data import present
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
 from rag_evaluation_framework.retrieval.sentence_chunker import SentenceChunker
+from rag_evaluation_framework.retrieval.sentence_words import ABBREVIATIONS, BEFORE_NUMBERS, TITLES
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
 
@@ -47,6 +48,18 @@ def test_sentences_end_where_a_reader_ends_them(expected: list[str]) -> None:
         ("" if sentence[0] > "\u2e80" or sentence[0] == "“" else " ") + sentence for sentence in expected
     ]
     assert sentences("".join(spaced).strip()) == expected
+
+
+@given(
+    st.one_of(
+        st.sampled_from(sorted(TITLES | BEFORE_NUMBERS | ABBREVIATIONS)),
+        st.text(alphabet="aivxZé第-.'", min_size=1, max_size=7),
+    ),
+    st.sampled_from(["The", "Wu", "I"]),
+)
+def test_it_does_not_count_how_many_spaces_follow_a_full_stop(word: str, following: str) -> None:
+    one, two = (sentences(f"It is {word}.{space}{following} came.") for space in (" ", "  "))
+    assert [sentence.split() for sentence in one] == [sentence.split() for sentence in two]
 
 
 def test_blocks_end_sentences_and_wrapped_lines_do_not() -> None:

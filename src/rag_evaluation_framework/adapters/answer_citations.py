@@ -1,4 +1,4 @@
-"""Citations as systems return them beside an answer.
+"""Citations as systems return them beside an answer, and the positions that come with contexts.
 
 ===============================================================  =======================================
 ``2``, ``{"number": 2}``, ``{"context": 2}``                     the second context
@@ -8,7 +8,8 @@
 
 Other names are known for the same things: ``file_name``, ``source``, ``document``, ``document_id``,
 ``doc_id``; ``start_char``, ``end_char``; ``page``, ``page_number``; ``text``, ``quote``, ``excerpt``;
-``confidence``, ``confidence_score``. What cannot be read is counted, never guessed.
+``confidence``, ``confidence_score``. What cannot be read is counted, never guessed. A position with a
+context has the same names for its file, start and end.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.metrics.inline_citations import parse_citations
 from rag_evaluation_framework.records.citations import Citation, ContextCitation, SpanCitation
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.spans import CharacterSpan
 
 _NUMBERS = ("number", "context", "context_number")
 _FILES = ("file", "file_name", "source", "document", "document_id", "doc_id")
@@ -42,6 +45,22 @@ def read_citations(items: Iterable[Any]) -> tuple[tuple[Citation, ...], int]:
         citations.extend(found)
         unread += not found
     return tuple(citations), unread
+
+
+def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
+    """Return the characters of a file that a context says it is, if they count from the file's start.
+
+    With a page they may count from the start of that page, so they are not read.
+    """
+    if _first(item, _PAGES) is not None:
+        return None
+    file = _first(item, _FILES)
+    try:
+        return CharacterSpan(
+            DocumentId(str(file) if type(file) is int else file), _first(item, _STARTS), _first(item, _ENDS)
+        )
+    except InputError:
+        return None
 
 
 def _read(item: Any) -> tuple[Citation, ...]:

@@ -9,9 +9,11 @@ answer      ``response``, ``message``, ``content``, ``choices[0].message.content
 contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
             ``source_documents``, ``documents``, ``chunks``, ``passages``, ``sources``: texts, or objects
             with ``text``, ``content``, ``page_content``, ``snippet`` or ``chunk``. Plain strings under
-            ``sources`` are names, not contexts.
-hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``) and ``score`` of those
-            objects, where each has one
+            ``sources`` are names, not contexts. An item without a text is counted; it stays in its place
+            as an empty context, so that ``[2]`` is still the second.
+hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``), ``score`` and position
+            (``file``, ``start``, ``end``: see :mod:`.answer_citations`) of those objects, where each that
+            has a text also has an id or a position
 citations   ``citations``, ``references``: see :mod:`.answer_citations`
 usage       ``usage``, ``token_usage``: ``prompt_tokens`` or ``input_tokens``, ``completion_tokens`` or
             ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``
@@ -28,7 +30,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from rag_evaluation_framework.adapters.answer_citations import read_citations
+from rag_evaluation_framework.adapters.answer_citations import read_citations, read_position
 from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import TargetError, UnknownNameError
 from rag_evaluation_framework.evaluation.manifests.agent_api import REPLY_PARTS
@@ -77,6 +79,7 @@ class ReadAnswer:
 
     text: str
     contexts: tuple[str, ...] = ()
+    unread_contexts: int = 0
     hits: tuple[Hit, ...] = ()
     citations: tuple[Citation, ...] = ()
     unread_citations: int = 0
@@ -110,6 +113,7 @@ class AnswerReader:
         return ReadAnswer(
             text=text,
             contexts=contexts,
+            unread_contexts=contexts.count(""),
             hits=hits,
             citations=citations,
             unread_citations=unread,
@@ -144,12 +148,11 @@ class AnswerReader:
                 items = [items]
             if not isinstance(items, list) or not items:
                 continue
-            if str(path).endswith("sources") and not self._names_are_contexts and isinstance(items[0], str):
-                continue
-            texts = [_context_text(item) for item in items]
-            if all(texts):
+            are_names = str(path).endswith("sources") and not self._names_are_contexts
+            texts = ["" if are_names and isinstance(item, str) else _context_text(item) for item in items]
+            if any(texts):
                 found["contexts"] = str(path)
-                return tuple(text for text in texts if text), _hits(items)
+                return tuple(texts), _hits(items, texts)
         return (), ()
 
     def _citations_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[Citation, ...], int]:
@@ -190,21 +193,28 @@ def _text_of(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _context_text(item: Any) -> str | None:
+def _context_text(item: Any) -> str:
     if isinstance(item, dict):
         item = next((item[name] for name in _TEXT_FIELDS if isinstance(item.get(name), str)), None)
-    return item if isinstance(item, str) and item.strip() else None
+    return item if isinstance(item, str) and item.strip() else ""
 
 
-def _hits(items: list[Any]) -> tuple[Hit, ...]:
-    """Return what was retrieved, where every context says what it is."""
+def _hits(items: Iterable[Any], texts: Iterable[str]) -> tuple[Hit, ...]:
+    """Return what was retrieved, if every context with a text says what it is."""
     hits = []
-    for item in items:
-        named = _id_of(item) if isinstance(item, dict) else None
-        if named is None:
+    for item, text in zip(items, texts, strict=True):
+        hit = _hit(item) if isinstance(item, dict) else None
+        if hit is not None:
+            hits.append(hit)
+        elif text:
             return ()
-        hits.append(Hit(id=named, score=_amount(item, ("score",), negative=True)))
     return tuple(hits)
+
+
+def _hit(item: Mapping[str, Any]) -> Hit | None:
+    span = read_position(item)
+    named = _id_of(item) or (span and span.doc_id)
+    return Hit(id=named, score=_amount(item, ("score",), negative=True), span=span) if named else None
 
 
 def _id_of(item: Mapping[str, Any]) -> str | None:

@@ -103,6 +103,8 @@ def response_of(
     metadata: dict[str, Any] = {}
     if len(turns) > 1:
         metadata[TURNS] = list(turns)
+    if last.unread_contexts:
+        metadata["unread_contexts"] = last.unread_contexts
     if last.unread_citations:
         metadata["unread_citations"] = last.unread_citations
     return Response(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -73,17 +74,21 @@ class HttpAgent:
         self._client = HttpClient(max_body_bytes=max_body_bytes)
 
     async def answer(self, request: Request) -> Response:
-        """Put the sample to the agent, turn by turn within the attempt's time."""
+        """Put the sample to the agent, turn by turn within the attempt's time; the latency is that of all."""
         deadline = time.monotonic() + request.timeout
+        latency_ms = 0.0
 
         async def read(ask: Ask) -> ReadAnswer:
+            nonlocal latency_ms
             remaining = max(deadline - time.monotonic(), 0.001)
             reply = await self.send(
                 ask, key=ask.key(request.key), thread_id=request.thread_id, timeout=remaining
             )
+            latency_ms += reply.latency_ms
             return self.reader.read(reply_value(reply, url=self.address, mask=self.mask))
 
-        return await replay(request.sample, read, history=request.history)
+        response = await replay(request.sample, read, history=request.history)
+        return replace(response, latency_ms=latency_ms)
 
     async def send(self, ask: Ask, *, key: str, thread_id: str, timeout: float) -> Reply:
         """Send one turn and return the reply as it came."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,12 +38,14 @@ _ERROR_EXCERPT_BYTES = 1 << 12
 class Reply:
     """What came back: the status, headers by lower-case name, and the unpacked body.
 
-    Of a reply with an error status the body is only its first bytes, as they came.
+    Of a reply with an error status the body is only its first bytes, as they came. ``latency_ms`` is the time
+    from sending the request to the end of the body; starting the client up is not in it.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    latency_ms: float = 0.0
 
 
 class HttpClient:
@@ -65,6 +68,7 @@ class HttpClient:
         try:
             async with asyncio.timeout(timeout):
                 session = self._open_session()
+                sent = time.monotonic()
                 async with session.post(
                     url, data=body, headers=headers, timeout=limits, allow_redirects=False
                 ) as response:
@@ -72,6 +76,7 @@ class HttpClient:
                         status=response.status,
                         headers={name.lower(): value for name, value in response.headers.items()},
                         body=await self._body_of(response),
+                        latency_ms=(time.monotonic() - sent) * 1000,
                     )
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a timeout is an OSError
             raise _failure(error) from None

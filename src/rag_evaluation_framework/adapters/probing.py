@@ -41,6 +41,8 @@ class Probe:
             for part in ("contexts", "citations", "usage")
             if part not in found
         ]
+        if self.answer and self.answer.unread_contexts:
+            hints.append(f"{self.answer.unread_contexts} contexts could not be read")
         if self.answer and self.answer.unread_citations:
             hints.append(f"{self.answer.unread_citations} citations could not be read")
         return hints
@@ -80,7 +82,7 @@ async def probe(agent: HttpAgent, message: str, *, timeout: float) -> Probe:
     text = agent.mask(reply.body.decode("utf-8", errors="replace")) if reply else ""
     return Probe(
         address=agent.name,
-        elapsed_ms=elapsed,
+        elapsed_ms=reply.latency_ms if reply else elapsed,
         status=reply.status if reply else None,
         body=text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…",
         answer=answer,

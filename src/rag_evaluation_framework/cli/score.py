@@ -72,6 +72,7 @@ def command(
     from tempfile import TemporaryFile
 
     from rag_evaluation_framework.datasets.dialects.recognition import recognise
+    from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
     from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
     from rag_evaluation_framework.evaluation.scorers.scoring_methods import with_documents
@@ -80,6 +81,8 @@ def command(
     from rag_evaluation_framework.results.run_judges import judge_usage
     from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
+    if out is not None:
+        check_writable([out.parent])
     methods = ScoringOptions.taken_from(scoring).methods()
     scorers_for(metrics, methods)  # a metric that cannot be used is told before any file is read
     folder = RunFolder.open(run, runs_dir)
@@ -105,11 +108,14 @@ def command(
             directions={scorer.name: scorer.higher_is_better for scorer in scorers},
         )
         usage = judge_usage(methods)
-        if out is not None:
+        if progress is not None:
+            progress.finish()
+        _show(folder, summary, usage, as_json=as_json)
+        if out is not None:  # after the figures are shown: a full disk must not hide them
+            out.parent.mkdir(parents=True, exist_ok=True)
             head = rescored_head(folder, scorers, methods)
             write_results_document(out, head, rows, summary, judge_usage=usage)
-    _show(folder, summary, usage, as_json=as_json)
-    return INCOMPLETE if summary.unfinished else 0
+    return INCOMPLETE if summary.unfinished or not summary.total else 0
 
 
 def _recorded_dataset(folder: RunFolder) -> Path:

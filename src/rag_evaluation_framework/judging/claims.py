@@ -33,9 +33,11 @@ _LONGEST_ANNOUNCEMENT = 120
 _BARE_REPLY = re.compile(
     r"(?:yes|no|yep|nope|是的?|不是的?|对的?|對的?|不|否|没有|沒有)[\s.!。！]*\Z", re.IGNORECASE
 )
-# Where a sentence is two claims: a semicolon, or a conjunction with a new subject that is a pronoun.
+# Where a sentence is two claims: a semicolon that ends no HTML entity, or a conjunction with a new subject
+# that is a pronoun. The first character is matched by one set and looked back at, which is faster.
 _JOINT = re.compile(
-    r"&#?\w{1,8};|(?P<joint>[;；]|,(?=\s(?:and|but|while|whereas|yet)\s(?:it|he|she|they|there|we|you|this|these|those)\s\w))"
+    r"[&;；,](?:(?<=&)#?\w{1,8};|(?P<joint>(?<=[;；])"
+    r"|(?<=,)(?=\s(?:and|but|while|whereas|yet)\s(?:it|he|she|they|there|we|you|this|these|those)\s\w)))"
 )
 _WORDS_ENOUGH = re.compile(r"(?:[^\W\d_]+(?:['’]\w+)?\W+){2}\w|[\u3400-\u9fff]\W*(?:[\u3400-\u9fff]\W*){3}")
 
@@ -56,7 +58,7 @@ def claims_of(text: str) -> list[Claim]:
 
 def _outside_code(text: str) -> Iterator[tuple[int, int]]:
     begin = 0
-    for fence in _FENCE.finditer(text):
+    for fence in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
         yield begin, fence.start()
         begin = fence.end()
     yield begin, len(text)
@@ -69,22 +71,23 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
         lead = _LEAD.match(part, start, end)
         start = lead.end() if lead is not None else start
         sentence = part[start:end]
-        header = number + 1 < len(spans) and _is_table_header(sentence, part[slice(*spans[number + 1])])
-        if header or not _states_something(sentence):
+        if sentence.startswith("|") and number + 1 < len(spans):
+            following = part[slice(*spans[number + 1])]
+            if _TABLE_RULE.match(following):
+                continue  # the head of a table
+        if not _states_something(sentence):
             continue
         for piece_start, piece_end in _pieces(sentence):
             yield first + start + piece_start, first + start + piece_end
 
 
-def _is_table_header(sentence: str, following: str) -> bool:
-    return sentence.startswith("|") and _TABLE_RULE.match(following) is not None
-
-
 def _states_something(sentence: str) -> bool:
     bare = _MARKER.sub("", sentence).strip()
-    if bare.startswith("#") or _TABLE_RULE.match(bare) or _ENDS_AS_QUESTION.search(bare):
+    if bare.startswith("#") or _TABLE_RULE.match(bare):
         return False
-    if _ANNOUNCEMENT.search(bare) and len(bare) <= _LONGEST_ANNOUNCEMENT:
+    if ("?" in bare or "？" in bare) and _ENDS_AS_QUESTION.search(bare):
+        return False
+    if len(bare) <= _LONGEST_ANNOUNCEMENT and _ANNOUNCEMENT.search(bare):
         return False
     return _LETTER.search(bare) is not None and not _BARE_REPLY.match(bare) and not is_courtesy(bare)
 

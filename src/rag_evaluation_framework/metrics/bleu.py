@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import count, islice
+from operator import add
 
 from rag_evaluation_framework.metrics.rouge import ngram_counts
 from rag_evaluation_framework.metrics.tokens import has_unspaced_script
@@ -87,13 +89,25 @@ def _chrf(answer: str, reference: str) -> float:
     """Average precision and recall over the orders that both texts have, and take their F2."""
     orders = min(CHRF_ORDER, len(answer), len(reference))
     precision = recall = 0.0
-    for n in range(1, orders + 1):
-        answered = Counter(answer[start : start + n] for start in range(len(answer) - n + 1))
-        expected = Counter(reference[start : start + n] for start in range(len(reference) - n + 1))
-        matched = (answered & expected).total()
-        precision += matched / answered.total()
-        recall += matched / expected.total()
+    for answered, expected in islice(zip(_ngrams(answer), _ngrams(reference), strict=False), orders):
+        matched = _matched(Counter(answered), Counter(expected))
+        precision += matched / len(answered)
+        recall += matched / len(expected)
     if not precision + recall:
         return 0.0
     precision, recall = precision / orders, recall / orders
     return (1 + CHRF_BETA**2) * precision * recall / (CHRF_BETA**2 * precision + recall)
+
+
+def _ngrams(text: str) -> Iterator[list[str]]:
+    """Yield the characters of a text, its pairs of neighbours, its runs of three and so on."""
+    runs = list(text)
+    for n in count(1):
+        yield runs
+        runs = list(map(add, runs, text[n:]))
+
+
+def _matched(one: Counter[str], other: Counter[str]) -> int:
+    """Count what two texts have in common, as often as both have it."""
+    both = one.keys() & other.keys()
+    return sum(map(min, map(one.__getitem__, both), map(other.__getitem__, both)))

@@ -8,7 +8,7 @@ the run's folder when asked for: only the figures of a run are held in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -245,8 +245,12 @@ def _evaluated(
         blame=_blamed(dataset, folder),
         judge_usage=spending.usage,
     )
-    if outcome.completed:
+    if not outcome.completed:
+        return evaluation
+    try:
         evaluation.write_results()
+    except StorageError as error:  # what was measured is reported all the same
+        return replace(evaluation, outcome=replace(outcome, completed=False, reason=str(error)))
     return evaluation
 
 

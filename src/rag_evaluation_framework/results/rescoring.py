@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import IO
 
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
@@ -21,6 +21,7 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.run_judges import JUDGE, judge_fields
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 
+_FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
 # Somebody who watches sees that the scoring is alive, even when nothing finishes.
 _TELL_SECONDS = 1.0
@@ -131,7 +132,8 @@ class RescoredRows:
             self._folder, self._samples, self._scorers, threads=self._threads, on_progress=self._on_progress
         )
         for row in rows:
-            self._kept.write(strict_json.encode([asdict(score) for score in row.result.scores]) + b"\n")
+            scores = [{name: getattr(score, name) for name in _FIELDS} for score in row.result.scores]
+            self._kept.write(strict_json.encode(scores) + b"\n")
             yield row
         self._is_scored = True
 

@@ -54,11 +54,8 @@ _CANDIDATE = re.compile(
     re.MULTILINE,
 )
 
-# Most sentences end so: a word of some length, a full stop, a capital.
-_PLAIN_END = re.compile(r"(?<=[a-z]{5})\.[ \n]+[A-Z]")
-_LONG_ABBREVIATIONS = tuple(
-    form for word in TITLES | ABBREVIATIONS if len(word) >= 5 for form in (word, word.capitalize())
-)
+# Of small letters, and a full stop after them may yet not end a sentence; so may one after "iv".
+_STOPPED = TITLES | ABBREVIATIONS
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
@@ -96,7 +93,9 @@ def sentence_spans(text: str) -> SpanList:
     for match in _CANDIDATE.finditer(text):
         kind = match.lastgroup
         if kind == "cited":
-            if _ends_sentence(text, begin, match):
+            if _ends_plainly(text, match.start()):
+                begin = _append(spans, text, begin, match.end())
+            elif _ends_sentence(text, begin, match):
                 begin = _append(spans, text, begin, _end_of(text, begin, match))
         elif kind == "wide":
             if not _wide_goes_on(text, begin, match):
@@ -115,11 +114,10 @@ def sentence_spans(text: str) -> SpanList:
 
 
 def _append(spans: SpanList, text: str, begin: int, end: int) -> int:
-    piece = text[begin:end]
-    start = begin + len(piece) - len(piece.lstrip())
-    piece = piece.strip()
+    piece = text[begin:end].lstrip()
     if piece:
-        spans.append((start, start + len(piece)))
+        start = end - len(piece)
+        spans.append((start, start + len(piece.rstrip())))
     return end
 
 
@@ -167,11 +165,17 @@ def _end_of_wide(text: str, begin: int, match: re.Match[str]) -> int:
     return match.start("wide_cited") if is_listed else match.end()
 
 
+def _ends_plainly(text: str, stop: int) -> bool:
+    """Tell whether a word, a full stop and a capital stand here, as most sentences end: the rest is rules."""
+    if text[stop : stop + 2] not in (". ", ".\n") or not "A" <= text[stop + 2 : stop + 3] <= "Z":
+        return False
+    word = text[text.rfind(" ", max(stop - _LOOK_BACK, 0), stop) + 1 : stop]
+    is_word = len(word) > 1 and word.isascii() and word.isalpha() and word.islower()
+    return is_word and word not in _STOPPED and word.strip("ivx") != ""
+
+
 def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
     """Tell whether ASCII marks end a sentence."""
-    start = match.start()
-    if _PLAIN_END.match(text, start) and not text.endswith(_LONG_ABBREVIATIONS, begin, start):
-        return True
     following = _NEXT_WORD.match(text, match.end())
     word = following["word"] if following is not None else None
     if word is None:

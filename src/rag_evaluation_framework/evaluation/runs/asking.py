@@ -89,7 +89,7 @@ class Asker:
                     left = still_left
                     continue
             spent = self._settings.sample_timeout - left
-            return self._ended(outcome, attempts, started_at=started_at, latency=took, spent=spent)
+            return self._ended(outcome, attempts, started_at=started_at, spent=spent)
 
     def _ended(
         self,
@@ -97,7 +97,6 @@ class Asker:
         attempts: Attempts,
         *,
         started_at: str,
-        latency: float,
         spent: float,
     ) -> Asked:
         if isinstance(outcome, TargetError):
@@ -108,10 +107,7 @@ class Asker:
             if reason := self._watch.sample_failed(outcome):
                 self._stop.set(reason)
         else:
-            told = outcome.latency_ms
-            if told is None and self._is_live:
-                told = latency * 1000
-            response = replace(outcome, latency_ms=None if told is None else round(told, 3))
+            response = outcome
         timing = Timing(
             started_at=started_at,
             attempts=attempts.made + (not isinstance(outcome, TargetError)),
@@ -148,7 +144,7 @@ class Asker:
 
     async def _answer(self, request: Request) -> Response | TargetError:
         # In a task of its own, so that a target that ignores being cancelled is left behind, not waited for.
-        task = asyncio.ensure_future(_called(self._target, request))
+        task = asyncio.ensure_future(_called(self._target, request, is_live=self._is_live))
         guard = request.timeout + min(_GUARD_MOST, request.timeout * _GUARD_SHARE)
         try:
             done, _ = await asyncio.wait((task,), timeout=guard)
@@ -181,10 +177,15 @@ class Asker:
         return None
 
 
-async def _called(target: Target, request: Request) -> Response | TargetError:
-    """Call the target; every way of failing becomes one kind of value."""
+async def _called(target: Target, request: Request, *, is_live: bool) -> Response | TargetError:
+    """Call the target; every way of failing becomes one kind of value.
+
+    A response without a latency gets the time of the call, taken before anything else has its turn.
+    """
+    sent = time.monotonic()
     try:
         response = await target.answer(request)
+        took = time.monotonic() - sent
     except TargetError as error:
         return error.reworded(brief(error.message))
     except TimeoutError:
@@ -193,7 +194,8 @@ async def _called(target: Target, request: Request) -> Response | TargetError:
         return TargetError("target-error", described(error))
     if not isinstance(response, Response):
         return TargetError("target-error", f"expected a response, got {type(response).__name__}")
-    return response
+    latency_ms = took * 1000 if response.latency_ms is None and is_live else response.latency_ms
+    return replace(response, latency_ms=None if latency_ms is None else round(latency_ms, 3))
 
 
 def _timed_out() -> TargetError:

@@ -24,9 +24,9 @@ from rag_evaluation_framework.evaluation.runs.scoring import (
     scored_result,
     writable_result,
 )
+from rag_evaluation_framework.evaluation.runs.scoring_threads import ScoringThreads
 from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 
 SYNC_LINES = 64
@@ -89,7 +89,9 @@ class RunLoop:
         self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
         self._usage = replace(index.usage)
         self._finished: deque[_Finished] = deque()
-        self._scoring = _pool(scorers, settings.scoring_threads)
+        # Scorers that only compute gain nothing from a second thread; those that wait, as for a judge, do.
+        self._waits_to_score = any(getattr(scorer, "is_slow", False) for scorer in scorers)
+        self._scoring = ScoringThreads(settings.scoring_threads if self._waits_to_score else 1)
         self._written: list[_Finished] = []
         self._sync_now = asyncio.Event()
         self._ending = False
@@ -103,10 +105,11 @@ class RunLoop:
         keeper = asyncio.ensure_future(self._keep())
         keeper.add_done_callback(self._keeper_ended)
         # Those that wait for a slow scorer do not keep others from asking.
-        open_at_once = self._settings.concurrency + (self._settings.scoring_threads if self._scoring else 0)
-        workers = min(open_at_once, self._total - self.done)
+        more = self._settings.scoring_threads if self._waits_to_score else 0
+        workers = min(self._settings.concurrency + more, self._total - self.done)
         try:
-            await self._finish([asyncio.ensure_future(self._work()) for _ in range(workers)])
+            with self._scoring:
+                await self._finish([asyncio.ensure_future(self._work()) for _ in range(workers)])
             if not self.stop.is_set:
                 self._write_finished()
         finally:
@@ -114,8 +117,6 @@ class RunLoop:
             self._sync_now.set()
             await asyncio.wait((keeper,))
             await _closed(self._target)
-            if self._scoring is not None:
-                self._scoring.shutdown(wait=False, cancel_futures=True)
         keeper.result()
 
     async def _finish(self, workers: list[asyncio.Future[None]]) -> None:
@@ -157,16 +158,11 @@ class RunLoop:
     async def _finished_result(self, each: OpenSample) -> _Finished:
         sample, answered = each.sample, each.answered
         if answered is not None:
-            result = await self._scored(lambda: rescored_result(sample, answered.result, self._scorers))
+            result = await self._scoring.run(lambda: rescored_result(sample, answered.result, self._scorers))
             return _Finished(sample, replace(answered, result=result), is_new=False)
         asked = await self._asker.ask(sample)
-        result = await self._scored(lambda: scored_result(sample, asked.response, self._scorers))
+        result = await self._scoring.run(lambda: scored_result(sample, asked.response, self._scorers))
         return _Finished(sample, JournalEntry(each.place, result, asked.timing), is_new=True)
-
-    async def _scored(self, scored: Callable[[], SampleResult]) -> SampleResult:
-        if self._scoring is None:
-            return scored()
-        return await asyncio.get_running_loop().run_in_executor(self._scoring, scored)
 
     def _write_finished(self) -> None:
         try:
@@ -238,13 +234,6 @@ class RunLoop:
                     elapsed=self._told - self._began,
                 )
             )
-
-
-def _pool(scorers: Sequence[Scorer], threads: int) -> ThreadPoolExecutor | None:
-    """Return threads to score in if a scorer is slow, such as a judge; others score on the spot."""
-    if not any(getattr(scorer, "is_slow", False) for scorer in scorers):
-        return None
-    return ThreadPoolExecutor(threads, thread_name_prefix="scoring")
 
 
 def _has_broken(worker: asyncio.Future[None]) -> bool:

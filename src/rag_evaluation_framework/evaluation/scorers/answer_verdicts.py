@@ -36,10 +36,14 @@ class AnswerVerdicts:
 
     def __init__(self, sample: Sample, response: Response, support: SupportMethod) -> None:
         self.sample, self.response = sample, response
-        self.answer, self.reference = said_in(response.text or ""), said_in(sample.reference or "")
-        if not self.reference.strip():
-            self.reference = sample.reference or ""  # nothing but a bracket is expected
+        self.answer = said_in(response.text or "")
         self._support = support
+
+    @found_once
+    def reference(self) -> str:
+        """What the reference says; a bracket where that is all that is expected."""
+        said = said_in(self.sample.reference or "")
+        return said if said.strip() else self.sample.reference or ""
 
     @found_once
     def answer_class(self) -> AnswerClass:

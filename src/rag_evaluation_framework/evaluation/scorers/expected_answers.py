@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
 from rag_evaluation_framework.records.samples import Refusal, Sample
 
 _FINAL_MARKS = ".!?。"
+# The metrics of an answer ask one after another, and as many answers are scored at once as there are threads.
+_REMEMBERED = 64
+
+class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_answer)
+"""Returns the class of an answer to a question; several metrics of one answer find it once."""
 
 
 def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
@@ -17,7 +23,7 @@ def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
     """
     if is_the_reference(sample, answer):
         return AnswerClass("answered")
-    return classify_answer(answer, sample.question)
+    return class_by_patterns(answer, sample.question)
 
 
 def is_the_reference(sample: Sample, answer: str) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_evaluation_framework.evaluation.scorers.expected_answers import is_the_reference, literal
+from rag_evaluation_framework.evaluation.scorers.expected_answers import (
+    class_by_patterns,
+    is_the_reference,
+    literal,
+)
 from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, panel_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.judged_answers import answer_class_verdict
 from rag_evaluation_framework.metrics.declaration import BoundMetric
@@ -45,7 +48,7 @@ class RefusalScorer(DeclaredMetricScorer):
             verdict = answer_class_verdict(self._judge, sample.question, answer)
             said = {"class": verdict.values["label"], "reason": verdict.values["reason"]}
             return {**said, **panel_fields(verdict.agreement, verdict.details)}
-        found = classify_answer(answer, sample.question)
+        found = class_by_patterns(answer, sample.question)
         if found.pattern is None:
             return {"class": found.kind}
         place = {"start": found.start, "end": found.end, "text": answer[found.start : found.end]}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SupportScorer
-from rag_evaluation_framework.judging.support.evidence_texts import number_set, readings
+from rag_evaluation_framework.judging.support.evidence_texts import Number, number_set, readings
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
 from rag_evaluation_framework.judging.words.quantities import quantities
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
+
+_KEPT_TEXTS = 256
 
 
 class WordScorer(SupportScorer):
@@ -20,9 +24,9 @@ class WordScorer(SupportScorer):
         on = self.verdicts.answers.of(sample, response)
         if on.answer_class.kind != "answered":
             return self.skipped(on.no_claims_because)
-        given = (sample.question, *response.contexts)
-        known = {key for text in given for key in content_keys(text)}
-        known_numbers = frozenset[object]().union(*map(number_set, given))
+        given = [_keys_and_numbers(text) for text in (sample.question, *response.contexts)]
+        known = frozenset[str]().union(*(keys for keys, _ in given))
+        known_numbers = frozenset[Number]().union(*(numbers for _, numbers in given))
         counted, new = 0, []
         # Courtesies and closing questions claim nothing. An answer without claims is taken as a whole.
         for claim in on.claims or [Claim(on.answer, 0, len(on.answer))]:
@@ -37,3 +41,9 @@ class WordScorer(SupportScorer):
         if value is None:
             return self.skipped("the answer has neither content words nor numbers")
         return self.scored(value, {"new_tokens": sorted(new)})
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _keys_and_numbers(text: str) -> tuple[frozenset[str], frozenset[Number]]:
+    """Read a context once for all metrics, and for all the answers that it was given for of late."""
+    return frozenset(content_keys(text)), number_set(text)

@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from rag_evaluation_framework.judging.support.evidence_texts import (
     PREFIX,
     EvidenceText,
-    Unit,
+    Number,
     number_set,
     readings,
 )
+from rag_evaluation_framework.judging.support.key_places import KeyPlaces
+from rag_evaluation_framework.judging.verdicts import Evidence
 from rag_evaluation_framework.judging.words.content_tokens import (
     ContentToken,
     content_tokens,
-    forms_in,
     forms_of,
     keys_of,
-    tokens_in,
     without_junctures,
+    words_in,
 )
 from rag_evaluation_framework.judging.words.negation import DENIAL
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
 
-HeldUnit = tuple[int, Unit]
-"""The number of an evidence text, and one of its units."""
-
-Shared = tuple[HeldUnit, frozenset[str]]
-"""A unit, and the keys of a claim that it has."""
+HeldUnit = tuple[int, int]
+"""The number of an evidence text, and that of one of its units."""
 
 _NONE: frozenset[str] = frozenset()
+# An answer's claims and its question are held against several bodies of evidence, one after the other.
+_KEPT_CLAIMS, _KEPT_QUESTIONS = 256, 16
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimFeatures:
+class ClaimFeatures(NamedTuple):
     """A claim beside the evidence. Positions are those of the claim's text."""
 
-    tokens: tuple[ContentToken, ...]
-    new: tuple[ContentToken, ...]
+    keys: Sequence[str]
+    """What the claim says, in reading order."""
+    new: Sequence[ContentToken]
     """Tokens that stand neither in the evidence nor in the question."""
     new_names: int
     """How many of the new tokens are written with a capital inside the claim."""
     words: int
     new_forms: int
     """How many words of the claim do not stand in the evidence in this very form."""
-    numbers: tuple[Quantity, ...]
-    new_numbers: tuple[Quantity, ...]
+    numbers: Sequence[Quantity]
+    new_numbers: Sequence[Quantity]
     pairs: int
     parted_pairs: int
     """How many neighbouring tokens no unit of the evidence has together."""
-    closest: tuple[HeldUnit, ...]
+    closest: Sequence[HeldUnit]
     """The units of evidence with most of what the question does not have; several where they have as much."""
     coverage: float
     """The share of the claim's different keys that stand in a closest unit or in the question.
@@ -62,13 +63,26 @@ class ClaimFeatures:
     """Whether there are records in the evidence: a sentence then joins what stands in many facts."""
 
 
-def _parted(pairs: Sequence[tuple[str, str]], units: Sequence[frozenset[str]]) -> int:
-    """Count the pairs that no unit has together; a key's places are the bits of a number."""
-    places: dict[str, int] = {}
-    for number, keys in enumerate(units):
-        for key in keys:
-            places[key] = places.get(key, 0) | 1 << number
-    return sum(not places.get(one, 0) & places.get(other, 0) for one, other in pairs)
+@lru_cache(maxsize=_KEPT_CLAIMS)
+def _claim_words(claim: str) -> tuple[Sequence[str], Sequence[str], Sequence[Quantity]]:
+    """Return the keys, the forms and the numbers of a claim, in reading order."""
+    words = words_in(claim)
+    forms = tuple(forms_of(words))
+    numbers = tuple([quantity for quantity in quantities(claim, forms) if not quantity.is_vague])
+    return tuple(keys_of(words)), forms, numbers
+
+
+@lru_cache(maxsize=_KEPT_CLAIMS)
+def _claim_tokens(claim: str) -> Sequence[ContentToken]:
+    """Return what :func:`_claim_words` has the keys of, with places; asked for only where a word is new."""
+    return tuple(content_tokens(claim))
+
+
+@lru_cache(maxsize=_KEPT_QUESTIONS)
+def _question_words(question: str) -> tuple[frozenset[str], frozenset[str], frozenset[Number]]:
+    """Return the keys, the forms and the numbers of a question."""
+    words = words_in(question)
+    return frozenset(keys_of(words)), frozenset(forms_of(words)), number_set(question)
 
 
 def _share_known(missing: int, count: int) -> float:
@@ -80,86 +94,69 @@ class EvidenceBody:
 
     def __init__(self, texts: Sequence[EvidenceText], question: str = "") -> None:
         self.texts = texts
-        asked = tokens_in(question)
-        self._asked = frozenset(keys_of(asked))
-        self._asked_numbers = number_set(question)
-        self._has_records = any(text.is_record for text in texts)
-        self._denied = _NONE.union(*(text.denied for text in texts))
-        self._forms = frozenset(forms_of(asked)).union(*(text.forms for text in texts))
-        self._keys = self._asked.union(*(text.keys for text in texts))
+        self.records = [text.record for text in texts if text.record is not None]
+        self._asked, forms, numbers = _question_words(question)
+        self._denied = _NONE.union(*(record.denied for record in self.records))
+        self._forms = forms.union(*(text.forms for text in texts))
+        self._numbers = numbers.union(*(text.numbers for text in texts))
+        self._prefixes = _NONE.union(*(text.prefixes for text in texts))
+        self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
 
     def features(self, claim: str) -> ClaimFeatures:
         """Compare one claim with the evidence."""
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
-        tokens = content_tokens(claim)
+        given = self._asked | denied
+        places = self._places
+        keys, forms, numbers = _claim_words(claim)
+        tokens: Sequence[ContentToken] = ()
         if not claim.isascii():
-            tokens = without_junctures(tokens, self._keys | denied)
-        keys = [token.key for token in tokens]
-        new = tuple(token for token in tokens if token.key not in denied and not self._has(token.key))
-        forms = forms_in(claim)
-        numbers = tuple(quantity for quantity in quantities(claim, forms) if not quantity.is_vague)
-        new_numbers = tuple(quantity for quantity in numbers if not self._has_number(quantity))
-        pairs = list(pairwise(keys))
+            known = {key for key in keys if places[key] or key in given}
+            tokens = without_junctures(_claim_tokens(claim), known)
+            keys = [token.key for token in tokens]
         distinct = frozenset(keys)
-        sought = distinct - self._asked - denied
-        shared = list(self._sharing(distinct))
-        closest = self._closest(shared, sought or distinct)
-        missing = sought - closest[0][1].keys if closest else sought
+        unknown = {key for key in distinct if not (places[key] or key in given or self._begins_alike(key))}
+        new = [each for each in tokens or _claim_tokens(claim) if each.key in unknown] if unknown else []
+        new_numbers = [each for each in numbers if self._numbers.isdisjoint(readings(each))]
+        sought = distinct - given
+        most, closest = places.with_most(sought or distinct)
+        missing = len(sought) - most if sought else 0
         return ClaimFeatures(
-            tokens=tuple(tokens),
+            keys=keys,
             new=new,
-            new_names=sum(token.start > 0 and claim[token.start].isupper() for token in new),
+            new_names=sum([token.start > 0 and claim[token.start].isupper() for token in new]),
             words=len(forms),
-            new_forms=sum(form not in self._forms for form in forms),
+            new_forms=sum([form not in self._forms for form in forms]),
             numbers=numbers,
             new_numbers=new_numbers,
-            pairs=len(pairs),
-            parted_pairs=_parted(pairs, [common for _, common in shared]),
-            closest=closest,
+            pairs=max(len(keys) - 1, 0),
+            parted_pairs=sum([not places[one] & places[other] for one, other in pairwise(keys)]),
+            closest=closest if len(closest) < 2 else sorted(closest, key=self._order),
             coverage=(
-                _share_known(len(missing), len(distinct))
+                _share_known(missing, len(distinct))
                 if distinct
                 else _share_known(len(new_numbers), len(numbers))
             ),
-            is_of_records=self._has_records,
+            is_of_records=bool(self.records),
         )
 
-    def _sharing(self, keys: frozenset[str]) -> Iterator[Shared]:
-        for number, text in enumerate(self.texts):
-            if keys.isdisjoint(text.keys):
-                continue
-            for unit in text.units:
-                common = keys & unit.keys
-                if common:
-                    yield (number, unit), common
+    def has(self, unit: HeldUnit, key: str) -> bool:
+        """Tell whether a unit of the evidence has a key."""
+        return self._places.has(unit, key)
 
-    def _closest(self, shared: Iterable[Shared], sought: frozenset[str]) -> tuple[HeldUnit, ...]:
-        """Return the units that have most of what is sought.
+    def evidence(self, unit: HeldUnit) -> Evidence:
+        """Return a unit as it is written."""
+        number, place = unit
+        text = self.texts[number]
+        start, end = text.units[place]
+        return Evidence(number, start, end, text.text[start:end])
 
-        The shorter come first and then the text decides, so that the order of the contexts does not.
-        """
-        most = 1
-        tied: list[HeldUnit] = []
-        for held, common in shared:
-            count = len(common & sought)
-            if count > most:
-                most, tied = count, [held]
-            elif count == most:
-                tied.append(held)
-        return tuple(tied) if len(tied) < 2 else tuple(sorted(tied, key=self._written))
+    def _order(self, unit: HeldUnit) -> tuple[int, str, int]:
+        """The shorter come first and then the text decides, so that the order of the contexts does not."""
+        number, place = unit
+        text = self.texts[number]
+        start, end = text.units[place]
+        return end - start, text.text[start:end], number
 
-    def _written(self, held: HeldUnit) -> tuple[int, str, int]:
-        number, unit = held
-        return unit.end - unit.start, self.texts[number].text[unit.start : unit.end], number
-
-    def _has(self, key: str) -> bool:
-        """Tell whether the evidence or the question has this word, or one that begins alike."""
-        if key in self._keys:
-            return True
-        return len(key) > PREFIX and any(key[:PREFIX] in text.prefixes for text in self.texts)
-
-    def _has_number(self, quantity: Quantity) -> bool:
-        return any(
-            number in self._asked_numbers or any(number in text.numbers for text in self.texts)
-            for number in readings(quantity)
-        )
+    def _begins_alike(self, key: str) -> bool:
+        """Tell whether the evidence has a word that begins as this one does."""
+        return len(key) > PREFIX and key[:PREFIX] in self._prefixes

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from rag_evaluation_framework.judging.support.chinese_substitutions import (
     chinese_exclusive_substitutions,
     chinese_name_substitutions,
 )
-from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, HeldUnit
+from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
 from rag_evaluation_framework.judging.support.denials import denial_conflict, denies_oddly, is_of_denial
-from rag_evaluation_framework.judging.support.evidence_texts import EvidenceText, readings
+from rag_evaluation_framework.judging.support.evidence_texts import Record, readings
 from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts
 from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts
 from rag_evaluation_framework.judging.support.substitutions import exclusive_substitutions, name_substitutions
+from rag_evaluation_framework.judging.verdicts import Evidence
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
 
 ConflictKind = Literal["record", "number", "name", "negation", "opposite"]
@@ -38,46 +40,46 @@ class Conflict:
     phrase: str
 
 
-def record_conflicts(claim: str, text: EvidenceText) -> Iterator[Conflict]:
+def record_conflicts(claim: str, record: Record) -> Iterator[Conflict]:
     """Yield what a record decides otherwise than the claim, or leaves open while the claim decides it."""
-    for fact in polar_conflicts(claim, text.facts, said=text.keys):
+    for fact in polar_conflicts(claim, record.facts, said=record.keys):
         says = {True: "yes", False: "no", None: "nothing"}[fact.holds]
         yield Conflict("record", f"{fact.name}, evidence says {says}")
-    for phrase in hour_conflicts(claim, text.week):
+    for phrase in hour_conflicts(claim, record.week):
         yield Conflict("record", phrase)
 
 
 def closest_unit(
-    claim: str, features: ClaimFeatures, texts: Sequence[EvidenceText]
-) -> tuple[HeldUnit | None, list[Conflict]]:
+    claim: str, features: ClaimFeatures, body: EvidenceBody
+) -> tuple[Evidence | None, list[Conflict]]:
     """Return the unit closest to a claim, and its conflicts; of several as close, one that has none."""
-    first: tuple[HeldUnit | None, list[Conflict]] = (None, [])
-    for held in features.closest[:_MOST_COMPARED]:
-        number, unit = held
-        sentence = texts[number].text[unit.start : unit.end]
-        conflicts = list(sentence_conflicts(claim, features, sentence, keys=unit.keys))
+    first: tuple[Evidence | None, list[Conflict]] = (None, [])
+    for unit in features.closest[:_MOST_COMPARED]:
+        evidence = body.evidence(unit)
+        conflicts = list(sentence_conflicts(claim, features, evidence.text, has=partial(body.has, unit)))
         if not conflicts:
-            return held, []
+            return evidence, []
         if first[0] is None:
-            first = held, conflicts
+            first = evidence, conflicts
     return first
 
 
 def sentence_conflicts(
-    claim: str, features: ClaimFeatures, sentence: str, *, keys: frozenset[str]
+    claim: str, features: ClaimFeatures, sentence: str, *, has: Callable[[str], bool]
 ) -> Iterator[Conflict]:
-    """Yield conflicts of a claim with a sentence of the evidence, of these keys, that is close to it."""
+    """Yield conflicts of a claim with a sentence of the evidence close to it; ``has`` tells of its keys."""
     if features.coverage < _SAME_MATTER or sentence in claim:
         return  # about something else; or quoted, whatever else the claim says
-    if len(features.tokens) + len(features.numbers) >= _FEWEST_TOKENS:
+    if features.new_numbers and len(features.keys) + len(features.numbers) >= _FEWEST_TOKENS:
         yield from _number_conflicts(claim, features, sentence)
-    new = frozenset(token.start for token in features.new)
-    rest = {token.key for token in features.tokens if token.start not in new}
+    rest = set(features.keys).difference(token.key for token in features.new)
+    missing = [key for key in rest if not has(key)]
     is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
-    if is_statement and len(rest - keys) <= _MOST_MISSING * len(rest):
-        is_covered = rest <= keys and all(
+    if is_statement and len(missing) <= _MOST_MISSING * len(rest):
+        is_covered = not missing and all(
             is_of_denial(claim[token.start : token.end]) for token in features.new
         )
+        new = frozenset(token.start for token in features.new)
         yield from _word_conflicts(claim, sentence, new=new, is_covered=is_covered)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
+from rag_evaluation_framework.judging.support.key_places import Block, key_blocks
 from rag_evaluation_framework.judging.support.opening_hours import Week, week_of
 from rag_evaluation_framework.judging.support.record_conflicts import PolarFact, polar_facts
 from rag_evaluation_framework.judging.support.structured_evidence import (
@@ -19,8 +20,8 @@ from rag_evaluation_framework.judging.support.structured_evidence import (
 from rag_evaluation_framework.judging.words.content_tokens import (
     content_keys,
     forms_of,
-    keys_of,
-    tokens_in,
+    words_in,
+    words_of_parts,
 )
 from rag_evaluation_framework.judging.words.quantities import MONTHS, Quantity, quantities
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
@@ -28,80 +29,75 @@ from rag_evaluation_framework.retrieval.sentences import sentence_spans
 Number = tuple[str, float]
 """What it is of, and the value: a time of day, a length …; a percentage may meet a plain number."""
 
+Unit = tuple[int, int]
+"""Start and end of a sentence or a fact in its text."""
+
 Piece = tuple[int, int, str, str]
-"""Start and end in the text, the words of the keys around it, and what it says."""
+"""Start and end of a fact, the words of the keys around it, and what it says."""
 
 _ISO_MONTH = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
 # Words of more letters than this that begin alike are taken for forms of one word.
 PREFIX = 5
 _KEPT_TEXTS = 256
-_NO_KEYS: frozenset[str] = frozenset()
 
 
-class Unit(NamedTuple):
-    """A sentence or a fact at ``[start, end)`` of its text."""
+class Record(NamedTuple):
+    """What a record decides, beyond what its words are."""
 
-    start: int
-    end: int
+    facts: tuple[PolarFact, ...]
+    week: Week
+    denied: frozenset[str]
+    """Keys of what it denies: no support for saying it, but for denying it."""
     keys: frozenset[str]
+    """All that it says."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceText:
-    """One evidence text; ``facts`` and ``week`` are what a record decides, where it is one."""
+class EvidenceText(NamedTuple):
+    """One evidence text."""
 
     text: str
     units: tuple[Unit, ...]
-    keys: frozenset[str]
+    blocks: tuple[Block, ...]
+    """Which units have a key."""
     forms: frozenset[str]
     prefixes: frozenset[str]
     numbers: frozenset[Number]
-    is_record: bool
-    denied: frozenset[str]
-    """Keys of what a record denies: no support for saying it, but for denying it."""
-    facts: tuple[PolarFact, ...]
-    week: Week
+    record: Record | None
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)
 def evidence_text(text: str) -> EvidenceText:
     """Prepare a text; the latest few hundred are kept, for contexts are asked about again and again."""
-    facts: Sequence[Fact] = ()
-    if is_structured(text):
-        facts = facts_of(text)
-        pieces = _fact_pieces(facts)
-    else:
-        pieces = ((start, end, "", text[start:end]) for start, end in sentence_spans(text))
-    units: list[Unit] = []
-    tokens: set[str] = set()
-    numbers: set[Number] = set()
-    for start, end, around, said in pieces:
-        written = tokens_in(said)
-        if around:
-            written += tokens_in(around)
-        units.append(Unit(start, end, frozenset(keys_of(written))))
-        tokens.update(written)
-        if facts:
-            numbers |= number_set(said)
-    forms = frozenset(forms_of(tokens))
-    keys = _NO_KEYS.union(*(unit.keys for unit in units))
-    return EvidenceText(
-        text,
-        tuple(units),
-        keys,
-        forms,
-        frozenset(key[:PREFIX] for key in keys if len(key) > PREFIX),
-        frozenset(numbers) if facts else number_set(text, forms),
-        bool(facts),
-        frozenset(content_keys(" ".join(key for fact in facts if fact.meaning == "no" for key in fact.key))),
-        polar_facts(facts),
-        week_of(facts),
-    )
+    facts = facts_of(text) if is_structured(text) else None
+    if facts:
+        return _of_record(text, facts)
+    units = tuple(sentence_spans(text)) if facts is None else ()
+    words = words_of_parts(text, units)
+    forms = frozenset(forms_of(chain.from_iterable(words)))
+    blocks = key_blocks(words)
+    return EvidenceText(text, units, blocks, forms, _prefixes(blocks), number_set(text, forms), None)
+
+
+def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
+    pieces = list(_fact_pieces(facts))
+    words = [words_in(said) + words_in(around) for _, _, around, said in pieces]
+    forms = frozenset(forms_of(chain.from_iterable(words)))
+    blocks = key_blocks(words)
+    numbers = frozenset[Number]().union(*(number_set(said) for _, _, _, said in pieces))
+    denied = " ".join(word for fact in facts if fact.meaning == "no" for word in fact.key)
+    keys = frozenset[str]().union(*blocks)
+    record = Record(polar_facts(facts), week_of(facts), frozenset(content_keys(denied)), keys)
+    units = tuple((start, end) for start, end, _, _ in pieces)
+    return EvidenceText(text, units, blocks, forms, _prefixes(blocks), numbers, record)
+
+
+def _prefixes(blocks: Sequence[Block]) -> frozenset[str]:
+    return frozenset([key[:PREFIX] for block in blocks for key in block if len(key) > PREFIX])
 
 
 def number_set(text: str, forms: Iterable[str] | None = None) -> frozenset[Number]:
     """Return the numbers of a text, every reading of each; ``forms`` are its words, where they are known."""
-    return frozenset(number for quantity in quantities(text, forms) for number in readings(quantity))
+    return frozenset([number for quantity in quantities(text, forms) for number in readings(quantity)])
 
 
 def readings(quantity: Quantity) -> list[Number]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody, HeldUnit
+from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
 from rag_evaluation_framework.judging.support.conflicts import closest_unit, record_conflicts
 from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label
 from rag_evaluation_framework.metrics.inline_citations import without_citations
 
 NAME = "lexical support, screening"
@@ -44,8 +44,9 @@ class LexicalSupport:
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
         said = without_citations(claim.text)
         features = body.features(said)
-        closest, found = closest_unit(said, features, body.texts)
-        found += (conflict for text in body.texts for conflict in record_conflicts(said, text))
+        evidence, found = closest_unit(said, features, body)
+        for record in body.records:
+            found += record_conflicts(said, record)
         conflicts = sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))
         supported = 1.0 - probability(self._model.claim_odds(features, conflicts))
         label: Label = "supported" if supported >= self._model.threshold else "unsupported"
@@ -55,17 +56,10 @@ class LexicalSupport:
             claim=claim,
             label=label,
             probability=supported,
-            evidence=_evidence(closest, body),
+            evidence=evidence,
             new_tokens=tuple(_new_tokens(claim, features)),
             conflicts=tuple(conflict.phrase for conflict in conflicts),
         )
-
-
-def _evidence(closest: HeldUnit | None, body: EvidenceBody) -> Evidence | None:
-    if closest is None:
-        return None
-    number, unit = closest
-    return Evidence(number, unit.start, unit.end, body.texts[number].text[unit.start : unit.end])
 
 
 def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:

@@ -15,13 +15,15 @@ from importlib.resources import files
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures
 from rag_evaluation_framework.judging.support.conflicts import Conflict
 
+# The longest claim that the weights were fitted on: beyond it, length must not speak for a claim any further.
+_LONGEST_CLAIM = 45
 # Odds are kept within e^±15, so that no probability is exactly 0 or 1.
 _FURTHEST = 15.0
 
 
 def feature_values(features: ClaimFeatures) -> dict[str, float]:
     """Return the features as numbers; each but the last three grows with what the evidence does not have."""
-    count = len(features.tokens)
+    count = len(features.keys)
     return {
         "new_share": len(features.new) / (count + 2),
         "form_share": features.new_forms / (features.words + 3),
@@ -29,7 +31,7 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
         "numbers": math.log1p(len(features.new_numbers)),
         "pair_share": features.parted_pairs / (features.pairs + 2),
         "uncovered": 1.0 - features.coverage,
-        "length": math.log1p(count) / 3,
+        "length": math.log1p(min(count, _LONGEST_CLAIM)) / 3,
         "without_content": float(count == 0 and not features.numbers),
         "of_records": float(features.is_of_records),
     }
@@ -54,7 +56,7 @@ class SupportModel:
     def claim_odds(self, features: ClaimFeatures, conflicts: Sequence[Conflict]) -> float:
         """Return the log-odds that a claim is not supported."""
         values = feature_values(features)
-        odds = self.bias + math.fsum(weight * values[name] for name, weight in self.weights.items())
+        odds = self.bias + math.fsum([weight * values[name] for name, weight in self.weights.items()])
         kinds = {conflict.kind for conflict in conflicts}
         odds += math.fsum(self.conflict_weights[kind] for kind in kinds)
         return _bounded(max(odds, self.least_conflict_odds) if kinds else odds)

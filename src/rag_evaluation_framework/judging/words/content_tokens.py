@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -24,7 +25,9 @@ _TOKEN = re.compile(
     rf"{_LETTERS}(?:['’]{_LETTERS})*|[{_HAN}]+|\[\d[\d,，、;\s–-]{{0,60}}\]|&#?\w{{1,8}};|(?<!\d)\d{{1,12}}(?:st|nd|rd|th)\b"
 )
 _IS_HAN = re.compile(rf"[{_HAN}]")
-_KEPT_TOKENS = 1 << 16
+# Marks that stand in no token that has a word: those of entities and apostrophes are not among them.
+_BETWEEN = str.maketrans(dict.fromkeys('!"$%()*+,-./:<=>?@[\\]^`{|}~', " "))
+_KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
 
 
 class ContentToken(NamedTuple):
@@ -35,6 +38,16 @@ class ContentToken(NamedTuple):
     end: int
 
 
+class Words(NamedTuple):
+    """What is read of a piece of text, most often of one word."""
+
+    forms: tuple[str, ...]
+    """Its words, case and width apart."""
+    keys: tuple[str, ...]
+    tokens: tuple[ContentToken, ...]
+    """Its content tokens, counted from where it begins."""
+
+
 def content_tokens(text: str) -> list[ContentToken]:
     """Return the content tokens of a text in reading order.
 
@@ -42,36 +55,44 @@ def content_tokens(text: str) -> list[ContentToken]:
     [ContentToken(key='cit', start=4, end=10), ContentToken(key='peru', start=14, end=18)]
     """
     found: list[ContentToken] = []
-    for match in _TOKEN.finditer(text):
-        start = match.start()
-        for offset, length, key in _known[match[0]].tokens:
-            found.append(ContentToken(key, start + offset, start + offset + length))
+    end = 0
+    for piece in _pieces(text):
+        start = text.index(piece, end)
+        end = start + len(piece)
+        for key, first, last in _known[piece].tokens:
+            found.append(ContentToken(key, start + first, start + last))
     return found
-
-
-def tokens_in(text: str) -> list[str]:
-    """Return the tokens of a text as they are written; what has neither form nor key is among them."""
-    return _TOKEN.findall(text)
 
 
 def content_keys(text: str) -> list[str]:
     """Return the keys of :func:`content_tokens`, without places."""
-    return list(keys_of(tokens_in(text)))
+    return list(keys_of(words_in(text)))
 
 
-def keys_of(tokens: Iterable[str]) -> Iterator[str]:
-    """Yield the keys of those tokens that have content."""
-    return chain.from_iterable(map(_keys_of, tokens))
+def words_in(text: str) -> list[Words]:
+    """Return the words of a text in reading order."""
+    return list(map(_known.__getitem__, _pieces(text)))
 
 
-def forms_in(text: str) -> list[str]:
-    """Return the forms of the words of a text, in reading order."""
-    return forms_of(tokens_in(text))
+def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[list[Words]]:
+    """Return the words of each part ``[start, end)`` of a text, such as its sentences."""
+    if not text.isascii():
+        return [words_in(text[start:end]) for start, end in parts]
+    even = text.translate(_BETWEEN)
+    return [list(map(_known.__getitem__, even[start:end].split())) for start, end in parts]
 
 
-def forms_of(tokens: Iterable[str]) -> list[str]:
-    """Return the forms of words, case and width apart; what is no word of letters has none."""
-    return [form for token in tokens if (form := _known[token].form)]
+_forms, _keys = itemgetter(0), itemgetter(1)  # texts are long, and to get at a field by its name takes longer
+
+
+def keys_of(words: Iterable[Words]) -> Iterator[str]:
+    """Yield the keys of words that have content."""
+    return chain.from_iterable(map(_keys, words))
+
+
+def forms_of(words: Iterable[Words]) -> Iterator[str]:
+    """Yield the forms of words."""
+    return chain.from_iterable(map(_forms, words))
 
 
 def without_junctures(tokens: Sequence[ContentToken], known: Container[str]) -> list[ContentToken]:
@@ -93,57 +114,51 @@ def without_junctures(tokens: Sequence[ContentToken], known: Container[str]) -> 
     return kept
 
 
-class _Known(NamedTuple):
-    """What a token of the text is compared by: a word's form; keys, with where they stand in it."""
-
-    form: str
-    tokens: tuple[tuple[int, int, str], ...]
+def _pieces(text: str) -> list[str]:
+    """Cut a text so that no token is cut: where it is ASCII, between tokens, faster than they are found."""
+    return text.translate(_BETWEEN).split() if text.isascii() else _TOKEN.findall(text)
 
 
-class _KnownTokens(dict[str, _Known]):
-    """Remembers tokens that were read; starts anew when it has grown too large."""
+class _KnownWords(dict[str, Words]):
+    """Remembers what was read; starts anew when it has grown too large. What is long does not come again."""
 
-    def __missing__(self, token: str) -> _Known:
-        if len(self) >= _KEPT_TOKENS:
-            self.clear()
-        known = self[token] = _read(token)
-        return known
-
-
-class _KnownKeys(dict[str, tuple[str, ...]]):
-    """Remembers the keys alone: most of what is read of long texts."""
-
-    def __missing__(self, token: str) -> tuple[str, ...]:
-        if len(self) >= _KEPT_TOKENS:
-            self.clear()
-        keys = self[token] = tuple(key for _, _, key in _known[token].tokens)
-        return keys
+    def __missing__(self, piece: str) -> Words:
+        words = _read(piece)
+        if len(piece) <= _LONGEST_KEPT:
+            if len(self) >= _KEPT_PIECES:
+                self.clear()
+            self[piece] = words
+        return words
 
 
-_known = _KnownTokens()
-_keys_of = _KnownKeys().__getitem__
+_known = _KnownWords()
 
 
-def _read(token: str) -> _Known:
-    if _IS_HAN.match(token):
-        return _Known("", _pairs(token))
-    if not token[0].isalpha():
-        return _Known("", ())
-    form = normalize("NFKC", token).casefold().replace("’", "'").removesuffix("'s")
-    if form in STOP_WORDS or (len(form) == 1 and form.isascii()):
-        return _Known(form, ())
-    key = stem(form) if form.isascii() else form
-    return _Known(form, ((0, len(token), key),))
+def _read(piece: str) -> Words:
+    forms: list[str] = []
+    tokens: list[ContentToken] = []
+    for match in _TOKEN.finditer(piece):
+        token, start = match[0], match.start()
+        if _IS_HAN.match(token):
+            tokens += _pairs(token, start)
+        elif token[0].isalpha():
+            form = normalize("NFKC", token).casefold().replace("’", "'").removesuffix("'s")
+            forms.append(form)
+            if form not in STOP_WORDS and not (len(form) == 1 and form.isascii()):
+                key = stem(form) if form.isascii() else form
+                tokens.append(ContentToken(key, start, match.end()))
+    keys = [token.key for token in tokens]
+    # What is equal is kept once: the less memory the known words take, the sooner they are found there.
+    written = (piece,) if forms == [piece] else tuple(forms)
+    return Words(written, written if keys == forms else tuple(keys), tuple(tokens))
 
 
-def _pairs(run: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the pairs of neighbours with content in a run of Chinese characters; one alone is its own."""
+def _pairs(run: str, start: int) -> Iterator[ContentToken]:
+    """Yield the pairs of neighbours with content in a run of Chinese characters; one alone is its own."""
     even = comparable(run)
     even = even if len(even) == len(run) else run
-    if len(even) == 1:
-        return () if even in PARTICLES else ((0, 1, even),)
-    return tuple(
-        (place, 2, even[place : place + 2])
-        for place in range(len(even) - 1)
-        if PARTICLES.isdisjoint(even[place : place + 2])
-    )
+    length = min(len(even), 2)
+    for place in range(len(even) + 1 - length):
+        key = even[place : place + length]
+        if PARTICLES.isdisjoint(key):
+            yield ContentToken(key, start + place, start + place + length)

@@ -6,6 +6,8 @@ Two words that people would call the same should meet (``citizens``, ``citizen``
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _IRREGULAR = {
     form: stem
     for stem, forms in {
@@ -72,8 +74,10 @@ _DERIVATIONS = (
     "ity", "ist", "ism", "ion", "est", "ary", "ory", "al", "er", "or", "ic",
 )  # fmt: skip
 _VOWELS = frozenset("aeiouy")
+_KEPT_WORDS = 1 << 15
 
 
+@lru_cache(maxsize=_KEPT_WORDS)
 def stem(word: str) -> str:
     """Return the stem of a lower-case English word.
 

@@ -41,10 +41,8 @@ _MEASURES = {
     for names, factor in units.items()
     for name in names.split()
 }
-_UNIT = re.compile(
-    rf"[\s-]?(?P<unit>{'|'.join(sorted(_MEASURES, key=len, reverse=True))})(?:s\b|\b|(?<=[\u3400-\u9fff]))",
-    re.IGNORECASE,
-)
+_AFTER = re.compile(r"[\s-]?(\w+)")
+_LONGEST_CHINESE = 2
 # The same in other units, but for the last digits that a computer's fractions have.
 _DIGITS = 6
 
@@ -55,8 +53,16 @@ def measure(text: str, end: int, value: float) -> Measure | None:
     >>> measure("2 hours", 1, 2.0), measure("120 minutes", 3, 120.0), measure("2 rooms", 1, 2.0)
     (('duration', 7200.0), ('duration', 7200.0), None)
     """
-    unit = _UNIT.match(text, end)
-    if unit is None:
+    after = _AFTER.match(text, end)
+    found = _unit(after[1].lower()) if after is not None else None
+    if found is None:
         return None
-    measured, factor = _MEASURES[unit["unit"].lower()]
+    measured, factor = found
     return measured, float(f"{value * factor:.{_DIGITS}g}")
+
+
+def _unit(word: str) -> tuple[str, float] | None:
+    """Return what a word is a unit of, and how many of the common one it is; Chinese goes on after a unit."""
+    if word[0] < "\u3400":
+        return _MEASURES.get(word) or _MEASURES.get(word.removesuffix("s"))
+    return _MEASURES.get(word[:_LONGEST_CHINESE]) or _MEASURES.get(word[0])

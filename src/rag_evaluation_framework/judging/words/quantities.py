@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
-from typing import Literal
+from string import ascii_lowercase
+from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from rag_evaluation_framework.judging.words.measures import Measure, measure
@@ -53,6 +53,7 @@ _COUNTED = frozenset("次个個名位只隻条條件天年月日岁歲点點人�
 _NUMERALS = "零〇一二三四五六七八九十百千万萬亿億两兩壹贰叁肆伍陆柒捌玖拾佰仟"
 # Where a number in digits or Chinese numerals may begin; trying the whole pattern everywhere is too slow.
 _START = re.compile(rf"[\d\[第{_NUMERALS}]")
+_ASCII_START = re.compile(r"[0-9\[]")
 _NUMBER = re.compile(
     rf"""(?P<marker>\[\d[\d,，、;\s–-]{{0,60}}\])
     |(?P<date>\d{{4}}-\d{{1,2}}-\d{{1,2}}\b)
@@ -68,23 +69,29 @@ _NUMBER = re.compile(
 )
 _NUMBER_WORDS = frozenset([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, *_TIMES])
 _WORD = "|".join([*_UNITS, *_TENS, *_SCALES])
+# With which letters they begin is looked at first: most words begin with another.
 _IN_WORDS = re.compile(
-    rf"\b(?P<words>(?:{_WORD})(?:[\s-]+(?:and[\s-]+)?(?:{_WORD}))*)\b(?P<percent>\s(?:percent|per\scent)\b)?"
-    rf"|\b(?P<ordinal>{'|'.join(_ORDINALS)})\b|\b(?P<times>{'|'.join(_TIMES)})\b",
+    rf"\b(?=[{''.join(sorted({word[0] for word in _NUMBER_WORDS}))}])(?:"
+    rf"(?P<words>(?:{_WORD})(?:[\s-]+(?:and[\s-]+)?(?:{_WORD}))*)\b(?P<percent>\s(?:percent|per\scent)\b)?"
+    rf"|(?P<ordinal>{'|'.join(_ORDINALS)})\b|(?P<times>{'|'.join(_TIMES)})\b)",
     re.IGNORECASE,
 )
+_IN_SMALL_WORDS = re.compile(_IN_WORDS.pattern)  # the same for small letters, and faster
 _LETTERS = re.compile(r"[a-z]+")
+_NO_LETTERS = dict.fromkeys(set(range(128)) - set(map(ord, ascii_lowercase)), " ")
 # "passages 2 and 3", "step 4": names of parts of a text, not numbers of anything.
+_PARTS = ("passage", "context", "source", "document", "step")
 _PART_BEFORE = re.compile(
-    r"\b(?:passage|context|source|document|step)s?\s(?:\d{1,3}(?:,\s?|,?\sand\s|\s?[&–-]\s?)){0,5}\Z",
-    re.IGNORECASE,
+    rf"\b(?:{'|'.join(_PARTS)})s?\s(?:\d{{1,3}}(?:,\s?|,?\sand\s|\s?[&–-]\s?)){{0,5}}\Z", re.IGNORECASE
 )
+# How that ends, white space apart; most numbers come after something else.
+_ENDS_OF_PART_BEFORE = (*_PARTS, *(f"{part}s" for part in _PARTS), "and", ",", "&", "–", "-")
+_LONGEST_END = len("documents ")
 _LOOK_BACK = 60
 _MINUTES_OF_HALF_A_DAY = 720
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A number as written at ``[start, end)``; ``values`` are two where the half of the day is open."""
 
     values: tuple[float, ...]
@@ -106,20 +113,26 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
     [(1200.0,), (3000000.0,), (25.0,), (1050.0,), (1200.0,)]
     """
     found = list(_in_digits(text))
-    if not _NUMBER_WORDS.isdisjoint(_LETTERS.findall(text.lower()) if forms is None else forms):
+    if not _NUMBER_WORDS.isdisjoint(_words(text.lower()) if forms is None else forms):
         taken = [(quantity.start, quantity.end) for quantity in found]
+        in_words = _IN_SMALL_WORDS.finditer(text.lower()) if text.isascii() else _IN_WORDS.finditer(text)
         found += [
             _read_words(match)
-            for match in _IN_WORDS.finditer(text)
+            for match in in_words
             if not any(start <= match.start() < end for start, end in taken)  # the million of "3 million"
         ]
         found.sort(key=lambda quantity: quantity.start)
     return [_measured(quantity, text) for quantity in found]
 
 
+def _words(text: str) -> list[str]:
+    """Return the runs of small letters; cutting a text between them is faster than finding them."""
+    return text.translate(_NO_LETTERS).split() if text.isascii() else _LETTERS.findall(text)
+
+
 def _measured(quantity: Quantity, text: str) -> Quantity:
     found = measure(text, quantity.end, quantity.values[-1]) if quantity.kind == "number" else None
-    return replace(quantity, measure=found) if found else quantity
+    return quantity._replace(measure=found) if found else quantity
 
 
 def number_word(word: str) -> str:
@@ -133,22 +146,31 @@ def number_word(word: str) -> str:
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:
-    begin = 0
-    while (start := _START.search(text, begin)) is not None:
+    begin, starts = 0, _ASCII_START if text.isascii() else _START
+    while (start := starts.search(text, begin)) is not None:
         match = _NUMBER.match(text, start.start())
         if match is None:
             begin = start.end()
             continue
         begin = match.end()
-        if not (
-            match["marker"] or _PART_BEFORE.search(text, max(0, match.start() - _LOOK_BACK), match.start())
-        ):
+        if match.lastgroup != "marker" and not _is_of_part(text, match.start()):
             yield from _read(match)
+
+
+def _is_of_part(text: str, start: int) -> bool:
+    """Tell whether the number that starts here is that of a passage or a step."""
+    end = text[max(0, start - _LONGEST_END) : start].rstrip().casefold()
+    return (
+        end.endswith(_ENDS_OF_PART_BEFORE)
+        and _PART_BEFORE.search(text, max(0, start - _LOOK_BACK), start) is not None
+    )
 
 
 def _read(match: re.Match[str]) -> Iterator[Quantity]:
     start, end = match.span()
-    if match["date"]:
+    if match.lastgroup == "digits":
+        yield Quantity((_value(match["digits"]),), "number", start, end)
+    elif match["date"]:
         year, _, day = match["date"].split("-")
         yield Quantity((float(year),), "number", start, end)
         yield Quantity((float(day),), "number", start, end)
@@ -157,7 +179,7 @@ def _read(match: re.Match[str]) -> Iterator[Quantity]:
     elif match["clock"]:
         yield Quantity(_times(match["clock"], "0", match["day"]), "time", start, end)
     elif match["digits"]:
-        value = float(normalize("NFKC", match["digits"]).replace(",", ""))
+        value = _value(match["digits"])
         scale = (match["scale"] or "").lower()
         scaled = value * (_SCALES.get(scale) or _ABBREVIATED.get(scale) or _han_scale(scale))
         # "5 m" may be millions or metres.
@@ -183,6 +205,10 @@ def _read_words(match: re.Match[str]) -> Quantity:
         return Quantity((float(_TIMES[match["times"].lower()]),), "number", start, end, is_vague=True)
     kind: Kind = "percent" if match["percent"] else "number"
     return Quantity((_words_value(match["words"]),), kind, start, end, match["words"].lower() == "one")
+
+
+def _value(digits: str) -> float:
+    return float(normalize("NFKC", digits).replace(",", ""))
 
 
 def _han_scale(scale: str) -> float:

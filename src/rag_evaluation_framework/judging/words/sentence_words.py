@@ -19,10 +19,11 @@ _WORD = re.compile(
     rf"(?P<letters>[^\W\d_{_HAN}]+(?:['’][^\W\d_{_HAN}]+)*)|(?P<han>[{_HAN}])"
     r"|(?P<money>[$€£¥])?\s?(?P<digits>\d+(?:[.,:]\d+)*)"
 )
+_IS_HAN = re.compile(rf"[{_HAN}]")
 _BREAK = re.compile(r"[,;:.!?()\[\]，。；：！？、（）]")
 _ARTICLES = frozenset(("a", "an", "the"))
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
-_KEPT_SENTENCES = 1 << 10
+_KEPT_SENTENCES, _KEPT_WORDS = 1 << 10, 1 << 13
 
 
 class Word(NamedTuple):
@@ -56,18 +57,26 @@ def sentence_words(sentence: str) -> tuple[Word, ...]:
     last = 0
     for match in _WORD.finditer(sentence):
         start, end = match.span()
-        form = normalize("NFKC", match[0]).casefold().replace("’", "'").removesuffix("'s")
-        if form in _ARTICLES:
-            continue
-        after_break = _BREAK.search(sentence, last, start) is not None
-        last = end
+        between = sentence[last:start]
+        after_break = between != " " and _BREAK.search(between) is not None
         if match["digits"]:
             digits = normalize("NFKC", match["digits"]).replace(",", "")
             found.append(Word(digits, digits, match.start("digits"), end, False, after_break))
             if match["money"]:
                 name = _MONEY[match["money"]]
                 found.append(Word(name, name, start, start + 1, False, False))
-            continue
-        key = form.translate(simplified_characters()) if match["han"] else number_word(form) or stem(form)
-        found.append(Word(key, form, start, end, match[0][0].isupper(), after_break))
+        else:
+            form, key = _form_and_key(match[0])
+            if form in _ARTICLES:
+                continue
+            found.append(Word(key, form, start, end, match[0][0].isupper(), after_break))
+        last = end
     return tuple(found)
+
+
+@lru_cache(maxsize=_KEPT_WORDS)
+def _form_and_key(word: str) -> tuple[str, str]:
+    form = normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
+    if _IS_HAN.match(word):
+        return form, form.translate(simplified_characters())
+    return form, number_word(form) or stem(form)

@@ -1,0 +1,58 @@
+"""Which units of the evidence have a key: the bits of numbers say the same as plain sets would."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.judging.support.key_places import KeyPlaces, key_blocks
+from rag_evaluation_framework.judging.words.content_tokens import content_keys, words_in
+
+WORDS = ("rome", "port", "ship", "wall", "king", "the", "42")
+SENTENCES = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+TEXTS = st.lists(st.lists(SENTENCES, max_size=5), max_size=4)
+
+
+def places_of(texts: list[list[str]]) -> KeyPlaces:
+    return KeyPlaces((len(text), key_blocks(map(words_in, text))) for text in texts)
+
+
+@given(TEXTS, st.sets(st.sampled_from([*WORDS, "submarine"])))
+def test_the_units_with_most_of_the_keys_are_those_that_sets_find(
+    texts: list[list[str]], words: set[str]
+) -> None:
+    keys = {key for word in words for key in content_keys(word)}
+    shared = {
+        (number, place): len(keys.intersection(content_keys(sentence)))
+        for number, text in enumerate(texts)
+        for place, sentence in enumerate(text)
+    }
+    most = max(shared.values(), default=0)
+    expected = [unit for unit, count in shared.items() if count == most] if most else []
+    assert places_of(texts).with_most(keys) == (most, expected)
+
+
+@given(TEXTS)
+def test_a_unit_has_the_keys_of_its_words(texts: list[list[str]]) -> None:
+    places = places_of(texts)
+    for number, text in enumerate(texts):
+        for place, sentence in enumerate(text):
+            found = {key for word in WORDS for key in content_keys(word) if places.has((number, place), key)}
+            assert found == set(content_keys(sentence))
+
+
+def test_units_are_told_apart_in_a_text_of_many_blocks() -> None:
+    sentences = ["Rome has a wall." if number % 100 == 0 else "The ship left." for number in range(1_000)]
+    places = places_of([["A king."], sentences, ["Rome."]])
+    # Of the second text every hundredth sentence has both; the third has Rome alone.
+    assert places.with_most(content_keys("Rome wall")) == (
+        2,
+        [(1, number) for number in range(0, 1_000, 100)],
+    )
+    assert places.has((2, 0), "rom")
+    assert not places.has((1, 999), "rom")
+
+
+def test_the_numbers_of_a_long_text_stay_short() -> None:
+    blocks = key_blocks(map(words_in, ["Rome."] * 10_000))
+    assert max(places.bit_length() for block in blocks for places in block.values()) <= 256
