@@ -133,26 +133,26 @@ def without_support(claim: str, contexts: Sequence[str]) -> list[str] | None:
     return left if left != list(contexts) else None
 
 
-def logistic(x: Floats, y: Floats, weights: Floats, *, free: Sequence[bool]) -> Floats:
+def logistic(x: Floats, y: Floats, weights: Floats, *, free: Sequence[bool], ridge: float = RIDGE) -> Floats:
     """Fit by Newton's method with a ridge; what may not be negative and would be is left out and set to 0."""
     active = np.ones(x.shape[1], dtype=bool)
     while True:
         full: Floats = np.zeros(x.shape[1])
-        full[active] = _newton(x[:, active], y, weights)
+        full[active] = _newton(x[:, active], y, weights, ridge)
         wrong = (full < 0) & ~np.asarray(free)
         if not wrong.any():
             return full
         active &= ~wrong
 
 
-def _newton(x: Floats, y: Floats, weights: Floats) -> Floats:
-    ridge = np.eye(x.shape[1]) * RIDGE
-    ridge[0, 0] = 1e-6  # the bias is free
+def _newton(x: Floats, y: Floats, weights: Floats, ridge: float) -> Floats:
+    penalty = np.eye(x.shape[1]) * ridge
+    penalty[0, 0] = 1e-6  # the bias is free
     beta: Floats = np.zeros(x.shape[1])
     for _ in range(40):
         p = 1 / (1 + np.exp(-x @ beta))
-        gradient = x.T @ (weights * (p - y)) + ridge @ beta
-        beta = beta - np.linalg.solve((x.T * (weights * p * (1 - p))) @ x + ridge, gradient)
+        gradient = x.T @ (weights * (p - y)) + penalty @ beta
+        beta = beta - np.linalg.solve((x.T * (weights * p * (1 - p))) @ x + penalty, gradient)
     return beta
 
 
@@ -162,19 +162,25 @@ def balanced(kinds: Sequence[str], shares: Mapping[str, float]) -> Floats:
     return scaled
 
 
-def claim_model(rows: Sequence[Row]) -> SupportModel:
+def claim_model(
+    rows: Sequence[Row],
+    *,
+    shares: Mapping[str, float] = SHARES,
+    ridge: float = RIDGE,
+    without: str = "",
+) -> SupportModel:
     """Fit the odds of single claims, from answers whose every claim has the answer's label."""
     single = [
         (each.kind, feature_values(features), each.target)
         for each in rows
-        if each.kind in SHARES and (len(each.claims) == 1 or each.target == 0.0)
+        if each.kind in shares and (len(each.claims) == 1 or each.target == 0.0)
         for features, _ in each.claims
     ]
-    names = list(single[0][1])
+    names = [name for name in single[0][1] if name != without]
     x = np.array([[1.0, *(values[name] for name in names)] for _, values, _ in single])
     y = np.array([target for _, _, target in single])
     free = [True, *(name in FREE for name in names)]
-    beta = logistic(x, y, balanced([kind for kind, _, _ in single], SHARES), free=free)
+    beta = logistic(x, y, balanced([kind for kind, _, _ in single], shares), free=free, ridge=ridge)
     return SupportModel(
         bias=round(float(beta[0]), 3),
         weights={name: round(float(weight), 3) for name, weight in zip(names, beta[1:], strict=True)}

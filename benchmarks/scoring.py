@@ -11,7 +11,7 @@ from benchmarks._labelled_data import DATA
 MODULES = {
     "hallucination screening, RAGTruth": "_ragtruth",
     "support of claims, WiCE": "_wice",
-    "support of claims, WiCE across folds": "_wice_folds",
+    "support of claims, WiCE, by models fitted without them": "_wice_transfer",
     "attribution in dialogue, BEGIN": "_begin",
     "sentences of summaries, Falke": "_falke",
     "refusals and not knowing": "_refusals",
