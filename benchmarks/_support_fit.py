@@ -41,7 +41,7 @@ SHARES = {
     "begin": 0.9,
 }
 ANSWER_SHARES = {"wice": 1.0, "mtrag": 1.0, "mtrag answers, evidence removed": 1.0, "begin": 1.0}
-FREE = ("length", "without_content")
+FREE = ("length",)
 # What single facts cannot cover as one sentence of prose can.
 OF_RECORDS = -2.0
 RIDGE = 2.0

@@ -19,8 +19,10 @@ NAME = PACKAGE.name
 # A room imports only from rooms above it, and from itself.
 ROOMS = [
     "version",
+    "counts",
     "errors",
     "specifications",
+    "characters",
     "files",
     "records",
     "extensions",
@@ -39,7 +41,12 @@ ROOMS = [
 ]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "common", "base", "manager", "misc"}
-IMPORT_NAMES = {"PyYAML": "yaml", "backports.zstd": "backports", "jsonschema-rs": "jsonschema_rs"}
+IMPORT_NAMES = {
+    "PyStemmer": "Stemmer",
+    "PyYAML": "yaml",
+    "backports.zstd": "backports",
+    "jsonschema-rs": "jsonschema_rs",
+}
 # What extras bring; imported inside functions only, when used.
 EXTRAS = {
     "chonkie",

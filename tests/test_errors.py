@@ -104,7 +104,7 @@ def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:
         == "unknown metric 'ncdg'; did you mean ndcg?"
     )
     assert str(UnknownNameError("metric", "zzz", ["ndcg", "mrr"])) == "unknown metric 'zzz'; known: mrr, ndcg"
-    assert str(UnknownNameError("store", "zzz", [])) == "unknown store 'zzz'; no store is installed"
+    assert str(UnknownNameError("store", "zzz", [])) == "unknown store 'zzz'; there is none"
 
 
 def test_a_missing_extra_says_what_to_install() -> None:
@@ -166,3 +166,15 @@ def test_a_foreign_error_is_not_collected() -> None:
     problems = Problems()
     with pytest.raises(ZeroDivisionError), problems.collected():
         _ = 1 / 0
+
+
+def test_each_item_is_tried_and_all_refusals_are_kept() -> None:
+    def halved(number: int) -> int:
+        if number % 2:
+            raise UsageError(f"{number} is odd")
+        return number // 2
+
+    problems = Problems()
+    assert problems.each(halved, [2, 3, 4, 5]) == [1, 2]
+    with pytest.raises(UsageError, match=r"^3 is odd\n5 is odd$"):
+        problems.raise_all()

@@ -20,6 +20,8 @@ REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split"
 # Patterns made of words that are written in the module, or in a data file beside it, and nobody else's.
 PATTERNS_OF_OUR_OWN = {
     "judging/classes/answer_patterns.py",
+    "judging/golden/relation_frames.py",
+    "judging/golden/yes_or_no.py",
     "judging/words/exclusive_words.py",
     "judging/words/measures.py",
     "judging/words/quantities.py",
@@ -89,7 +91,7 @@ def _is_constant(pattern: ast.expr, constants: set[str]) -> bool:
         return _is_constant(pattern.left, constants) and _is_constant(pattern.right, constants)
     if isinstance(pattern, ast.JoinedStr):
         return all(_is_constant(part, constants) for part in pattern.values)
-    if isinstance(pattern, ast.FormattedValue | ast.Starred):
+    if isinstance(pattern, ast.FormattedValue | ast.Starred | ast.Subscript | ast.Attribute):
         return _is_constant(pattern.value, constants)
     if isinstance(pattern, ast.List | ast.Tuple | ast.Set):
         return all(_is_constant(part, constants) for part in pattern.elts)
@@ -99,9 +101,14 @@ def _is_constant(pattern: ast.expr, constants: set[str]) -> bool:
 
 
 def _is_constant_call(call: ast.Call, constants: set[str]) -> bool:
-    """Tell escaped text, and the module's own words joined."""
-    if ast.unparse(call.func) == "re.escape":
+    """Tell escaped text, and the module's own words sorted, split or joined."""
+    name = ast.unparse(call.func)
+    if name == "re.escape":
         return True
+    if name == "sorted":
+        return _is_constant(call.args[0], constants)
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "split":
+        return _is_constant(call.func.value, constants)
     is_join = isinstance(call.func, ast.Attribute) and call.func.attr == "join"
     if not is_join or not _is_constant(call.func.value, constants):  # type: ignore[attr-defined]
         return False
@@ -133,6 +140,8 @@ def test_no_module_does_what_none_may(module: Path) -> None:
         "numpy.load(file, allow_pickle=True)",
         "re.search(sample.pattern, text)",
         "re.compile(pattern)",
+        "re.compile('|'.join(sorted(words)))",
+        "re.compile(text.split()[0])",
     ],
 )
 def test_the_check_sees_each_of_them(source: str) -> None:
@@ -146,6 +155,8 @@ def test_the_check_sees_each_of_them(source: str) -> None:
         "subprocess.run(line, shell=False)",
         "re.compile('a+')",
         "PART = 'a'\nre.compile(rf'{PART}+')",
+        "PARTS = 'a b'.split()\nre.compile('|'.join(sorted(PARTS[:1], key=len)))",
+        f"from {PACKAGE.name}.characters import HAN_CHARACTER\nre.compile(f'{{HAN_CHARACTER.pattern}}+')",
         "re.search(re.escape(word), text)",
         "pattern.search(text)",
         "model.eval()",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.specifications import Specification, parse_specification
+from rag_evaluation_framework.specifications import Specification, built, parse_specification
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,32 @@ def test_specifications_are_read(text: str, name: str, arguments: dict[str, Any]
 def test_a_wrong_specification_says_where(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_specification(text)
+
+
+class Kettle:
+    def __init__(
+        self, litres: float, *, steps: int = 1, colour: str | None = None, clock: object = None
+    ) -> None:
+        self.said = (litres, steps, colour, clock)
+
+
+def test_a_component_is_built_from_its_settings_and_from_what_is_given() -> None:
+    kettle = built(Kettle, {"litres": 2, "colour": None}, of="kettle", given={"clock": "now"})
+    assert kettle.said == (2, 1, None, "now")
+
+
+def test_all_wrong_settings_of_a_component_are_named_with_those_it_has() -> None:
+    arguments = {"liters": 1, "steps": True, "colour": 3, "clock": "x", "zzz": 1}
+    with pytest.raises(UsageError) as caught:
+        built(Kettle, arguments, of="kettle 'x'", given={"clock": "now"})
+    assert str(caught.value).splitlines() == [
+        "kettle 'x': unknown setting 'liters'; did you mean litres or steps?",
+        "kettle 'x': unknown setting 'clock'; did you mean colour?",
+        "kettle 'x': unknown setting 'zzz'; known: colour, litres, steps",
+        "kettle 'x': expected the setting litres, got none",
+        "kettle 'x': expected steps to be a whole number, got True",
+        "kettle 'x': expected colour to be a text or none, got 3",
+    ]
 
 
 names = st.text(string.ascii_lowercase + "_", min_size=1).filter(

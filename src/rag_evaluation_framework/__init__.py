@@ -31,6 +31,12 @@ _HOMES = {
         "read_annotations",
         "write_annotations",
     ),
+    "datasets.annotators.human_labels": (
+        "HumanLabel",
+        "LabelField",
+        "labels_of_annotations",
+        "read_labels",
+    ),
     "datasets.benchmark_files": (
         "read_benchmark",
         "write_benchmark",
@@ -233,15 +239,25 @@ _HOMES = {
     ),
     "records.scores": ("Score",),
     "records.spans": ("CharacterSpan",),
+    "results.answered_runs": (
+        "AnsweredRun",
+        "answered_run",
+        "open_answered_run",
+    ),
     "results.calibration": (
         "Calibration",
         "calibrate",
     ),
+    "results.calibration_pairs": ("LabelPair",),
     "results.comparison": (
         "MetricComparison",
         "compare_systems",
     ),
     "results.documents": ("write_run_results",),
+    "results.metric_calibration": (
+        "CalibrationSettings",
+        "MetricCalibration",
+    ),
     "results.rankings": (
         "RankingResults",
         "rank_systems",
@@ -292,6 +308,7 @@ _HOMES = {
         "cohens_kappa",
         "krippendorff_alpha",
     ),
+    "statistics.agreement_tables": ("Resampling",),
     "statistics.classification": (
         "Confusion",
         "confusion",

@@ -16,6 +16,10 @@ from rag_evaluation_framework.datasets.annotators.agreement import AgreementRepo
 from rag_evaluation_framework.datasets.annotators.agreement import agreement_report as agreement_report
 from rag_evaluation_framework.datasets.annotators.annotations import read_annotations as read_annotations
 from rag_evaluation_framework.datasets.annotators.annotations import write_annotations as write_annotations
+from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel as HumanLabel
+from rag_evaluation_framework.datasets.annotators.human_labels import LabelField as LabelField
+from rag_evaluation_framework.datasets.annotators.human_labels import labels_of_annotations as labels_of_annotations
+from rag_evaluation_framework.datasets.annotators.human_labels import read_labels as read_labels
 from rag_evaluation_framework.datasets.benchmark_files import read_benchmark as read_benchmark
 from rag_evaluation_framework.datasets.benchmark_files import write_benchmark as write_benchmark
 from rag_evaluation_framework.datasets.checks.file_validation import validate_file as validate_file
@@ -160,11 +164,17 @@ from rag_evaluation_framework.records.samples import Sample as Sample
 from rag_evaluation_framework.records.samples import Turn as Turn
 from rag_evaluation_framework.records.scores import Score as Score
 from rag_evaluation_framework.records.spans import CharacterSpan as CharacterSpan
+from rag_evaluation_framework.results.answered_runs import AnsweredRun as AnsweredRun
+from rag_evaluation_framework.results.answered_runs import answered_run as answered_run
+from rag_evaluation_framework.results.answered_runs import open_answered_run as open_answered_run
 from rag_evaluation_framework.results.calibration import Calibration as Calibration
 from rag_evaluation_framework.results.calibration import calibrate as calibrate
+from rag_evaluation_framework.results.calibration_pairs import LabelPair as LabelPair
 from rag_evaluation_framework.results.comparison import MetricComparison as MetricComparison
 from rag_evaluation_framework.results.comparison import compare_systems as compare_systems
 from rag_evaluation_framework.results.documents import write_run_results as write_run_results
+from rag_evaluation_framework.results.metric_calibration import CalibrationSettings as CalibrationSettings
+from rag_evaluation_framework.results.metric_calibration import MetricCalibration as MetricCalibration
 from rag_evaluation_framework.results.rankings import RankingResults as RankingResults
 from rag_evaluation_framework.results.rankings import rank_systems as rank_systems
 from rag_evaluation_framework.results.retrieval_sweeps import evaluate_sweep as evaluate_sweep
@@ -197,6 +207,7 @@ from rag_evaluation_framework.specifications import Specification as Specificati
 from rag_evaluation_framework.specifications import parse_specification as parse_specification
 from rag_evaluation_framework.statistics.agreement import cohens_kappa as cohens_kappa
 from rag_evaluation_framework.statistics.agreement import krippendorff_alpha as krippendorff_alpha
+from rag_evaluation_framework.statistics.agreement_tables import Resampling as Resampling
 from rag_evaluation_framework.statistics.classification import Confusion as Confusion
 from rag_evaluation_framework.statistics.classification import confusion as confusion
 from rag_evaluation_framework.statistics.corrections import holm as holm

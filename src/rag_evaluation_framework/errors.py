@@ -25,7 +25,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 Severity = Literal["error", "warning", "info"]
 
@@ -157,7 +160,7 @@ class UnknownNameError(UsageError):
         elif self.known:
             hint = "known: " + ", ".join(sorted(self.known))
         else:
-            hint = f"no {kind} is installed"
+            hint = "there is none"
         super().__init__(f"unknown {kind} {shown(name)}; {hint}")
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
@@ -264,7 +267,8 @@ def invalid(path: str, expected: str, found: object, *, code: str = "invalid-val
 class Problems:
     """Collects errors, so that a user hears of all of them at once.
 
-    ``with problems.collected(): …`` keeps an error of ours and goes on; :meth:`raise_all` ends the matter.
+    ``with problems.collected(): …`` keeps an error of ours and goes on, and so does :meth:`each` for every
+    item; :meth:`raise_all` ends the matter.
     """
 
     def __init__(self) -> None:
@@ -276,6 +280,14 @@ class Problems:
             yield
         except RagEvalError as error:
             self._errors.append(error)
+
+    def each(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Return what a function makes of each item; the errors of those it refuses are kept."""
+        made: list[R] = []
+        for item in items:
+            with self.collected():
+                made.append(function(item))
+        return made
 
     def raise_all(self) -> None:
         """Raise nothing, the one error there is, or one error with a line for each."""

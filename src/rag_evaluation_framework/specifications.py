@@ -7,12 +7,15 @@ specification: ``semantic(embedder=openai(model="m"))``.
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
+
+Built = TypeVar("Built")
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<word>[^\s(),="']+)|(?P<mark>[(),=]))""",
@@ -23,7 +26,16 @@ _BARE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./:-]*\Z")
 _INTEGER = re.compile(r"[+-]?\d{1,300}\Z")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _CONSTANTS: dict[str, object] = {"true": True, "false": False, "none": None}
+# What a setting is declared with: which values fit, and what they are called. To Python, true is a number.
+_PLAIN_KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "str": (lambda value: isinstance(value, str), "a text"),
+    "int": (lambda value: type(value) is int, "a whole number"),
+    "float": (lambda value: type(value) in (int, float), "a number"),
+    "bool": (lambda value: isinstance(value, bool), "true or false"),
+    "None": (lambda value: value is None, "none"),
+}
 _MAX_NESTING = 20
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +55,43 @@ class Specification:
 def parse_specification(text: str) -> Specification:
     """Read ``name`` or ``name(key=value, …)``; anything else is a :class:`UsageError` that shows where."""
     return _Parser(text).parse()
+
+
+def built(
+    build: Callable[..., Built],
+    arguments: Mapping[str, Any],
+    *,
+    of: str,
+    given: Mapping[str, Any] | None = None,
+) -> Built:
+    """Build a component with the arguments of a specification and with what is ``given`` besides.
+
+    Every setting that it does not have or cannot do without, and every value of another kind than the setting
+    is declared with, is in one :class:`UsageError`, which begins with what the arguments are ``of``.
+    """
+    given = given or {}
+    parameters = [each for each in inspect.signature(build).parameters.values() if each.name not in given]
+    named = {each.name: each for each in parameters if each.kind in _BY_NAME}
+    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    unknown = [] if takes_any else [name for name in arguments if name not in named]
+    needed = [name for name, each in named.items() if each.default is each.empty]
+    wrong = [str(UnknownNameError("setting", name, list(named))) for name in unknown]
+    wrong += [f"expected the setting {name}, got none" for name in needed if name not in arguments]
+    for name, value in arguments.items():
+        kinds = _plain_kinds(named[name].annotation) if name in named else []
+        if kinds and not any(fits(value) for fits, _ in kinds):
+            expected = " or ".join(described for _, described in kinds)
+            wrong.append(f"expected {name} to be {expected}, got {shown(value)}")
+    if wrong:
+        raise UsageError("\n".join(f"{of}: {problem}" for problem in wrong))
+    return build(**arguments, **given)
+
+
+def _plain_kinds(annotation: Any) -> list[tuple[Callable[[Any], bool], str]]:
+    """Return what a setting may be, as in ``float | None``; nothing if it may be more than plain values."""
+    written = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    names = written.split(" | ")
+    return [_PLAIN_KINDS[name] for name in names] if _PLAIN_KINDS.keys() >= set(names) else []
 
 
 def _written(value: object) -> str:

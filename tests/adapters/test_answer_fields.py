@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.adapters.answer_fields import AnswerReader
-from rag_evaluation_framework.adapters.conversations import response_of
+from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
+from rag_evaluation_framework.adapters.conversations import Ask, replay, response_of
 from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.adapters.http_replies import reply_value
 from rag_evaluation_framework.adapters.masking import unmasked
@@ -108,6 +109,48 @@ def test_contexts_are_those_with_a_text_and_the_others_are_counted(
     assert (read.contexts, read.unread_contexts) == (contexts, contexts.count(""))
 
 
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"contexts": []}, "contexts"),
+        ({"metadata": {"sources": []}}, "metadata.sources"),
+        ({"contexts": None, "documents": []}, "documents"),
+        ({}, None),
+        ({"contexts": None}, None),
+        ({"contexts": ""}, None),
+        ({"contexts": [None]}, None),
+        # it retrieved something, though not a text that could be read
+        ({"contexts": [], "sources": ["guide.pdf"]}, None),
+        ({"contexts": [], "documents": [{"body": "a"}]}, None),
+    ],
+)
+def test_an_empty_list_says_that_nothing_was_retrieved(fields: Any, place: str | None) -> None:
+    read = READER.read({"response": "x", **fields})
+    assert (read.retrieved_nothing, read.found.get("contexts")) == (place is not None, place)
+    given = Recorded(contexts=("In 14 days.",))
+    sample = Sample(id="s1", turns=(Turn(role="user", content="When?"),), recorded=given)
+    response = response_of(sample, [read])
+    assert (response.retrieved_nothing, response.contexts) == (read.retrieved_nothing, given.contexts)
+
+
+def test_a_given_path_to_an_empty_list_says_so_too() -> None:
+    reader = AnswerReader({"contexts": "docs[*].body"})
+    assert reader.read({"response": "x", "docs": []}).retrieved_nothing
+    assert not reader.read({"response": "x", "contexts": []}).retrieved_nothing
+
+
+def test_turns_say_which_of_them_retrieved_nothing() -> None:
+    turns = (Turn(role="user", content="When?"), Turn(role="user", content="Where?"))
+    replies = iter([{"response": "x", "contexts": []}, {"response": "y"}])
+
+    async def answered(_: Ask) -> ReadAnswer:
+        return READER.read(next(replies))
+
+    response = asyncio.run(replay(Sample(id="s1", turns=turns), answered))
+    assert [turn.get("retrieved_nothing") for turn in response.metadata["turns"]] == [True, None]
+    assert not response.retrieved_nothing
+
+
 def test_an_empty_context_does_not_put_the_datasets_in_place_of_the_systems() -> None:
     turns = (Turn(role="user", content="When?"),)
     sample = Sample(id="s1", turns=turns, recorded=Recorded(contexts=("In 14 days.",)))
@@ -115,7 +158,31 @@ def test_an_empty_context_does_not_put_the_datasets_in_place_of_the_systems() ->
     response = response_of(sample, [read])
     assert (response.contexts, response.context_origin) == (("In 99 weeks.", ""), "system")
     assert response.metadata == {"unread_contexts": 1}
-    assert "1 contexts could not be read" in Probe(address="h", elapsed_ms=1.0, answer=read).hints()
+    assert (
+        "1 context could not be read: expected texts, or objects with text, content, page_content, snippet "
+        "or chunk"
+    ) in Probe(address="h", elapsed_ms=1.0, answer=read).hints()
+
+
+@pytest.mark.parametrize(
+    ("fields", "unread"),
+    [
+        ({"contexts": [{"body": "a"}, {"body": "b"}]}, 2),
+        ({"documents": [{"id": "d1"}, 7, None]}, 2),
+        # what is empty, and names of files, are no contexts
+        ({"contexts": [None, " "], "sources": ["guide.pdf"]}, 0),
+        # if others can be read, they are the contexts
+        ({"contexts": [{"body": "a"}], "documents": ["b"]}, 0),
+    ],
+)
+def test_contexts_of_which_none_can_be_read_are_counted(fields: Any, unread: int) -> None:
+    assert READER.read({"response": "x", **fields}).unread_contexts == unread
+
+
+def test_unread_contexts_of_all_turns_are_counted() -> None:
+    turns = tuple(Turn(role="user", content=text) for text in ("When?", "Why?"))
+    answers = [READER.read({"response": "x", "contexts": [{"body": "a"}]})] * 2
+    assert response_of(Sample(id="s1", turns=turns), answers).metadata["unread_contexts"] == 2
 
 
 def test_contexts_that_say_what_they_are_are_hits_too() -> None:
@@ -222,10 +289,11 @@ def test_given_paths_replace_the_search() -> None:
         ("a.b[*].d", None),
         ("a.b[*].e", [None, 4]),
         ("a[*]", None),
+        ("none[*].c", []),
     ],
 )
 def test_a_path_leads_to_its_value_or_to_nothing(path: str, found: Any) -> None:
-    value = {"a": {"b": [{"c": 1}, {"c": 2, "e": 4}]}, "x.y": 3}
+    value = {"a": {"b": [{"c": 1}, {"c": 2, "e": 4}]}, "x.y": 3, "none": []}
     assert ReplyPath.parse(path).find(value) == found
 
 

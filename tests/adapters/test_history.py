@@ -107,6 +107,15 @@ def test_a_function_that_returns_responses_keeps_its_turns() -> None:
     ]
 
 
+def test_a_function_that_returns_responses_may_say_that_it_retrieved_nothing() -> None:
+    def answer(question: str) -> Response:
+        return Response(text=question, retrieved_nothing=question == "q3")
+
+    response = asked(PythonCallable(answer))
+    assert response.retrieved_nothing
+    assert ["retrieved_nothing" in turn for turn in response.metadata["turns"]] == [False, False, True]
+
+
 def test_a_target_that_is_not_sent_the_conversation_cannot_be_asked_upon_the_reference(
     server: RunningServer, tmp_path: Path
 ) -> None:

@@ -99,5 +99,5 @@ def test_a_model_that_gives_more_than_one_score_is_no_reranker(tmp_path: Path) -
     configuration.num_labels = 3
     BertForSequenceClassification(configuration).save_pretrained(tmp_path)
     chunk = PositionAwareChunk(generate_pa_chunk_id("a"), "a", DocumentId("d"), 0, 1)
-    with pytest.raises(InputError, match=r"expected 1 finite scores, one a candidate, got an array of shape"):
+    with pytest.raises(InputError, match=r"expected 1 finite score, one a candidate, got an array of shape"):
         CrossEncoderReranker(str(tmp_path)).rerank("q", [chunk], 1)

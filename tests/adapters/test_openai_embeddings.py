@@ -108,8 +108,8 @@ def test_a_notebook_whose_event_loop_runs_already_may_ask_too(server: ComponentS
 @pytest.mark.parametrize(
     ("reply", "error", "message"),
     [
-        ({"data": []}, TargetError, "expected 1 embeddings, one for each text, got 0"),
-        ({"data": [{"index": 5, "embedding": [1]}]}, TargetError, "expected 1 embeddings, one for each text"),
+        ({"data": []}, TargetError, "expected 1 embedding, one for each text, got 0"),
+        ({"data": [{"index": 5, "embedding": [1]}]}, TargetError, "expected 1 embedding, one for each text"),
         ({"object": "error"}, TargetError, "expected data with embeddings, got"),
         ([1, 2], TargetError, "expected data with embeddings, got"),
         ({"data": [{"index": 0, "embedding": "QUJD"}]}, InputError, "expected a list of vectors"),

@@ -43,6 +43,21 @@ def test_json_has_everything_and_hides_the_header(server: RunningServer) -> None
     assert document["answer"]["contexts"] == [document["answer"]["text"]]
 
 
+def test_contexts_that_could_not_be_read_are_told_with_the_shape_that_can(server: RunningServer) -> None:
+    url = server.fault("odd-contexts")
+    line = "1 context could not be read: expected texts, or objects with text, content, page_content, snippet"
+    assert f"hint: {line}" in probe("--url", url).stdout
+    document = json.loads(probe("--url", url, "--json").stdout)
+    assert document["answer"]["unread_contexts"] == 1
+    assert any(hint.startswith(line) for hint in document["hints"])
+
+
+def test_an_empty_list_of_contexts_is_shown_as_such(server: RunningServer) -> None:
+    shown = probe("--url", server.fault("no-contexts")).stdout
+    assert "contexts    none retrieved  ← contexts" in shown
+    assert "no contexts found" not in shown
+
+
 def test_a_reply_without_an_answer_ends_with_3_and_says_what_to_try(server: RunningServer) -> None:
     done = probe("--url", server.fault("no-answer"))
     assert done.returncode == 3

@@ -93,6 +93,17 @@ def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> Non
     assert "'a' again, first on line 1" in str(caught.value)
 
 
+def test_a_line_without_an_answer_is_told_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"id": "a"}\n[1]\n')
+    with pytest.raises(InputError) as caught:
+        RecordedAnswers(path)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith(f"{path}:1: expected an answer at response, message, ")
+    assert first.endswith(", got an object with id")
+    assert second == f"{path}:2: expected an object with an answer, got a list"
+
+
 def test_a_compressed_file_is_read(tmp_path: Path, answered: Answered) -> None:
     path = tmp_path / "answers.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "a", "answer": "A"}\n'))

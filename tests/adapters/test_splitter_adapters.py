@@ -43,7 +43,7 @@ def test_what_a_splitter_rewrites_is_counted() -> None:
             return [text.upper()]
 
     chunker = LangChainChunker(Shouting())
-    with pytest.warns(UnplacedChunkWarning, match="words: 1 of 1 chunks"):
+    with pytest.warns(UnplacedChunkWarning, match="words: 1 of 1 chunk is not"):
         assert chunker.chunk_with_positions(WORDS) == []
     assert chunker.unplaced == {"words": 1}
 

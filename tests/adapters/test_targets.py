@@ -30,8 +30,8 @@ def test_each_kind_of_text_names_its_kind_of_target(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("opnai(model=m)", "did you mean openai"),
-        ("openai(base_url='http://h')", "missing a required argument: 'model'"),
-        ("openai(model=m, base_url='http://h', modle=x)", "unexpected keyword argument 'modle'"),
+        ("openai(base_url='http://h')", "expected the setting model, got none"),
+        ("openai(model=m, base_url='http://h', modle=x)", "unknown setting 'modle'; did you mean model"),
         ("openai(", "expected"),
         ("", "expected a name"),
     ],

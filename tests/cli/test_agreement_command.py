@@ -56,6 +56,22 @@ def test_json_is_json_and_nothing_else(file: Path) -> None:
     assert report["queries"][0]["query_id"] == "q2"
 
 
+def test_annotators_who_always_agree_get_no_interval_of_no_width(tmp_path: Path) -> None:
+    spans = {"q1": (0, 100), "q2": (0, 90), "q3": (50, 60)}
+    annotations = [marked(query, who, *span) for query, span in spans.items() for who in ("ann", "bob")]
+    for each in annotations[:2]:
+        each["citations"][0]["file_name"] = "other.md"
+    path = tmp_path / "agreed.gt.json"
+    path.write_text(json.dumps({"dataset_id": "demo", "annotations": annotations}), encoding="utf-8")
+    characters, documents = json.loads(run(str(path), "--json").output)["figures"]
+    assert (documents["value"], documents["interval"]) == (1.0, None)
+    # Wilson: three of three is from 3 / (3 + 3.841459) = 0.438503 to 1.
+    assert (characters["interval"]["low"], characters["interval"]["high"]) == pytest.approx(
+        (0.438503, 1.0), abs=1e-6
+    )
+    assert "no interval: too few queries, or all resamples alike" in run(str(path)).output
+
+
 def test_the_merged_truth_is_written_as_annotations(file: Path, tmp_path: Path) -> None:
     output = tmp_path / "merged.gt.json"
     done = run(str(file), "--output", str(output))

@@ -209,6 +209,11 @@ def test_the_same_seed_prints_the_same(folder: Path) -> None:
         (("--annotations", "anna.gt.json", "--pair", "token_f1"), UsageError, "METRIC=FIELD"),
         (("--annotations", "anna.gt.json", "--threshold", "token_f1=high"), UsageError, "METRIC=NUMBER"),
         (("--annotations", "anna.gt.json", "--threshold", "rouge=0.5"), UsageError, "calibrated"),
+        (
+            ("--annotations", "anna.gt.json", "--pair", "token_f1=factual_correctness:wrong,fully_corect"),
+            UsageError,
+            "unknown word of label factual_correctness 'fully_corect'; did you mean fully_correct?",
+        ),
     ],
 )
 def test_wrong_usage_is_refused_with_what_to_do(
@@ -226,3 +231,61 @@ def test_a_run_that_is_not_there_is_named(folder: Path) -> None:
     )
     assert isinstance(refused.exception, UsageError)
     assert "ports_9" in str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [('{"dataset_id": "d", "annotations": []}', "one with annotations, dataset_id"), ("[1]", "[1]")],
+)
+def test_a_file_that_is_no_results_is_told_so(folder: Path, tmp_path: Path, text: str, found: str) -> None:
+    path = tmp_path / "anna.gt.json"
+    path.write_text(text)
+    refused = invoked(command, path, "--annotations", folder / "anna.gt.json")
+    assert isinstance(refused.exception, InputError)
+    assert str(refused.exception).startswith(f"{path}: expected an object with the results of a run")
+    assert str(refused.exception).endswith(f", got {found}")
+
+
+def test_rows_without_id_and_wrong_labels_of_a_table_are_told_at_once(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text("query_id,label,good\ns1,1,no\ns2,maybe,1\n,1,1\ns4,nan,x\n")
+    for options, places in (
+        ((), ["3: label", "4", "5: label"]),
+        (("--pair", "token_f1=good"), ["4", "5: good"]),
+    ):
+        refused = calibrated(folder, "--labels", table, *options)
+        assert isinstance(refused.exception, InputError)
+        assert [str(issue.location) for issue in refused.exception.issues] == [
+            f"{table}:{place}" for place in places
+        ]
+
+
+def test_all_wrong_labels_of_all_fields_are_named_with_their_places(folder: Path, tmp_path: Path) -> None:
+    wrong = [annotation(n, "anna", 0.0) | {"good": n, "sound": 1} for n in range(1, 4)]
+    wrong[0]["good"], wrong[2]["good"], wrong[2]["sound"] = "maybe", "hm", [1]
+    path = tmp_path / "wrong.gt.json"
+    path.write_text("[" + ",\n".join(map(json.dumps, wrong)) + "]")
+    done = calibrated(folder, "--annotations", path, "--pair", "token_f1=good", "--pair", "exact_match=sound")
+    assert isinstance(done.exception, InputError)
+    assert [(issue.file, issue.line, issue.path) for issue in done.exception.issues] == [
+        (str(path), 1, "[0].good"),
+        (str(path), 3, "[2].good"),
+        (str(path), 3, "[2].sound"),
+    ]
+
+
+def test_problems_of_several_files_and_options_are_told_at_once(folder: Path, tmp_path: Path) -> None:
+    table, annotations = tmp_path / "labels.csv", tmp_path / "anna.gt.json"
+    table.write_text("who,label\nanna,1\n")
+    annotations.write_text(json.dumps(annotation(1, "anna", 0.0) | {"quality_scores": {"accuracy": 9}}))
+    done = calibrated(folder, "--annotations", annotations, "--labels", table)
+    assert isinstance(done.exception, InputError)
+    assert {issue.file for issue in done.exception.issues} == {str(annotations), str(table)}
+    wrong = ("token_f1=nan", "token_f1", "0.5")
+    options = ("--pair", "token_f1", *(part for text in wrong for part in ("--threshold", text)))
+    assert str(calibrated(folder, "--labels", table, *options).exception).splitlines() == [
+        "--threshold: expected METRIC=NUMBER, got 'token_f1=nan'",
+        "--threshold: expected METRIC=NUMBER, got 'token_f1'",
+        "--threshold: expected METRIC=NUMBER, got '0.5'",
+        "pair: expected METRIC=FIELD, got 'token_f1'",
+    ]

@@ -301,7 +301,8 @@ def test_a_significant_drop_from_the_baseline_fails(evaluate: Command, project: 
     assert evaluate("--target", good, *options, "--baseline", run).code == 0
     ended = evaluate("--target", worse, *options, "--baseline", run)
     assert ended.code == 1
-    assert "mean against the baseline" in ended.out
+    row = next(line for line in ended.out.splitlines() if "mean against the baseline" in line)
+    assert row.split()[:3] == ["rag-quality", "string_match", "lexical"]
     assert evaluate("--target", worse, *options, "--baseline", run, "--max-drop", "0.9").code == 0
     assert evaluate("--target", worse, *options).code == 0
     missing = evaluate("--target", worse, "--dataset", "safety", "--baseline", run)
@@ -407,10 +408,47 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     assert results["summary"]["total_queries"] == 24
     assert results["answer_quality_metrics"]["string_match"]["value"] == 20 / 24
     annotations = [line for line in ended.err.splitlines() if line.startswith("::")]
-    assert annotations[0].startswith(
+    assert annotations[0].startswith("::warning file=agent.yaml::agent.yaml:14: faithfulness: no dataset is")
+    assert annotations[1].startswith(
         "::error file=agent.yaml,line=12,title=Gate failed::rag-quality: string_match"
     )
-    assert annotations[1].startswith("::warning file=evals/rag.jsonl,line=1,title=")
+    assert annotations[2].startswith("::warning file=evals/rag.jsonl,line=1,title=")
+
+
+def test_contexts_that_could_not_be_read_are_told_in_every_report(evaluate: Command, project: Path) -> None:
+    body = (
+        "    return {'response': 'yes', 'contexts': ['a', {'body': 'b'}, {'body': 'c'}][: len(question)]}\n"
+    )
+    (project / "evals" / "safety.jsonl").write_text(
+        "".join(json.dumps({"input": "q" * n, "expected": "yes"}) + "\n" for n in (1, 2, 3))
+    )
+    target = write_function(project, "muddled", body)
+    options = ("--target", target, "--dataset", "safety", "--out", "out.json")
+    shown = evaluate(*options, "--markdown", "m.md", "--junit", "j.xml").out
+    line = "3 contexts of 2 samples could not be read: expected texts, or objects with text, content"
+    assert f"note: {line}" in shown
+    assert line in (project / "m.md").read_text().replace("\\", "")
+    assert line in (project / "j.xml").read_text()
+    unread = read_results(project / "out.json")["summary"]["unread_contexts"]
+    assert (unread["count"], unread["samples"]) == (3, 2)
+    assert unread["expected"].startswith("texts, or objects with text")
+    assert evaluate(*options, "--json").json["runs"][0]["unread"] == {"contexts": unread}
+    (run, _) = sorted((project / "runs").iterdir())
+    assert line in CliRunner().invoke(score_command, [run.name, "-m", "token_f1"]).output
+    scored = json.loads(CliRunner().invoke(score_command, [run.name, "-m", "token_f1", "--json"]).output)
+    assert scored["unread"] == {"contexts": unread}
+
+
+def test_the_time_of_an_evaluation_is_that_of_the_clock(evaluate: Command, project: Path) -> None:
+    target = write_function(project, "unhurried", "    time.sleep(0.2)\n    return 'yes'\n")
+    began = time.monotonic()
+    evaluate("--target", target, "--dataset", "safety", "--concurrency", "1", "--out", "out.json")
+    took = time.monotonic() - began
+    results = read_results(project / "out.json")
+    seconds = results["performance_metrics"]["total_evaluation_time_seconds"]
+    assert 6 * 0.2 <= seconds <= took
+    assert results["summary"]["total_evaluation_time_seconds"] == seconds
+    assert results["performance_metrics"]["api_usage"]["total_requests"] == 6
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
@@ -444,6 +482,7 @@ def test_a_latency_that_was_not_measured_does_not_pass_its_threshold(
     (project / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in timed))
     ended = evaluate("--target", "answers.jsonl", "--dataset", "safety", "--json")
     assert (ended.code, ended.json["metrics"]["latency"]) == (0, 100.0)
+    assert ended.json["runs"][0]["performance"]["api_usage"]["total_requests"] == 0  # nobody was asked
 
 
 def test_the_shape_of_the_json_is_the_plans_though_the_run_did_not_come_to_the_last_dataset(
@@ -509,6 +548,18 @@ def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_metrics_of_a_manifest_need_not_be_known_where_others_are_asked_for(
+    evaluate: Command, project: Path
+) -> None:
+    manifest = project / "agent.yaml"
+    manifest.write_text(manifest.read_text().replace("answer_similarity]", "bleuu]"))
+    options = ("--url", "http://h", "--dry-run")
+    refused = evaluate(*options)
+    assert refused.code == 2
+    assert "metrics[1]: expected a metric, got unknown metric 'bleuu'; did you mean bleu?" in refused.err
+    assert evaluate(*options, "-m", "bleu").code == 0
 
 
 def test_ctrl_c_stops_cleanly_with_exit_code_130_and_the_run_can_be_resumed(project: Path) -> None:

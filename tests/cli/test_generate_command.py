@@ -177,6 +177,57 @@ def test_model_that_refuses_every_request_ends_with_3_and_writes_nothing(documen
     assert not (documents.parent / "q.eval.json").exists()
 
 
+def test_resume_with_the_right_key_asks_what_the_wrong_one_could_not_and_nothing_else(
+    documents: Path,
+) -> None:
+    options = (*("--model", "m", "--queries-per-doc", "1", "--concurrency", "1", "--keep-all", "--json"),)
+    with running_chat(good, key="right") as server:
+        asking = (str(documents), *options, "--base-url", server.url, "-o", "q.eval.json")
+        failed = generate(*asking, folder=documents.parent, OPENAI_API_KEY="wrong")
+        assert failed.returncode == 3, failed.stderr
+        (run_id,) = re.findall(r"resume of run (eval_run_\w+) asks again", failed.stderr)
+        assert server.requests == []
+        mended = generate(*asking, "--resume", run_id, folder=documents.parent, OPENAI_API_KEY="right")
+        assert mended.returncode == 0, mended.stderr
+        assert len(server.requests) == 3
+        again = generate(
+            *asking, "--resume", run_id, "--force", folder=documents.parent, OPENAI_API_KEY="right"
+        )
+        assert len(server.requests) == 3
+    (before, after) = (json.loads(each.stdout) for each in (mended, again))
+    assert before == after
+    assert len(read_dataset(documents.parent / "q.eval.json").samples) == 3
+
+
+def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> None:
+    options = ("--model", "m", "--queries-per-doc", "1", "--concurrency", "1", "--keep-all")
+    replies = iter([good])
+
+    def revoked_after_one(asked: dict[str, Any]) -> Any:
+        return next(replies, lambda _: failing(401, "revoked"))(asked)
+
+    with running_chat(revoked_after_one) as server:
+        first = generate(
+            str(documents),
+            *options,
+            "--base-url",
+            server.url,
+            "-o",
+            "some.eval.json",
+            folder=documents.parent,
+        )
+    assert first.returncode == 0, first.stderr
+    assert "2 samples were turned away or did not reach the target; a resume asks again" in first.stderr
+    (run,) = (documents.parent / "runs").iterdir()
+    with running_chat(good) as server:
+        asking = (str(documents), *options, "--base-url", server.url, "--resume", run.name)
+        mended = generate(*asking, "-o", "all.eval.json", folder=documents.parent)
+        assert mended.returncode == 0, mended.stderr
+        assert len(server.requests) == 2
+    kept = [len(read_dataset(documents.parent / f"{name}.eval.json").samples) for name in ("some", "all")]
+    assert kept == [1, 3]
+
+
 def test_request_that_failed_is_shown_with_what_the_endpoint_said(documents: Path) -> None:
     def second_too_long(asked: dict[str, Any]) -> Any:
         is_second = "dock 1" in str(asked["messages"])

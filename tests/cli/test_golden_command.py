@@ -97,6 +97,22 @@ def test_what_the_judge_cost_in_each_split_stands_with_what_differs_from_run_to_
     assert not any("judge_usage" in split for split in results["golden"]["splits"].values())
 
 
+def test_the_time_of_all_splits_is_the_sum_of_theirs(golden: Command, project: Path) -> None:
+    golden("--target", ASSISTANT, "--out", "all.results.json")
+    runs = [read_results(path)["performance_metrics"] for path in (project / "runs").glob("*/results.json")]
+    times = [run["total_evaluation_time_seconds"] for run in runs]
+    whole = read_results(project / "all.results.json")["performance_metrics"]["total_evaluation_time_seconds"]
+    assert len(times) == len(SPLITS)
+    assert whole == pytest.approx(sum(times), abs=0.001)
+
+
+def test_every_turn_of_a_conversation_is_a_request(golden: Command, project: Path) -> None:
+    golden("--target", ASSISTANT, "--out", "all.results.json")
+    performance = read_results(project / "all.results.json")["performance_metrics"]
+    # 4 facts, 3 relations, 2 stories and 3 questions to decline; conversations of 2 and of 3 turns.
+    assert performance["api_usage"]["total_requests"] == 4 + 3 + 2 + 3 + 2 + 3
+
+
 def test_missing_splits_are_said_and_the_others_run(golden: Command, project: Path) -> None:
     datasets = project / "golden" / "evaluation" / "datasets"
     for name in ("tracking_qa.json", "multiturn_qa.json"):
@@ -282,6 +298,84 @@ def test_settings_come_from_a_file_and_reports_are_written(golden: Command, proj
     assert list(ended.json["metrics"]["boundary"]) == ["refusal_recall", "latency", "pass_rate"]
     assert (project / "summary.md").read_text().startswith("## Evaluation passed")
     assert (project / "junit.xml").exists()
+
+
+def test_score_and_evaluate_give_the_figures_of_golden(
+    golden: Command, project: Path, to_the_end: Command
+) -> None:
+    facts = {"id": "f", "question": "小明喜欢什么颜色？", "ground_truth": "红色/蓝色", "category": "c"}
+    (project / "golden" / "evaluation" / "datasets" / "factual_qa.json").write_text(
+        json.dumps([facts | {"metrics": {"expected_entities": ["红色/蓝色"]}}]), encoding="utf-8"
+    )
+    (project / "painter.py").write_text(
+        "def answer(question):\n    return '小明喜欢蓝色'\n", encoding="utf-8"
+    )
+    (project / "agent.yaml").write_text(
+        "spec: {evaluation: {datasets: [{name: facts, path: golden/evaluation/datasets/factual_qa.json, "
+        "metrics: [token_f1]}]}}\n"
+    )
+    target = ("--target", "painter:answer", "--json")
+    ran = golden(*target, "--split", "facts").json["metrics"]["facts"]
+    evaluated = to_the_end(main, "evaluate", "agent.yaml", *target).json["metrics"]
+    (run,) = [path.parent.name for path in project.glob("runs/*/golden.results.json")]
+    scored = to_the_end(main, "score", run, "-m", "token_f1", "--json").json["metrics"]
+    # One reading is 蓝色: two of the six characters, and all of the reference. 2 · 1/3 · 1 / (1/3 + 1) = 1/2.
+    assert ran["token_f1"] == evaluated["token_f1"] == scored["token_f1"]["value"] == 0.5
+
+
+def test_score_finds_the_golden_contexts_where_golden_did(
+    golden: Command, project: Path, to_the_end: Command
+) -> None:
+    ran = golden("--target", ASSISTANT, "--split", "facts", "--json")
+    run, figures = ran.json["runs"][0]["runId"], ran.json["runs"][0]["metrics"]
+    names = ("span_recall", "span_precision")
+    asked = [part for name in names for part in ("-m", name)]
+    scored = to_the_end(main, "score", run, *asked, "--json").json["metrics"]
+    assert {name: scored[name] for name in names} == {name: figures[name] for name in names}
+    assert figures["span_recall"]["value"] == 1.0
+    # The same file elsewhere has the same sources beside it.
+    shutil.move(project / "golden", project / "moved")
+    moved = project / "moved" / "evaluation" / "datasets" / "factual_qa.json"
+    again = to_the_end(main, "score", run, *asked, "--dataset", str(moved), "--json").json["metrics"]
+    assert again == scored
+
+
+def test_the_results_of_all_splits_have_passes_and_the_verdict(golden: Command, project: Path) -> None:
+    bounds = ("--threshold", "entity_coverage=0.9", "--threshold", "refusal_recall=1")
+    told = golden("--target", ASSISTANT, *bounds, "--out", "all.results.json", "--json").json
+    results = read_results(project / "all.results.json")
+    passes = {query["query_id"]: query.get("pass") for query in results["query_results"]}
+    assert passes == {f"{sample['dataset']}/{sample['id']}": sample["pass"] for sample in told["samples"]}
+    # 3 of 4 facts, and 3 of 3 questions to decline, but not the conversation with a turn to decline: 6 of 8.
+    rate = results["summary"]["pass_rate"]
+    assert (rate["value"], rate["n_scored"], rate["n_skipped"]) == (6 / 8, 8, len(passes) - 8)
+    assert results["golden"]["gate"]["result"] == "FAIL"
+    assert results["golden"]["gate"] == told["gate"]
+    assert results["blame"] == told["blame"]
+
+
+def test_everything_wrong_with_settings_and_thresholds_is_said_at_once(
+    golden: Command, project: Path
+) -> None:
+    (project / "golden.yaml").write_text(
+        "spec:\n  evaluation:\n    datasets:\n      - {name: fcats, metrics: [nonsens]}\n"
+    )
+    wrong = ("--threshold", "zz:token_f1=0.1", "--threshold", "token_f1=7")
+    ended = golden("--target", ASSISTANT, "--config", "golden.yaml", *wrong)
+    assert ended.code == 2
+    lines = [line.removeprefix("rag-eval: ") for line in ended.err.splitlines()]
+    assert [line.partition(" ")[0] for line in lines] == ["golden.yaml:4:"] * 2 + ["--threshold"] * 2
+
+
+def test_an_empty_question_is_an_error_and_nobody_is_asked(golden: Command, project: Path) -> None:
+    path = project / "golden" / "evaluation" / "datasets" / "factual_qa.json"
+    path.write_text('[{"id": "f", "question": " ", "ground_truth": "x"}]')
+    ended = golden("--target", ASSISTANT)
+    assert (ended.code, "factual_qa.json:1: [0].question: expected a question, got ' '" in ended.err) == (
+        2,
+        True,
+    )
+    assert not (project / "runs").exists()
 
 
 def test_a_drop_from_an_earlier_run_fails(golden: Command, project: Path) -> None:

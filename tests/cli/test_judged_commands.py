@@ -136,7 +136,14 @@ def test_a_run_goes_on_only_with_the_judge_it_began_with(project: Path) -> None:
     [
         (("--votes", "3"), "expected --judge-model beside the other options of a judge"),
         (("--judge-model", "cohere(model=x)"), "expected a model's name or openai"),
-        (("--judge-model", "openai(model=x, modle=y, base_url='http://localhost:1')"), "modle"),
+        (
+            ("--judge-model", "openai(model=x, price_inpt=1, base_url='http://localhost:1')"),
+            "unknown setting 'price_inpt'; did you mean price_input",
+        ),
+        (
+            ("--judge-model", "openai(model=x, timeout=soon, base_url='http://localhost:1')"),
+            "expected timeout to be a number, got 'soon'",
+        ),
     ],
 )
 def test_options_of_a_judge_that_make_no_sense_are_told(

@@ -97,6 +97,18 @@ def figures(document: dict[str, Any], metric: str = "faithfulness") -> tuple[Any
     return found["value"], found["n_scored"], found["n_failed"]
 
 
+def test_a_judge_without_a_single_verdict_is_noted_and_fails_the_gate_and_score_exits_with_3(
+    folder: Path,
+) -> None:
+    project(folder, 4)
+    line = "nothing was scored (0 skipped, 4 failed): faithfulness"
+    with running_chat(lambda _: "Hm.") as server:
+        evaluated = rag_eval(*EVALUATE, *model_at(server))
+        scored = rag_eval("score", only_run().name, "-m", "faithfulness", *model_at(server))
+    assert (evaluated.return_value, f"note: {line}" in evaluated.stdout) == (1, True)
+    assert (scored.return_value, f"warning: {line}" in scored.stderr) == (3, True)
+
+
 def test_scores_that_failed_with_the_judges_endpoint_are_made_when_the_run_is_resumed(folder: Path) -> None:
     project(folder, 12)
     judge = FragileJudge(down_after=5)
@@ -281,7 +293,7 @@ def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> N
         assert (row["state"], row["failed"], row["lacking_scores"]) == ("complete", 0, 2)
         shown = rag_eval("runs").stdout
         assert "lacking scores" in shown.splitlines()[0]
-        assert "an endpoint failed are made with: rag-eval evaluate … --resume RUN" in shown
+        assert f"{run} goes on with: rag-eval evaluate agent.yaml " in shown
         judge.down_after = None
         rag_eval(*EVALUATE, "--markdown", "summary.md", "--resume", run, *model_at(server))
     assert "Note" not in (folder / "summary.md").read_text()

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from command_lines import invoked as invoke
+from rag_evaluation_framework.cli.evaluate import command as evaluate_command
+from rag_evaluation_framework.cli.evaluate_models import command as models_command
+from rag_evaluation_framework.cli.generate import command as generate_command
+from rag_evaluation_framework.cli.golden import command as golden_command
 from rag_evaluation_framework.cli.runs import command as runs_command
 from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError, UsageError
+from rag_evaluation_framework.evaluation.runs import outages, retries
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.scorers import named_scorers
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Score
 
+GOLDEN = str(Path(__file__).parents[2] / "examples" / "golden")
 QUESTIONS = [
     {"id": "s1", "input": "Who wrote Faust?", "expected": "Johann Wolfgang von Goethe"},
     {"id": "s2", "input": "谁写了《红楼梦》?", "expected": "曹雪芹"},
@@ -40,6 +54,13 @@ class Librarian:
 
     async def close(self) -> None:
         pass
+
+
+class Doorman(Librarian):
+    """Lets nobody in."""
+
+    async def answer(self, request: Request) -> Response:
+        raise TargetError("http-401", "no key")
 
 
 @pytest.fixture
@@ -71,18 +92,108 @@ def test_runs_shows_the_state_and_how_far_each_run_is(folder: RunFolder) -> None
     assert lines[3][:8] == ["books_2", "incomplete", "books", "–", "0", "of", "0", "0"]
     assert lines[4][:2] == ["books_3", "broken"]
     assert "broken: books_3: " in done.stdout
-    assert done.stdout.count("--resume RUN") == 1
-    assert "goes on with: rag-eval evaluate … --resume RUN" in done.stdout
+    assert done.stdout.count("goes on with") == 1
+    assert "books_2 goes on with: the program that began it" in done.stdout
 
 
-def test_runs_names_the_command_that_goes_on_with_golden_sets(tmp_path: Path) -> None:
-    head = RunHead(run_id="eval_1", dataset_id="facts", configuration={"golden": "examples/golden"})
-    RunFolder.create(tmp_path, head)
-    done = invoke(runs_command, "--runs-dir", tmp_path)
-    assert done.stdout.count("--resume RUN") == 1
-    assert "golden sets goes on with: rag-eval golden DIR … --resume RUN" in done.stdout
+NOBODY = "http://127.0.0.1:1"
+MANIFEST = """spec:
+  evaluation:
+    framework: custom
+    datasets: [{name: books, path: $file:books.jsonl}]
+    metrics: [string_match]
+"""
+
+
+@pytest.mark.parametrize(
+    ("begun", "resumed"),
+    [
+        (
+            [evaluate_command, "agent.yaml", "--url", NOBODY],
+            "rag-eval evaluate agent.yaml --url URL",
+        ),
+        (
+            [golden_command, GOLDEN, "--url", NOBODY, "--split", "facts"],
+            f"rag-eval golden {GOLDEN} --url URL",
+        ),
+        (
+            [generate_command, "documents", "-o", "q.jsonl", "--model", "m", "--base-url", f"{NOBODY}/v1"],
+            f"rag-eval generate documents -o q.jsonl --model m --base-url {NOBODY}/v1",
+        ),
+        (
+            [models_command, "--model", "m", "--base-url", f"{NOBODY}/v1", "--dataset", "books.jsonl"],
+            f"python scripts/evaluate_models.py --base-url {NOBODY}/v1",
+        ),
+    ],
+    ids=["evaluate", "golden", "generate", "evaluate-models"],
+)
+def test_runs_names_the_command_that_began_a_run(
+    begun: list[Any], resumed: str, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "PATIENCE_AT_START", 0.1)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.chdir(dataset.parent)
+    Path("agent.yaml").write_text(MANIFEST, encoding="utf-8")
+    Path("documents").mkdir()
+    Path("documents", "boats.md").write_text("# Boats\n\nThe last boat leaves at nine.\n", encoding="utf-8")
+    ended = invoke(*begun)
+    assert ended.exception is None, ended.exception
+    done = invoke(runs_command)
+    (row,) = json.loads(invoke(runs_command, "--json").stdout)
+    assert (row["state"], row["resume"]) == ("incomplete", f"{resumed} --resume {row['run_id']}")
+    assert f"{row['run_id']} goes on with: {row['resume']}" in done.stdout
+    Path("runs").rename("nightly")
+    (row,) = json.loads(invoke(runs_command, "--runs-dir", "nightly", "--json").stdout)
+    assert row["resume"] == f"{resumed} --resume nightly/{row['run_id']}"
+
+
+def test_the_command_that_goes_on_with_a_generation_has_just_what_a_resume_needs_and_no_secret(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "PATIENCE_AT_START", 0.1)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.chdir(dataset.parent)
+    Path("my documents").mkdir()
+    Path("my documents", "boats.txt").write_text("The last boat leaves at nine.\n", encoding="utf-8")
+    needed = [
+        "--model",
+        "m",
+        "--base-url",
+        NOBODY,
+        "--keep-all",
+        "--glob",
+        "*.txt",
+        "--dataset-name",
+        "boats",
+    ]
+    given = [f"{word}?api-key=open-sesame" if word == NOBODY else word for word in needed]
+    invoke(generate_command, "my documents", *given, "--queries-per-doc", "2", "--concurrency", "3")
+    (row,) = json.loads(invoke(runs_command, "--json").stdout)
+    assert shlex.split(row["resume"]) == (
+        ["rag-eval", "generate", "my documents", *needed, "--resume", row["run_id"]]
+    )
+
+
+def test_runs_names_the_judge_and_the_history_that_a_run_goes_on_with(tmp_path: Path) -> None:
+    configuration = {"golden": "my sets", "history": "reference", "judge": [{"model": "a"}, {"model": "b:7"}]}
+    RunFolder.create(tmp_path, RunHead(run_id="e", dataset_id="facts", configuration=configuration))
     (row,) = json.loads(invoke(runs_command, "--runs-dir", tmp_path, "--json").stdout)
-    assert row["golden"] == "examples/golden"
+    assert row["resume"] == (
+        "rag-eval golden 'my sets' --target TARGET --history reference "
+        f"--judge-model a --judge-model b:7 --resume {tmp_path / 'e'}"
+    )
+    assert row["golden"] == "my sets"
+
+
+def test_runs_counts_the_samples_that_a_resume_asks_again(tmp_path: Path, dataset: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", RunHead(run_id="books_1", dataset_id="books"))
+    samples = read_dataset(dataset).samples
+    run_samples(samples, Doorman(), scorers_for(["exact_match"]), folder=folder, settings=RunSettings())
+    done = invoke(runs_command, "--runs-dir", folder.path.parent)
+    assert "to ask again" in done.stdout.splitlines()[0]
+    assert "books_1 goes on with: " in done.stdout
+    (row,) = json.loads(invoke(runs_command, "--runs-dir", folder.path.parent, "--json").stdout)
+    assert (row["state"], row["failed"], row["to_ask_again"]) == ("complete", 3, 3)
 
 
 def test_runs_says_who_works_on_a_run(folder: RunFolder) -> None:
@@ -163,6 +274,24 @@ def test_an_incomplete_run_is_scored_as_far_as_it_is_and_exits_with_3(folder: Ru
     assert "2 samples were not asked yet" in done.stderr
 
 
+def test_a_metric_that_failed_on_every_answer_is_warned_about_and_exits_with_3(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(named_scorers.LatencyScorer):
+        name = "broken"
+
+        def score(self, sample: Sample, response: Response) -> Score:
+            raise ValueError("no verdict in it")
+
+    registry: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
+    registry.register("broken", lambda _: Broken())
+    monkeypatch.setattr(named_scorers, "SCORERS", registry)
+    done = invoke(score_command, folder.path, "-m", "exact_match", "-m", "broken")
+    assert done.return_value == 3
+    assert done.stderr == "warning: nothing was scored (0 skipped, 3 failed): broken\n"
+    assert invoke(score_command, folder.path, "-m", "exact_match").return_value == 0  # one of three failed
+
+
 def test_the_dataset_may_have_grown_but_not_changed(folder: RunFolder, dataset: Path) -> None:
     content = dataset.read_text(encoding="utf-8")
     dataset.write_text('{"id": "s0", "input": "New?", "expected": "Yes"}\n' + content, encoding="utf-8")
@@ -170,7 +299,7 @@ def test_the_dataset_may_have_grown_but_not_changed(folder: RunFolder, dataset: 
     dataset.write_text(content.replace("Jane Austen", "Someone else"), encoding="utf-8")
     failed = invoke(score_command, folder.path, "-m", "exact_match")
     assert isinstance(failed.exception, UsageError)
-    assert "3 samples of the run as they were, got 1 edited since" in str(failed.exception)
+    assert "3 samples of the run as before, got 1 edited since" in str(failed.exception)
 
 
 def test_where_the_dataset_is_must_be_told_if_the_run_does_not(folder: RunFolder, dataset: Path) -> None:
@@ -185,3 +314,33 @@ def test_an_unknown_metric_or_run_is_told_with_what_there_is(folder: RunFolder) 
     assert isinstance(invoke(score_command, folder.path, "-m", "tokenf1").exception, UnknownNameError)
     failed = invoke(score_command, "nothing", "-m", "token_f1", "--runs-dir", folder.path.parent)
     assert "the latest there is books_1" in str(failed.exception)
+
+
+def test_a_results_file_cannot_be_scored(folder: RunFolder) -> None:
+    refused = invoke(score_command, folder.head_path, "-m", "exact_match")
+    assert isinstance(refused.exception, UsageError)
+    assert str(refused.exception) == (
+        f"expected a run by its id or the path of its folder, got the file {folder.head_path}: "
+        "a results file has the figures of a run, not its journal"
+    )
+
+
+def test_scorers_are_built_once(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    registry: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
+
+    def scorer(text: str) -> MetricScorer:
+        built.append(text)
+        return named_scorers.LatencyScorer()
+
+    registry.register("mine", scorer)
+    monkeypatch.setattr(named_scorers, "SCORERS", registry)
+    assert invoke(score_command, folder.path, "-m", "mine").return_value == 0
+    assert built == ["mine"]
+
+
+def test_one_sample_that_was_not_asked_is_not_said_to_be_several(folder: RunFolder) -> None:
+    lines = folder.journal_path.read_bytes().splitlines(keepends=True)
+    folder.journal_path.write_bytes(b"".join(lines[:2]))
+    done = invoke(score_command, folder.path, "-m", "exact_match")
+    assert "1 sample was not asked yet" in done.stderr

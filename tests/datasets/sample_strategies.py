@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from rag_evaluation_framework.datasets.checks.empty_texts import says_nothing
 from rag_evaluation_framework.datasets.dialects.sample_fields import is_held
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document
@@ -206,8 +207,10 @@ def samples_for(draw: st.DrawFn, holds: frozenset[str], *, index: int = 0) -> Sa
         end = draw(st.integers(start + 1, len(DOCUMENT.content)))
         text = DOCUMENT.content[start:end] if is_held("relevant_spans.text", holds) else None
         spans = (SpanCitation(DOCUMENT.id, start, end, text=text),)
-    is_refusal = is_held("expectation.refusal", holds) and draw(st.booleans())
-    question = draw(texts.filter(lambda text: text.strip() != ""))
+    # What holds refusals and no references is made of refusals.
+    may_answer = is_held("reference", holds)
+    is_refusal = is_held("expectation.refusal", holds) and (not may_answer or draw(st.booleans()))
+    question = draw(texts.filter(lambda text: not says_nothing(text)))
     return Sample(
         id=f"{draw(words)}-{index}",
         turns=(Turn(role="user", content=question),),

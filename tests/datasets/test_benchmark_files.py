@@ -191,7 +191,7 @@ def two_rows(file: h5py.File) -> None:
         (vlen_texts, "/columns/0: expected a list of uint8, got object"),
         (foreign_filter, "/columns/0: expected no filter but deflate and shuffle, got [32000]"),
         (missing, "/columns/0: expected a part of this file, got nothing"),
-        (two_rows, "/columns/0: expected 1 rows, got 2"),
+        (two_rows, "/columns/0: expected 1 row, got 2"),
     ],
 )
 def test_a_file_that_points_elsewhere_or_claims_too_much_is_refused_in_one_line(

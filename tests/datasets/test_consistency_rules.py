@@ -85,6 +85,35 @@ def test_an_overall_score_that_is_not_the_mean_is_a_warning() -> None:
     assert rule_issues("annotations", rounded) == []
 
 
+@pytest.mark.parametrize(
+    ("summary", "sound"),
+    [
+        ({"total_queries": 5, "successful_queries": 3, "failed_queries": 2}, True),
+        ({"total_queries": 5, "successful_queries": 3}, True),  # some were not asked yet
+        ({"successful_queries": 3, "failed_queries": 2}, True),
+        ({"total_queries": 5, "successful_queries": 6}, False),
+        ({"total_queries": 5, "successful_queries": 4, "failed_queries": 2}, False),
+    ],
+)
+def test_no_more_queries_succeed_and_fail_than_there_are(summary: dict[str, int], sound: bool) -> None:
+    found = messages("results", {**RESULTS, "summary": summary})
+    told = "summary.total_queries: expected at least 6, as many as succeeded and failed, got 5"
+    assert found == ([] if sound else [told])
+
+
+def test_a_metric_that_is_a_share_is_from_0_to_1() -> None:
+    results = copy.deepcopy(RESULTS)
+    results["retrieval_metrics"] = {"hit@1": {"value": 1.7}, "mrr": -0.1, "theirs": 7, "ndcg@5": None}
+    results["answer_quality_metrics"] = {"unsupported_tokens": {"value": 12}, "chrf": 1 + 1e-12}
+    results["performance_metrics"] = {"hit@1": 3}
+    results["query_results"][0]["individual_metrics"] = {"success_1": 2, "latency": 800.0}
+    assert messages("results", results) == [
+        "retrieval_metrics.hit@1.value: expected a number from 0 to 1, got 1.7",
+        "retrieval_metrics.mrr: expected a number from 0 to 1, got -0.1",
+        "query_results[0].individual_metrics.success_1: expected a number from 0 to 1, got 2",
+    ]
+
+
 def test_golden_ids_and_squad_ids_are_unique() -> None:
     assert messages("golden-boundary", [GOLDEN_BOUNDARY[0], GOLDEN_BOUNDARY[0]]) == [
         "[1].id: expected each id once, got 'bound_001' again"

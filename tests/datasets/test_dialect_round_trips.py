@@ -175,7 +175,7 @@ NEEDS = {
     "golden-factual": {"reference"},
     "golden-relationship": {"expectation.relation"},
     "golden-tracking": {"expectation.milestones"},
-    "golden-boundary": {"reference"},
+    "golden-boundary": {"expectation.refusal"},
     "offline-records": {"reference"},
     "qa-pairs": {"reference"},
     "summaries": {"reference"},

@@ -10,6 +10,7 @@ import pytest
 from rag_evaluation_framework.datasets.annotators.human_labels import (
     HumanLabel,
     LabelField,
+    check_words,
     fields_of,
     is_same_answer,
     labels_of_annotations,
@@ -82,10 +83,23 @@ def test_other_words_need_to_be_told_which_are_good() -> None:
     labels = [label("q1", "anna", fact="fully_correct"), label("q2", "anna", fact="wrong")]
     with pytest.raises(UsageError, match=r"in words \('fully_correct', 'wrong'\).* fact:WORD,WORD"):
         merged_labels(labels, LabelField("fact"))
-    assert merged_labels(labels, LabelField.parse("fact:fully_correct, mostly")).values == {
-        "q1": 1.0,
-        "q2": 0.0,
-    }
+    assert merged_labels(labels, LabelField.parse("fact:fully_correct")).values == {"q1": 1.0, "q2": 0.0}
+
+
+def test_words_that_no_label_has_are_named_with_those_there_are() -> None:
+    labels = [
+        label("q1", "anna", fact="fully_correct"),
+        label("q2", "anna", fact="wrong"),
+        label("q3", "anna"),
+    ]
+    check_words(labels, LabelField.parse("fact:wrong,fully_correct"))
+    check_words(labels, LabelField("fact"))
+    with pytest.raises(UsageError) as caught:
+        check_words(labels, LabelField.parse("fact:fully_corect,zz"))
+    assert str(caught.value).splitlines() == [
+        "unknown word of label fact 'fully_corect'; did you mean fully_correct?",
+        "unknown word of label fact 'zz'; known: fully_correct, wrong",
+    ]
 
 
 @pytest.mark.parametrize("value", [float("nan"), "nan", "-inf", [1], {"a": 1}, 10**400])
@@ -176,6 +190,16 @@ def test_every_bad_row_of_a_table_is_named_with_its_line(tmp_path: Path) -> None
     assert "expected an id in query_id, sample_id or id" in str(caught.value)
 
 
+@pytest.mark.parametrize("header", ["query_id;label", "q0,1", "Query_ID,Label"])
+def test_a_table_without_a_column_of_ids_is_one_problem_not_one_a_row(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(f"{header}\n" + "q1,1\n" * 100, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_labels(path)
+    expected = "comma-separated columns, among them one of query_id, sample_id, id"
+    assert str(caught.value) == f"{path}:1: expected {expected}, got {header!r}"
+
+
 def test_labels_of_a_query_by_nobody_in_particular_are_those_of_different_people(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("id,label\nq1,1\nq1,0\nq2,1\n", encoding="utf-8")
@@ -230,3 +254,10 @@ def test_rows_that_differ_or_name_their_annotators_are_not_told_of(tmp_path: Pat
     warnings: list[Issue] = []
     read_labels(path, on_warning=warnings.append)
     assert warnings == []
+
+
+def test_what_is_wrong_with_labels_and_who_repeats_them_is_told_together() -> None:
+    labels = [label("q1", "anna", ok=1), label("q1", "anna", ok=0), label("q2", "ben", ok="maybe")]
+    with pytest.raises(InputError) as error:
+        merged_labels(labels, LabelField("ok"))
+    assert [issue.code for issue in error.value.issues] == ["annotated-twice", "wrong-label"]

@@ -159,3 +159,42 @@ def test_a_ragas_file_may_have_questions_alone(tmp_path: Path) -> None:
 def test_an_unknown_format_offers_the_nearest_names(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean ragas"):
         recognise(tmp_path, format="raga")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "content", "dialect"),
+    [
+        ("boundary_qa.json", FILES["golden-factual"], "golden-boundary"),
+        ("my_boundary_qa.jsonl", '{"id": "1", "question": "q", "ground_truth": "no"}\n', "golden-boundary"),
+        ("factual_qa.json", FILES["golden-boundary"], "golden-factual"),
+        ("multiturn_qa.json", '[{"question": "q"}]', "golden-multiturn"),
+        ("tracking_qa.json", '[{"id": ', "golden-tracking"),
+        ("summaries.jsonl", FILES["qa-pairs"], "summaries"),
+        # Something else altogether is what it is.
+        ("boundary_qa.json", FILES["evaluation-dataset"], "evaluation-dataset"),
+    ],
+)
+def test_within_a_family_the_name_decides(
+    name: str, content: str, dialect: str, compressed: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / (f"{name}.gz" if compressed else name)
+    path.write_bytes(gzip.compress(content.encode()) if compressed else content.encode())
+    assert recognise(path).name == dialect
+
+
+@pytest.mark.parametrize(
+    ("fields", "dialect"),
+    [
+        ('"ground_truth": "refusal"', "golden-boundary"),
+        ('"ground_truth": "t", "refusal_reason": "r"', "golden-boundary"),
+        ('"ground_truth": "t", "expected_response_pattern": "p"', "golden-boundary"),
+        ('"ground_truth": "拒绝"', "golden-factual"),  # may be an answer
+    ],
+)
+def test_questions_to_decline_without_a_name_are_told_by_their_fields(
+    fields: str, dialect: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "nameless.json"
+    path.write_text(f'[{{"id": "1", "question": "q", {fields}}}]', encoding="utf-8")
+    assert recognise(path).name == dialect

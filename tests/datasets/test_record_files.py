@@ -93,6 +93,13 @@ def test_the_problems_of_a_table_have_the_line_on_which_the_row_begins(tmp_path:
     ]
 
 
+@pytest.mark.parametrize("header", ["user_input;response", "Who sails?,The Razorbill"])
+def test_a_table_whose_columns_are_all_unknown_is_one_problem(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\n" + "q,a\n" * 9)
+    assert places(RAGAS, path) == [(1, "", "unknown-columns")]
+
+
 def test_a_table_with_lists_as_python_writes_them_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     with path.open("w", newline="", encoding="utf-8-sig") as file:

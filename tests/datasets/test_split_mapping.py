@@ -145,7 +145,7 @@ def test_citations_in_another_order_are_found_by_their_own_number() -> None:
 def test_sources_must_be_as_many_as_the_contexts() -> None:
     with pytest.raises(InputError, match=r"rag.sources: expected one for each of the 2 contexts, got 1"):
         qa_record({**RAW, "rag": {**RAG, "sources": ["a"]}})
-    with pytest.raises(InputError, match=r"^sources: expected one for each of the 1 contexts, got 2"):
+    with pytest.raises(InputError, match=r"^sources: expected one for each of the 1 context, got 2"):
         summary_record({"task_id": "1", "task_type": "summaries", "contexts": ["a"], "sources": ["a", "b"]})
     assert qa_record({**RAW, "rag": {**RAG, "sources": []}})["sources"] == []
 

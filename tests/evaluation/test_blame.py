@@ -7,6 +7,7 @@ contradicts one whose "is" it turns into "is not", or the other way round.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from rag_evaluation_framework.records.samples import (
     Entities,
     Expectation,
     Milestones,
+    Origin,
     Refusal,
     Relation,
     Sample,
@@ -42,6 +44,7 @@ SHIP = "The ferry is green."
 HARBOUR = "The harbour is deep."
 NOT_SHIP = "The ferry is not green."
 WEATHER = "The weather is fine."
+GOLDEN = Origin("golden-factual")
 
 
 class Containment:
@@ -315,6 +318,12 @@ def test_what_cannot_be_told_is_unknown_and_says_what_is_missing(
     assert why in found.why
 
 
+@pytest.mark.parametrize("answer", [WEATHER, "I don't know."])
+def test_a_system_that_says_it_retrieved_nothing_missed_it(answer: str) -> None:
+    found = blamed(sample(reference=SHIP), answer, retrieved_nothing=True)
+    assert (found.kind, "nothing was retrieved" in found.why) == ("retrieval_missed", True)
+
+
 def test_a_judge_that_gives_no_verdict_leaves_it_unknown() -> None:
     class Silent(Containment):
         def decide(
@@ -359,7 +368,18 @@ STORY = "灯火熄灭了。她修好小船。她点亮了灯火。"
         (FRIENDS, "relation_match", "恰斯卡和卡齐娜住在城里。", "今天下雨。", 0.0, "retrieval_missed"),
         (FRIENDS, "relation_match", "恰斯卡和卡齐娜住在城里。", "恰斯卡是卡齐娜的朋友。", 0.0, "not_used"),
         (MENTOR, "relation_match", "陆远舟是闻伯的师父。", "闻伯是陆远舟的师父。", 0.0, "contradicted"),
+        (FRIENDS, "relation_match", "恰斯卡的朋友不是卡齐娜。", "恰斯卡是卡齐娜的朋友。", 0.0, "not_used"),
         (NAMES, "entity_coverage", "玛拉妮很直率，喜爱探险。", "今天下雨。", 1.0, "ok"),
+        # Declining and asking back tell nothing, whatever words they have.
+        (
+            NAMES,
+            "entity_coverage",
+            "你是想问玛拉妮热情还是喜欢探险？",
+            "玛拉妮热情，爱探险。",
+            0.0,
+            "not_used",
+        ),
+        (STEPS, "milestone_recall", "我不知道灯火为何熄灭、她怎样修好小船。", STORY, 0.0, "refused_wrongly"),
         # Two names of three; the third stands in what was retrieved, or does not.
         (NAMES, "entity_coverage", "玛拉妮很直率。", "她喜爱探险。", 2 / 3, "not_used"),
         (NAMES, "entity_coverage", "玛拉妮很直率。", "今天下雨。", 2 / 3, "retrieval_missed"),
@@ -372,11 +392,20 @@ STORY = "灯火熄灭了。她修好小船。她点亮了灯火。"
 def test_blame_agrees_with_the_metric_of_what_is_expected(
     expected: Expectation, metric: str, answer: str, context: str, value: float, kind: str
 ) -> None:
-    asked = sample(expectation=expected, reference="这里写的是别的话，共同参与了...")
+    asked = sample(expectation=expected, reference="这里写的是别的话，共同参与了...", origin=GOLDEN)
     response = Response(text=answer, contexts=(context,))
     assert scorer_for(metric).score(asked, response).value == value
-    found = blame(asked, response, LexicalSupport(), has_readings=True)
+    found = blame(asked, response, LexicalSupport())
     assert (found.kind, found.kind == "ok") == (kind, value == 1)
+
+
+def test_an_answer_that_denies_what_was_asked_of_the_name_is_not_right() -> None:
+    turns = (Turn(role="user", content="Who is the mayor?"),)
+    asked = sample(turns=turns, expectation=Entities(names=("Anna Berg",)))
+    assert blamed(asked, "Anna Berg is the mayor.", contexts=("Anna Berg is the mayor.",)).kind == "ok"
+    assert (
+        blamed(asked, "Anna Berg is not the mayor.", contexts=("Anna Berg is the mayor.",)).kind == "not_used"
+    )
 
 
 def test_blame_says_which_names_are_missing_and_which_step_comes_too_early() -> None:
@@ -408,14 +437,11 @@ def test_a_relation_without_known_words_is_blamed_by_the_claims_of_the_reference
         (WEATHER, HARBOUR, "retrieval_missed"),
     ],
 )
-def test_either_reading_of_a_reference_will_do_where_it_has_several(
-    answer: str, context: str, kind: str
-) -> None:
-    asked = sample(reference="The ferry is green/blue ...")
-    response = Response(text=answer, contexts=(context,))
-    assert blame(asked, response, Containment(), has_readings=True).kind == kind
+def test_either_reading_of_a_golden_reference_will_do(answer: str, context: str, kind: str) -> None:
+    asked = sample(reference="The ferry is green/blue ...", origin=GOLDEN)
+    assert blamed(asked, answer, contexts=(context,)).kind == kind
     # Elsewhere a slash is a slash.
-    assert blame(asked, response, Containment()).kind != "ok"
+    assert blamed(replace(asked, origin=None), answer, contexts=(context,)).kind != "ok"
 
 
 CONVERSATION = Sample(
@@ -454,6 +480,16 @@ def test_a_conversation_is_blamed_turn_by_turn() -> None:
     right = conversation(("是阿尤", food), ("海葡萄", food), ("抱歉，我无法回答这个问题。", food))
     told = blame(CONVERSATION, right, LexicalSupport())
     assert (told.kind, told.why) == ("ok", "all 3 turns are right")
+
+
+@pytest.mark.parametrize(
+    ("context", "kind"),
+    [("The lift is working since May.", "not_used"), ("It rains.", "retrieval_missed")],
+)
+def test_a_yes_is_retrieved_where_a_text_says_what_was_asked(context: str, kind: str) -> None:
+    turns = (Turn(role="user", content="Is the lift working?"), Turn(role="assistant", reference="Yes."))
+    told = blame(Sample(id="c", turns=turns), conversation(("No.", context)), LexicalSupport())
+    assert told.turns[1].kind == kind
 
 
 def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> None:

@@ -35,7 +35,7 @@ DOCUMENTS = {
 }
 CORPUS = Corpus([Document(DocumentId(name), text) for name, text in DOCUMENTS.items()])
 CONTEXTS = tuple(DOCUMENTS.values())
-METRICS = [metric.name for metric in all_metrics() if metric.family == "citations"]
+METRICS = [metric.name for metric in all_metrics() if metric.family in ("citations", "consistency")]
 RIGHT = SpanCitation("boats.md", 0, 24)
 WRONG = SpanCitation("fares.md", 0, 23)
 SPAN_FIGURES = {
@@ -173,6 +173,44 @@ def test_an_answer_that_is_the_reference_answers_whatever_it_sounds_like() -> No
 def test_a_place_that_is_cited_twice_is_one_span() -> None:
     answer = "The boat leaves at noon [boats.md:?:0-24]. The boat leaves at noon [boats.md:?:0-24]."
     assert figures(asked(RIGHT), answer, [], DOCUMENTS)["citation_exact_jaccard"] == 1.0
+
+
+def test_a_true_place_that_is_listed_twice_is_one_span() -> None:
+    answer = "The boat leaves at noon [boats.md:?:0-24]."
+    assert figures(asked(RIGHT, RIGHT), answer, [], DOCUMENTS)["citation_exact_jaccard"] == 1.0
+
+
+def test_a_place_that_is_cited_twice_in_a_sentence_counts_once_in_every_metric() -> None:
+    cited = "[boats.md:?:0-24][boats.md:?:0-24][ships.md:?:0-9]"
+    beside = [RIGHT, RIGHT, SpanCitation("ships.md", 0, 9)]
+    counted = ("citation_precision", "citation_correctness", "citation_validity", "citation_exact_jaccard")
+    for answer, listed in ((f"The boat leaves at noon {cited}.", []), ("The boat leaves at noon.", beside)):
+        found = figures(asked(RIGHT), answer, listed, DOCUMENTS)
+        assert [found[name] for name in counted] == [1 / 2] * 4
+        # 0.3 × 1/2 + 0.3 × 1/2 + 0.25 × mean consistency + 0.15
+        single = figures(asked(RIGHT), "The boat leaves at noon.", [RIGHT], DOCUMENTS)
+        overall = "overall_citation_accuracy"
+        assert found[overall] == pytest.approx((single[overall] or 0) - 0.3)
+    twice = "The boat leaves at noon [1]. The boat leaves at noon [1][9]."
+    assert (
+        figures(asked(), twice, [], CONTEXTS)["citation_validity"] == 2 / 3
+    )  # one in each sentence, and [9]
+
+
+def test_what_cannot_be_opened_supports_nothing_and_takes_nothing_from_the_rest() -> None:
+    beside = [ContextCitation(1), ContextCitation(7)]
+    for answer, listed in (("The boat leaves at noon [1][7].", []), ("The boat leaves at noon.", beside)):
+        found = figures(asked(), answer, listed, CONTEXTS)
+        assert (found["citation_recall"], found["citation_precision"]) == (1.0, 1 / 2)
+
+
+@pytest.mark.parametrize("answer", ["", "  "])
+@pytest.mark.parametrize("beside", [[], [RIGHT]])
+def test_an_empty_answer_has_no_figure_and_the_reason_is_given(answer: str, beside: list[Citation]) -> None:
+    assert set(figures(asked(RIGHT), answer, beside, DOCUMENTS).values()) == {None}
+    results = CitationEvaluator({}).evaluate_answer_citations(answer, beside, DOCUMENTS, asked(RIGHT))
+    for section in ("span_accuracy", "citation_quality", "overall_scores"):
+        assert results[section]["reason"] == "the answer is empty"
 
 
 @pytest.mark.parametrize(

@@ -311,8 +311,11 @@ def test_with_the_documents_pages_and_whole_documents_are_one_place() -> None:
     beside = [SpanCitation("guide.pdf", 12, 31)]
     assert scored("citation_exact_jaccard", "Two.", corpus=CORPUS, beside=beside, asked=truth).value == 1.0
     assert scored("citation_exact_jaccard", "Two.", beside=beside, asked=truth).value == 11 / 27
-    gone = [SpanCitation("guide.pdf", 12, 31, page=9)]
-    assert scored("citation_exact_jaccard", "Two.", corpus=CORPUS, beside=gone, asked=truth).value == 0.0
+    both = [*beside, SpanCitation("guide.pdf", 4, 23, page=2)]
+    assert scored("citation_exact_jaccard", "Two.", corpus=CORPUS, beside=both, asked=truth).value == 1.0
+    for whole in (truth, sample(SpanCitation("guide.pdf", 12, 31))):
+        gone = [SpanCitation("guide.pdf", 12, 31, page=9)]
+        assert scored("citation_exact_jaccard", "Two.", corpus=CORPUS, beside=gone, asked=whole).value == 0.0
 
 
 def test_span_metrics_are_skipped_without_truth_without_citations_and_for_other_kinds() -> None:
@@ -321,6 +324,8 @@ def test_span_metrics_are_skipped_without_truth_without_citations_and_for_other_
         scored("citation_exact_jaccard", "At noon.").reason == "there are no true citations to compare with"
     )
     assert scored("citation_span_precision", "At noon.", asked=truth).reason == "the answer cites nothing"
+    unread = scored("citation_span_precision", "At noon [boats.md:?:34-14].", asked=truth)
+    assert unread.reason == "the answer cites nothing that can be read"
     for answer, beside in (("At noon [1].", []), ("At noon.", [ContextCitation(1)])):
         score = scored("citation_exact_jaccard", answer, contexts=CONTEXTS, beside=beside, asked=truth)
         assert score.reason == (
@@ -329,7 +334,7 @@ def test_span_metrics_are_skipped_without_truth_without_citations_and_for_other_
 
 
 def test_every_metric_of_citations_has_a_scorer_and_only_those_of_spans_need_the_true_spans() -> None:
-    names = [metric.name for metric in all_metrics() if metric.family == "citations"]
+    names = [metric.name for metric in all_metrics() if metric.family in ("citations", "consistency")]
     assert set(names) == {*CLAIM_METRICS, *SPAN_METRICS, *SOURCE_METRICS, "citation_validity"}
     for scorer in scorers_for(names, ScoringMethods(corpus=CORPUS)):
         is_of_spans = scorer.name in (*SPAN_METRICS, "overall_citation_accuracy")

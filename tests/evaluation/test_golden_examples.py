@@ -7,6 +7,7 @@ full width: each example has several answers.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from rag_evaluation_framework.datasets.dialects.golden_sets import (
 )
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Entities, Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 
 FACT = FACTUAL.sample(GOLDEN_FACTUAL[0])
@@ -164,10 +165,71 @@ def test_a_question_to_decline(sample: Sample, answer: str, recall: float) -> No
 
 
 @pytest.mark.parametrize("metric", ["entity_coverage", "relation_match", "milestone_recall", "hop_coverage"])
-def test_what_does_not_apply_is_skipped_and_an_empty_answer_fails(metric: str) -> None:
+def test_what_does_not_apply_is_skipped_whatever_the_answer(metric: str) -> None:
     assert scored(metric, OUT_OF_SCOPE, "无关").status == "skipped"
     assert scored(metric, SESSION, "无关").status == "skipped"
-    assert scored(metric, FACT, "  ").status == "failed"
+    assert scored(metric, SESSION, "  ").status == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("metric", "sample"),
+    [("entity_coverage", FACT), ("relation_match", RELATION), ("milestone_recall", TRACK)],
+)
+def test_an_empty_answer_fails_what_is_said_of_answers(metric: str, sample: Sample) -> None:
+    score = scored(metric, sample, "  ")
+    assert (score.status, score.reason) == ("failed", "the answer is empty")
+
+
+@pytest.mark.parametrize(
+    ("metric", "sample", "answer", "kind"),
+    [
+        ("entity_coverage", FACT, "你是想问玛拉妮热情还是喜欢探险？", "asks_back"),
+        ("entity_coverage", FACT, "抱歉，资料中没有提到玛拉妮热情或者探险。", "dont_know"),
+        ("relation_match", RELATION, "抱歉，我不知道恰斯卡和卡齐娜是朋友还是战友。", "dont_know"),
+        ("milestone_recall", TRACK, "我不知道旅行者如何初入纳塔、报名竞技场、赢得胜利。", "dont_know"),
+    ],
+)
+def test_an_answer_that_declines_or_asks_back_tells_nothing(
+    metric: str, sample: Sample, answer: str, kind: str
+) -> None:
+    score = scored(metric, sample, answer)
+    assert (score.value, score.details["class"]) == (0.0, kind)
+    assert score.details["reason"].startswith("the answer ")
+    assert scored("over_refusal", sample, answer).details["class"] == kind
+
+
+def test_an_answer_that_declines_tells_no_step_and_has_no_order() -> None:
+    score = scored("milestone_order", TRACK, "我不知道旅行者如何初入纳塔、报名竞技场、赢得胜利。")
+    assert (score.status, score.reason) == ("skipped", "the answer says that it does not know")
+
+
+def test_an_answer_that_declines_as_its_reference_does_counts_by_its_words() -> None:
+    sample = replace(
+        FACT,
+        turns=(Turn(role="user", content="What does the guide say about dogs?"),),
+        expectation=Entities(names=("guide", "dogs")),
+        reference="The guide does not mention dogs.",
+    )
+    answer = "The guide does not mention any dogs or cats."
+    assert scored("over_refusal", sample, answer).details["class"] == "dont_know"
+    assert scored("entity_coverage", sample, answer).value == 1.0
+    assert scored("entity_coverage", replace(sample, reference=None), answer).value == 0.0
+
+
+def test_a_turn_that_declines_tells_nothing() -> None:
+    response = conversation("抱歉，我不知道他的龙伙伴是不是叫阿尤。", "阿尤协助基尼奇击败了深渊魔物")
+    score = scorer_for("turn_correctness").score(SESSION, response)
+    first, second = score.details["turns"]
+    assert (first["value"], first["class"], second["value"]) == (0.0, "dont_know", 1.0)
+
+
+def test_hops_are_counted_in_the_contexts_whatever_the_answer() -> None:
+    contexts = tuple(text for text in TRACK.reference_contexts if text.strip()) or TRACK.expectation.steps
+    found = scored("hop_coverage", TRACK, "无关", contexts=contexts).value
+    assert found
+    assert scored("hop_coverage", TRACK, "", contexts=contexts).value == found
+    assert scored("hop_coverage", TRACK, "", retrieved_nothing=True).value == 0.0
+    assert scored("hop_coverage", TRACK, "").status == "skipped"
 
 
 def test_a_conversation_of_which_only_the_end_is_known_is_not_scored() -> None:

@@ -15,8 +15,6 @@ from rag_evaluation_framework.datasets.checks.golden_contexts import golden_cont
 from rag_evaluation_framework.datasets.dialects.golden_sets import FACTUAL
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.golden.golden_runs import (
-    SPLITS,
-    find_splits,
     golden_manifest,
     missing_splits,
     plan_golden,
@@ -27,14 +25,13 @@ from rag_evaluation_framework.evaluation.golden.golden_settings import (
     with_thresholds,
 )
 from rag_evaluation_framework.evaluation.golden.golden_spans import LocatedContexts
+from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS, find_splits
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
 from rag_evaluation_framework.evaluation.runs.scoring import scored_result
-from rag_evaluation_framework.evaluation.scorers.best_reading import BestReading
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
 from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
-from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin, Refusal, Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
 
@@ -76,6 +73,34 @@ def test_a_split_is_told_by_its_content_whatever_its_file_is_called(tmp_path: Pa
     assert find_splits(tmp_path) == {"tracking": tmp_path / "." / "chapters.json"}
 
 
+def test_the_name_of_a_file_decides_its_split(tmp_path: Path) -> None:
+    copied(tmp_path, ["facts"])
+    declined = [{"id": "b1", "question": "Who won?", "ground_truth": "refuse"}]
+    (tmp_path / FILES["boundary"]).write_text(json.dumps(declined))
+    facts, boundary = planned(tmp_path).datasets
+    assert (facts.name, boundary.name) == ("facts", "boundary")
+    assert [scorer.name for scorer in boundary.scorers] == ["refusal_recall"]
+
+
+def test_what_is_empty_is_never_asked_and_what_is_doubtful_is_said(tmp_path: Path) -> None:
+    facts = [{"id": "f", "question": "", "ground_truth": "x", "metrics": {"expected_entities": [" "]}}]
+    (tmp_path / FILES["facts"]).write_text(json.dumps(facts))
+    turns = [{"role": "user", "content": "x"}, {"role": "assistant", "ground_truth": "..."}]
+    sessions = [{"id": "s", "conversation": turns}, {"id": "t", "conversation": turns[:1]}]
+    (tmp_path / FILES["multiturn"]).write_text(json.dumps(sessions))
+    with pytest.raises(InputError) as error:
+        planned(tmp_path)
+    assert [issue.path for issue in error.value.issues] == [
+        "[0].question",
+        "[0].metrics.expected_entities[0]",
+    ]
+    path = tmp_path / FILES["multiturn"]
+    assert planned(tmp_path, splits=["multiturn"]).warnings == (
+        "multiturn: 2 warnings (rag-eval validate lists all): "
+        f"{path}:1: [0].conversation[1].ground_truth: expected an answer, or Refusal, got '...'",
+    )
+
+
 def test_two_files_of_a_split_are_an_error_that_names_both(tmp_path: Path) -> None:
     copied(tmp_path, ["facts"])
     shutil.copy(DATASETS / FILES["facts"], tmp_path / "more.json")
@@ -88,7 +113,7 @@ def test_a_folder_without_golden_sets_and_a_broken_one_are_said(tmp_path: Path) 
         find_splits(tmp_path)
     (tmp_path / FILES["facts"]).write_text('[{"id": "a", ')
     with pytest.raises(InputError, match=r"factual_qa\.json"):
-        find_splits(tmp_path)
+        planned(tmp_path)
 
 
 def test_every_split_has_the_metrics_of_what_it_is_about() -> None:
@@ -253,6 +278,36 @@ def test_a_threshold_of_one_split_may_be_of_spans_that_cannot_be_located(tmp_pat
     assert list(map(str, facts.thresholds)) == ["facts:span_recall >= 0.5", "facts:pass_rate >= 0.5"]
 
 
+@pytest.mark.parametrize(
+    ("text", "threshold"),
+    [
+        ("facts:rouge( variant = rougeL ) >= 0.5", "facts:rouge >= 0.5"),
+        ("rouge(variant=rouge1)=0.5", "rouge(variant=rouge1) >= 0.5"),
+        ("P.3<=0.5", "precision_strict@3 <= 0.5"),
+        ("rbp(p=0.80)@3=0.5", "rbp@3 >= 0.5"),
+        ("latency()=900", "latency <= 900"),
+    ],
+)
+def test_a_threshold_is_of_the_metric_whichever_way_it_is_spelt(text: str, threshold: str) -> None:
+    (found,) = with_thresholds(GoldenSettings(), [text]).thresholds
+    assert str(found) == threshold
+
+
+def test_two_bounds_of_one_metric_are_an_error_that_names_both() -> None:
+    corridor = ["hit@1>=0.1", "success_1<=0.9", "facts:hit@1>=0.2", "hit@1>=0.1"]
+    assert len(with_thresholds(GoldenSettings(), corridor).thresholds) == 3
+    with pytest.raises(UsageError) as error:
+        with_thresholds(GoldenSettings(), ["success_1=0.8", "hit(k=1)>=0.9"])
+    told = "expected one bound of hit@1, got another beside 'success_1=0.8'"
+    assert str(error.value) == f"--threshold 'hit(k=1)>=0.9': {told}"
+
+
+def test_a_threshold_that_no_split_is_scored_by_is_warned_about() -> None:
+    settings = with_thresholds(GoldenSettings(), ["entity_coverage=0.5", "bleu>=0.2", "bleu<=0.9"])
+    told = "bleu: no dataset is scored by it, so its threshold is not evaluated"
+    assert list(planned(GOLDEN, settings, splits=["boundary"]).warnings) == [told]
+
+
 def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "golden.yaml"
     path.write_text(
@@ -263,6 +318,40 @@ def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) 
     lines = str(error.value).splitlines()
     assert [line.split(":")[1] for line in lines] == ["7", "8", "9"]
     assert "did you mean over_refusal" in lines[1]
+
+
+def test_splits_and_metrics_of_the_settings_are_checked_with_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "golden.yaml"
+    path.write_text(
+        "spec:\n  evaluation:\n    datasets:\n      - {name: facts, metrics: [nonsens, hit@x]}\n"
+        "      - {name: fcats, metrics: [token_f1, faithfulness(method=judge)]}\n"
+        "    thresholds: {token_f1: 3}\n"
+    )
+    with pytest.raises(InputError) as error:
+        read_golden_settings(path)
+    assert [(issue.line, issue.path) for issue in error.value.issues] == [
+        (4, "spec.evaluation.datasets[0].metrics[0]"),
+        (4, "spec.evaluation.datasets[0].metrics[1]"),
+        (5, "spec.evaluation.datasets[1].name"),
+        (6, "spec.evaluation.thresholds.token_f1"),
+    ]
+    told = [issue.found for issue in error.value.issues]
+    assert "unknown metric 'nonsens'" in told[0]
+    assert "expected a cut-off" in told[1]
+    assert told[2] == "unknown split 'fcats'; did you mean facts?"
+
+
+def test_settings_of_splits_that_the_folder_lacks_are_all_said(tmp_path: Path) -> None:
+    path = tmp_path / "golden.yaml"
+    path.write_text("spec: {evaluation: {datasets: [{name: tracking, metrics: [token_f1]}]}}\n")
+    settings = with_thresholds(read_golden_settings(path), ["relations:token_f1=0.5"])
+    with pytest.raises(InputError) as error:
+        golden_manifest(copied(tmp_path, ["facts"]), settings)
+    expected = "expected a split that the folder has (facts)"
+    assert str(error.value).splitlines() == [
+        f"{path}:1: {expected}, got 'tracking'",
+        f"threshold relations:token_f1 >= 0.5: {expected}, got 'relations'",
+    ]
 
 
 def test_a_split_that_is_listed_twice_is_an_error_with_both_lines(tmp_path: Path) -> None:
@@ -301,7 +390,8 @@ def test_the_metrics_of_a_split_are_read_as_those_of_a_manifest(
         ("entity_coverage", "expected METRIC=NUMBER"),
         ("entity_coverage=high", "expected METRIC=NUMBER"),
         ("entity_coverage=2", "a number from 0 to 1"),
-        ("entity_covrage=0.5", "did you mean entity_coverage"),
+        ("entity_covrage >= 0.5", "unknown metric 'entity_covrage'; did you mean entity_coverage"),
+        ("rouge(variant=rougeL", "expected METRIC=NUMBER"),
         ("fact:token_f1=0.5", "unknown split 'fact'; did you mean facts"),
     ],
 )
@@ -316,7 +406,9 @@ def facts() -> list[Sample]:
 
 
 def span_scorer(facts: list[Sample], name: str = "span_recall") -> RetrievedSpansScorer:
-    return LocatedContexts.of(facts).scorer(parse_metric(name))
+    (scorer,) = LocatedContexts.of(facts).scorers(scorers_for([name]))
+    assert isinstance(scorer, RetrievedSpansScorer)
+    return scorer
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -372,16 +464,41 @@ def test_a_target_that_returns_no_contexts_is_skipped_not_zero(
     assert (nothing.status, nothing.reason) == ("skipped", "the system does not report what it retrieved")
 
 
+EITHER = Sample(
+    id="a",
+    turns=(Turn(role="user", content="?"),),
+    reference="她们是朋友/她们是战友，...",
+    origin=Origin("golden-relationship"),
+)
+
+
 @pytest.mark.parametrize("metric", ["token_f1", "answer_similarity", "exact_match"])
-def test_metrics_of_texts_take_the_best_reading_of_a_reference(metric: str) -> None:
-    scorer = BestReading(scorer_for(metric))
-    sample = Sample(id="a", turns=(Turn(role="user", content="?"),), reference="她们是朋友/她们是战友，...")
+def test_metrics_of_texts_take_the_best_reading_of_a_golden_reference(metric: str) -> None:
+    scorer = scorer_for(metric)
     for answer in ("她们是朋友，", "她们是战友，"):
-        assert scorer.score(sample, Response(text=answer)).value == 1.0
-    plain = scorer_for(metric).score(sample, Response(text="她们是朋友，")).value
-    assert plain is not None
-    assert plain < 1
-    assert scorer.score(replace(sample, reference=None), Response(text="x")).status == "skipped"
+        assert scorer.score(EITHER, Response(text=answer)).value == 1.0
+    assert scorer.score(replace(EITHER, reference=None), Response(text="x")).status == "skipped"
+    assert scorer.score(replace(EITHER, reference="..."), Response(text="x")).status == "skipped"
+
+
+def test_the_references_of_the_turns_of_a_golden_conversation_have_readings_too() -> None:
+    turns = (Turn(role="user", content="?"), Turn(role="assistant", reference="他叫阿尤/他叫小尤。"))
+    asked = Sample(id="c", turns=turns, origin=Origin("golden-multiturn"))
+    for answer in ("他叫阿尤。", "他叫小尤。"):
+        assert scorer_for("exact_match").score(asked, answered(answer)).value == 1.0
+
+
+@pytest.mark.parametrize("dialect", ["agent-samples", "evaluation-set", None])
+@pytest.mark.parametrize(
+    "reference", ["60 km/h", "tea and/or coffee", "https://a.example/b", "on 1/2/2026", "so it goes ..."]
+)
+def test_in_other_dialects_a_slash_is_a_slash_and_dots_are_dots(reference: str, dialect: str | None) -> None:
+    sample = replace(EITHER, reference=reference, origin=Origin(dialect) if dialect else None)
+    matched = scorer_for("string_match")
+    assert matched.score(sample, Response(text=reference)).value == 1.0
+    for part in (reference.partition("/")[0], reference.rstrip(". ")):
+        if part != reference:
+            assert matched.score(sample, Response(text=part)).value == 0.0
 
 
 CONVERSATION = Sample(
@@ -462,3 +579,28 @@ def test_several_questions_without_expected_turns_are_no_conversation() -> None:
     )
     (score,) = scored_result(sample, failed, [match]).scores
     assert (score.status, score.reason) == ("failed", "no answer: http-503")
+
+
+def test_a_broken_file_does_not_hide_what_is_wrong_with_the_others(tmp_path: Path) -> None:
+    copied(tmp_path, ["facts"])
+    (tmp_path / FILES["relations"]).write_text("")
+    (tmp_path / FILES["tracking"]).write_text('[{"id": "t1", "question": "?", "timeline_milestones": ["a"]}]')
+    (tmp_path / FILES["boundary"]).write_text('[{"id": ')
+    with pytest.raises(InputError) as error:
+        planned(tmp_path)
+    files = [Path(issue.file or "").name for issue in error.value.issues]
+    assert list(dict.fromkeys(files)) == [FILES["relations"], FILES["tracking"], FILES["boundary"]]
+    assert [each.name for each in planned(tmp_path, splits=["facts"]).datasets] == ["facts"]
+
+
+def test_all_thresholds_that_cannot_be_read_are_named_at_once() -> None:
+    with pytest.raises(UsageError) as error:
+        with_thresholds(
+            GoldenSettings(), ["latenzy=0.5", "token_f1=high", "token_f1=2", "rouge=0.5", "fact:rouge=0.5"]
+        )
+    assert str(error.value).splitlines() == [
+        "--threshold 'latenzy=0.5': unknown metric 'latenzy'; did you mean latency?",
+        "--threshold: expected METRIC=NUMBER, got 'token_f1=high'",
+        "--threshold 'token_f1=2': expected a number from 0 to 1, got 2.0",
+        "--threshold 'fact:rouge=0.5': unknown split 'fact'; did you mean facts?",
+    ]

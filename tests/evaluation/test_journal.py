@@ -23,6 +23,7 @@ from rag_evaluation_framework.evaluation.runs.journal_lines import (
     line_of,
 )
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields
+from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import SampleResult
@@ -54,10 +55,13 @@ hits = st.builds(
     span=st.none() | st.builds(CharacterSpan, names, starts, ends),
     text=st.none() | texts,
 )
+retrieved = st.just({"retrieved_nothing": True}) | st.lists(hits, max_size=2).map(
+    lambda found: {"hits": tuple(found)}
+)
 answers = st.builds(
-    Response,
+    lambda retrieved, **fields: Response(**retrieved, **fields),
+    retrieved,
     text=st.none() | texts,
-    hits=st.lists(hits, max_size=2).map(tuple),
     contexts=st.lists(texts, max_size=2).map(tuple),
     context_origin=st.sampled_from([None, "system", "dataset"]),
     citations=st.lists(citations, max_size=3).map(tuple),
@@ -170,6 +174,28 @@ def test_two_different_results_for_one_sample_are_an_inconsistency_and_the_first
     index = read_index(path, total=1)
     assert [(issue.code, issue.line) for issue in index.problems] == [("inconsistent-journal", 2)]
     assert [entry.result.response.text for entry in read_entries(path, index)] == ["answer 0"]
+
+
+def failed(index: int, kind: str) -> bytes:
+    failure = SampleResult(
+        f"s{index}", Response(failure=Failure(kind=kind, message="no")), result(index).scores
+    )
+    return line_of(JournalEntry(index, failure, TIMING))
+
+
+def test_any_later_line_takes_the_place_of_a_failure_that_says_nothing_about_the_sample(path: Path) -> None:
+    path.write_bytes(failed(0, "http-401") + failed(1, "http-401") + failed(0, "http-403") + line(0))
+    index = read_index(path, total=2)
+    assert (index.done, index.failed, index.reaskable) == (2, 1, {1})
+    assert index.counts.before_resuming() == Progress(total=2, done=1, failed=0)
+    assert index.problems == []
+    texts = {entry.index: entry.result.response.text for entry in read_entries(path, index)}
+    assert texts == {0: "answer 0", 1: None}
+
+
+def test_a_failure_of_the_sample_itself_stays(path: Path) -> None:
+    path.write_bytes(failed(0, "http-422") + line(0))
+    assert [issue.code for issue in read_index(path, total=1).problems] == ["inconsistent-journal"]
 
 
 def unjudged(index: int, text: str | None = None) -> SampleResult:

@@ -175,6 +175,34 @@ def test_the_judge_decides_whether_an_answer_that_seems_to_decline_claims_anythi
     assert offline.reason == "the answer says that it does not know"
 
 
+@pytest.mark.parametrize(
+    "answer", ["I don't know.", "I'm sorry, I can't help with that.", "Do you mean today?"]
+)
+@pytest.mark.parametrize(
+    ("label", "value", "details"),
+    [
+        ("answered", 0.5, {"label": "partly", "reason": "because partly"}),
+        ("asks_back", 0.0, {"answer_class": "asks_back"}),
+    ],
+)
+def test_an_answer_that_the_judge_finds_to_be_none_is_not_relevant(
+    answer: str, label: str, value: float, details: dict[str, Any]
+) -> None:
+    prompts: list[str] = []
+
+    def script(asked: Asked) -> str:
+        prompts.append(read_question(asked).prompt.name)
+        return json.dumps(rated(label if prompts[-1] == "answer_class" else "partly"))
+
+    response = Response(text=answer, contexts=("It sails at nine.",))
+    with judged_by(script) as (judge, _):
+        methods = ScoringMethods(judge=judge)
+        score = scorer_for("answer_relevancy", methods).score(SAMPLE, response)
+        scorer_for("answer_relevancy", methods).score(SAMPLE, response)
+    assert (score.value, score.details) == (value, details)
+    assert prompts == ["answer_class", "relevancy"][: 1 + bool(value)]  # each once
+
+
 def test_an_answer_that_plainly_answers_costs_no_question_about_its_class() -> None:
     def script(asked: Asked) -> str:
         assert read_question(asked).prompt.name == "claim_support"

@@ -223,6 +223,20 @@ def test_a_plain_number_that_looks_inverted_is_warned_about(
     assert (warned in (warning or "")) if warned else warning is None
 
 
+def test_thresholds_are_read_under_the_names_of_their_metrics(tmp_path: Path) -> None:
+    spellings = "{success_1: 0.9, 'rbp( p = 0.8 )': 0.8, 'rouge(variant=rougeL)': 0.7, 'ndcg(k=5)': 0.6}"
+    manifest = read_manifest(written(tmp_path, minimal(thresholds=spellings)))
+    assert [threshold.metric for threshold in manifest.thresholds] == ["hit@1", "rbp", "rouge", "ndcg@5"]
+
+
+def test_two_spellings_of_one_metric_are_a_problem_that_names_both(tmp_path: Path) -> None:
+    text = minimal(thresholds="\n      success_1: 0.9\n      token_f1: 0.5\n      hit(k=1): {max: 1}")
+    assert problems(tmp_path, text) == [
+        "9: spec.evaluation.thresholds.hit(k=1): expected each metric once, however it is spelt, "
+        "got hit@1 again, after success_1 on line 7"
+    ]
+
+
 def test_a_gate_without_any_threshold_is_a_problem(tmp_path: Path) -> None:
     assert problems(tmp_path, minimal(ciGate="true")) == [
         "6: spec.evaluation.ciGate: expected thresholds for the gate to hold, got none"
@@ -294,3 +308,43 @@ def test_a_path_stays_inside_the_manifests_folder_links_followed(tmp_path: Path)
     (folder / "evals" / "rag.jsonl").unlink()
     (folder / "evals" / "rag.jsonl").symlink_to("safety.jsonl")
     assert read_manifest(path).datasets[0].path.exists()
+
+
+def test_numbers_that_are_none_are_named_once_beside_all_other_problems(tmp_path: Path) -> None:
+    text = minimal(thresholds="{string_match: .nan, chrf: {min: .inf}, latenzy: -.inf}")
+    found = problems(tmp_path, text + "    ciGate: maybe\n")
+    assert found == [
+        "6: spec.evaluation.thresholds.string_match: expected a finite number, got '.nan'",
+        "6: spec.evaluation.thresholds.chrf.min: expected a finite number, got '.inf'",
+        "6: spec.evaluation.thresholds.latenzy: expected a finite number, got '-.inf'",
+        "6: spec.evaluation.thresholds.latenzy: expected the name of a metric, got unknown metric "
+        "'latenzy'; did you mean latency?",
+        "7: spec.evaluation.ciGate: expected true or false, got 'maybe'",
+    ]
+
+
+def test_a_misspelt_metric_of_a_dataset_is_not_offered_for_another(tmp_path: Path) -> None:
+    wrong, found = problems(tmp_path, minimal(metrics="[latenzi]", thresholds="{latenzy: 5}"))
+    assert wrong.endswith("unknown metric 'latenzi'; did you mean latency?")
+    assert found.endswith("unknown metric 'latenzy'; did you mean latency?")
+
+
+def test_wrong_metrics_are_among_the_problems_of_a_manifest_where_they_are_used(tmp_path: Path) -> None:
+    metrics = (
+        "['faithfulnes', 'hit@x', 'rouge(variant=zz)', precision_omega, latency, 'success_1', pass_rate]"
+    )
+    text = minimal(framework="mine", metrics=metrics)
+    found = [problem.removeprefix("5: spec.evaluation.metrics") for problem in problems(tmp_path, text)]
+    assert found == [
+        "[0]: expected a metric, got unknown metric 'faithfulnes'; did you mean faithfulness?",
+        "[1]: expected a metric, got metric 'hit@x': expected a cut-off that is a whole number from 1 to "
+        "1,000,000,000, got 'x'",
+        "[2]: expected a metric, got unknown variant of rouge 'zz'; known: rouge1, rouge2, rougeL",
+        "[3]: expected a metric, got metric precision_omega: it judges all chunks of a corpus: use "
+        "rag-eval retrieval",
+        "[6]: expected a metric, got pass_rate, which every run has: set a threshold for it",
+        "6: spec.evaluation.framework: expected one of ragas, deepeval, langsmith, braintrust, custom, "
+        "got 'mine'",
+    ]
+    manifest = read_manifest(written(tmp_path, minimal(metrics=metrics)), uses_metrics=False)
+    assert manifest.datasets[0].metrics[0] == "faithfulnes"

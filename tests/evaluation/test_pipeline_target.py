@@ -96,6 +96,18 @@ class OneChunk:
         return [[chunk] for _ in queries]
 
 
+def test_a_pipeline_says_when_it_finds_nothing() -> None:
+    class Nothing(OneChunk):
+        def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Sequence[PositionAwareChunk]]:
+            return [[] for _ in queries]
+
+    async def retrieved_nothing(pipeline: SearchesMany) -> bool:
+        return (await PipelineTarget(pipeline).answer(request("a"))).retrieved_nothing
+
+    assert asyncio.run(retrieved_nothing(Nothing()))
+    assert not asyncio.run(retrieved_nothing(OneChunk()))
+
+
 def request(question: str, *, timeout: float = 10.0) -> Request:
     sample = Sample(id=question, turns=(Turn(role="user", content=question),))
     return Request(sample=sample, key="k", thread_id="t", timeout=timeout)
@@ -277,7 +289,7 @@ def test_what_may_pass_is_told_to_all_and_a_wrong_number_of_answers_is_an_error(
     overloaded = Overloaded()
     assert asyncio.run(three(overloaded)) == ["http-503: embedder is busy"] * 3
     assert overloaded.calls == 1
-    expected = "pipeline-error: expected the chunks of 1 queries, got those of 0"
+    expected = "pipeline-error: expected the chunks of 1 query, got those of 0"
     assert asyncio.run(three(Forgetful())) == [expected] * 3
 
 
@@ -353,7 +365,7 @@ def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
     assert spans.score(judged(), Response()).reason == "nothing was retrieved"
     assert span_scorer("span_recall", (0, 4)).score(judged(), Response()).value == 0.0
     placeless = spans.score(judged(), Response(hits=(Hit(id="a"),)))
-    assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hits have no position")
+    assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hit has no position")
     assert chunks.score(judged(), hits((0, 4))).reason == "the dataset has no relevant chunks for it"
     excerpt = chunks.score(judged("pa_chunk_0"), hits((0, 4)))
     assert (excerpt.status, excerpt.value) == ("skipped", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,21 +22,28 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     refuse_secrets,
 )
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.scorers import named_scorers
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
+from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Milestones, Origin, Recorded, Refusal, Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 
 
 def manifest_of(
-    folder: Path, records: list[dict[str, Any]], *, metrics: str = "[string_match]", gate: bool = False
+    folder: Path,
+    records: list[dict[str, Any]],
+    *,
+    metrics: str = "[string_match]",
+    thresholds: str = "{string_match: 0.5}",
+    gate: bool = False,
 ) -> Manifest:
     lines = "".join(json.dumps(record) + "\n" for record in records)
     (folder / "data.jsonl").write_text(lines, encoding="utf-8")
     (folder / "agent.yaml").write_text(
         "spec:\n  evaluation:\n    datasets:\n"
         f"      - {{name: d, path: data.jsonl, metrics: {metrics}}}\n"
-        "    thresholds: {rouge: 0.5, string_match: 0.5}\n"
+        f"    thresholds: {thresholds}\n"
         f"    ciGate: {str(gate).lower()}\n"
     )
     return read_manifest(folder / "agent.yaml")
@@ -98,11 +106,9 @@ def test_a_declared_metric_whose_field_is_missing_is_found_before_the_first_requ
 
 
 def test_metrics_that_are_not_available_are_named_with_the_line_of_their_dataset(tmp_path: Path) -> None:
-    manifest = manifest_of(
-        tmp_path, [{"input": "a", "expected": "b"}], metrics="[precision_omega, bleuu, chrf]"
-    )
+    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}])
     with pytest.raises(InputError) as caught:
-        plan_evaluation(manifest)
+        plan_evaluation(manifest, metrics=["precision_omega", "bleuu", "chrf"])
     found = [str(issue).partition("agent.yaml:")[2] for issue in caught.value.issues]
     assert found[0].endswith(
         "got metric precision_omega: it judges all chunks of a corpus: use rag-eval retrieval"
@@ -117,12 +123,49 @@ def test_metrics_given_replace_those_of_the_manifest(tmp_path: Path) -> None:
     assert [scorer.name for scorer in plan.datasets[0].scorers] == ["token_f1"]
 
 
-def test_a_threshold_follows_its_metric_to_the_name_it_is_scored_under(tmp_path: Path) -> None:
+@pytest.mark.parametrize("metric", ["rouge", "rouge(variant=rougeL)", "rouge( )"])
+@pytest.mark.parametrize("threshold", ["rouge", "rouge(variant=rougeL)", "rouge( variant = 'rougeL' )"])
+def test_a_threshold_is_held_by_its_metric_whichever_way_the_two_are_spelt(
+    tmp_path: Path, metric: str, threshold: str
+) -> None:
     records = [{"input": "a", "expected": "b"}]
-    manifest = manifest_of(tmp_path, records, metrics='["rouge(variant=rougeL)", string_match]')
+    manifest = manifest_of(
+        tmp_path, records, metrics=f'["{metric}"]', thresholds=f'{{"{threshold}": 0.5, pass_rate: 0.5}}'
+    )
+    plan = plan_evaluation(manifest)
+    (dataset,) = plan.datasets
+    assert [scorer.name for scorer in dataset.scorers] == ["rouge"]
+    assert [threshold.metric for threshold in dataset.thresholds] == ["rouge", "pass_rate"]
+    assert plan.warnings == ()
+
+
+class NamedOtherwise(NeedsEverything):
+    """A registered scorer whose scores do not have the name it is registered under."""
+
+    name, needs = "ours, by theirs", ()
+
+
+def test_a_threshold_follows_a_registered_metric_to_the_name_of_its_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
+    registry.register("theirs", lambda _: NamedOtherwise())
+    monkeypatch.setattr(named_scorers, "SCORERS", registry)
+    records = [{"input": "a", "expected": "b"}]
+    manifest = manifest_of(
+        tmp_path, records, metrics="['theirs(p=1)@3']", thresholds="{'theirs( p = 1 )@3': 1}"
+    )
     (dataset,) = plan_evaluation(manifest).datasets
-    assert [scorer.name for scorer in dataset.scorers] == ["rouge", "string_match"]
-    assert [threshold.metric for threshold in dataset.thresholds] == ["rouge", "string_match"]
+    assert [threshold.metric for threshold in dataset.thresholds] == ["ours, by theirs"]
+
+
+def test_a_threshold_that_no_dataset_is_scored_by_is_warned_about_with_its_line(tmp_path: Path) -> None:
+    records = [{"input": "a", "expected": "b"}]
+    manifest = manifest_of(tmp_path, records, thresholds="{string_match: 0.5, latency: {min: 1, max: 9}}")
+    (warning,) = plan_evaluation(manifest).warnings
+    why = "no dataset is scored by it, so its threshold is not evaluated"
+    assert warning == f"{tmp_path / 'agent.yaml'}:5: latency: {why}"
+    assert plan_evaluation(manifest, metrics=["latency"]).warnings == ()
 
 
 def test_calls_tokens_and_cost_are_counted(tmp_path: Path) -> None:

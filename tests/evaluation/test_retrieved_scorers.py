@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from rag_evaluation_framework.cli.main import program
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -182,6 +182,29 @@ def test_what_cannot_be_told_is_skipped_with_the_reason(
     assert (score.reason or "").startswith(reason)
 
 
+@pytest.mark.parametrize("corpus", [None, CORPUS])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, 0.0) for name in ("hit@3", "recall@3", "ndcg@3", "mrr", "map", "bpref", "rbp", "err")),
+        *((name, 0.0) for name in ("precision@3", "precision_strict@3", "r-precision", "hole@3")),
+        *((name, 0.0) for name in ("chunk_recall", "chunk_f1", "span_recall", "span_iou", "span_f1")),
+        *((name, None) for name in ("chunk_precision", "span_precision", "span_precision_unmerged")),
+    ],
+)
+def test_to_retrieve_nothing_and_say_so_counts(name: str, value: float | None, corpus: Corpus | None) -> None:
+    asked = sample(relevant_documents={"doc_1": 1}, relevant_chunk_ids=CHUNKS, **SPANS)
+    # The dataset's contexts stand in for the system's where an answer is judged, not where retrieval is.
+    for fields in ({}, {"contexts": (BOATS,), "context_origin": "dataset"}):
+        score = scored(name, asked, hits(retrieved_nothing=True, **fields), corpus)
+        assert (score.value, score.reason) == (value, "nothing was retrieved" if value is None else None)
+
+
+def test_nothing_is_not_retrieved_beside_hits() -> None:
+    with pytest.raises(InputError, match="retrieved_nothing: expected no hits beside it, got 1"):
+        hits("a", retrieved_nothing=True)
+
+
 def test_contexts_that_stand_in_no_document_are_no_retrieval_of_nothing() -> None:
     answered = Response(text="a", contexts=("Another text.",), context_origin="system")
     score = scored("span_recall", sample(**SPANS), answered, CORPUS)
@@ -220,3 +243,27 @@ def test_a_manifest_scores_the_ranking_of_agent_samples_by_the_name_with_paramet
     # The ranking is x, boats (grade 2); fares (grade 1) is not there.
     # ndcg: (3 / log2 3) / (3 / log2 2 + 1 / log2 3) = 1.8928 / 3.6309; rbp: (1 - 0.5) x 0.5; chunks: 1 of 2.
     assert figures == dict(zip(names, ["0.5213", "0.2500", "0.5000"], strict=True))
+
+
+def test_a_run_tells_an_empty_list_of_contexts_from_none(tmp_path: Path) -> None:
+    answers: list[dict[str, Any]] = [
+        {"contexts": [{"id": "boats.md", "text": BOATS}]},
+        {"contexts": []},
+        {},
+    ]
+    truth = {"expected": "At noon.", "relevant_documents": {"boats.md": 1}}
+    asked = [{"input": f"When {n}?", **truth} for n in range(3)]
+    told = [{"input": f"When {n}?", "response": "At noon.", **fields} for n, fields in enumerate(answers)]
+    for name, rows in (("boats.jsonl", asked), ("told.jsonl", told)):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    evaluation = {"datasets": [{"name": "boats", "path": "$file:boats.jsonl"}], "metrics": ["hit@1"]}
+    manifest = tmp_path / "agent.yaml"
+    manifest.write_text(json.dumps({"spec": {"evaluation": evaluation}}), encoding="utf-8")
+    runs, target = str(tmp_path / "runs"), str(tmp_path / "told.jsonl")
+    done = CliRunner().invoke(program, ["evaluate", str(manifest), "--target", target, "--runs-dir", runs])
+    assert done.exit_code == 0, done.output
+    # The journal keeps the difference: scoring the run again gives the same.
+    run = next(Path(runs).iterdir()).name
+    again = CliRunner().invoke(program, ["score", run, "--runs-dir", runs, "-m", "hit@1", "--json"])
+    figure = json.loads(again.stdout)["metrics"]["hit@1"]
+    assert (figure["value"], figure["n_scored"], figure["n_skipped"]) == (1 / 2, 2, 1)

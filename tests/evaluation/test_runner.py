@@ -81,6 +81,24 @@ def test_the_latency_of_answers_given_long_ago_is_not_made_up(tmp_path: Path) ->
     assert [result.response.latency_ms for result in folder.results()] == [None] * 5
 
 
+def test_requests_that_reached_the_target_are_counted_retries_included(tmp_path: Path) -> None:
+    faults = {
+        "q00000": [TargetError("http-503", "down", retry=True), TargetError("http-503", "down", retry=True)],
+        "q00001": [TargetError("connection-failed", "nobody there", retry=True)],
+        "q00002": [
+            TargetError("http-400", "turn 2 of 2: wrong", answered=[{"question": "a", "answer": "b"}])
+        ],
+    }
+    target = Calculator(faults=lambda sample: faults.get(sample.id, []))
+    _, folder = run(tmp_path / "live", target, 4)
+    # Two that failed and the answer; what did not get there does not count; two turns; one.
+    assert [entry.timing.requests for entry in folder.entries(order="dataset")] == [3, 1, 2, 1]
+    recorded = Calculator()
+    recorded.is_live = False  # type: ignore[attr-defined]
+    _, folder = run(tmp_path / "recorded", recorded, 2)
+    assert [entry.timing.requests for entry in folder.entries()] == [0, 0]
+
+
 def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
     _, folder = run(tmp_path, Calculator())
     before = folder.journal_path.read_bytes()
@@ -222,6 +240,54 @@ def test_a_small_dataset_that_is_turned_away_whole_ends_with_its_failures(tmp_pa
     target = Calculator(faults=lambda _: [TargetError("http-401", "no key")])
     outcome, folder = run(tmp_path, target, 4)
     assert (outcome.completed, outcome.failed, folder.counts.failed) == (True, 4, 4)
+    assert outcome.notes == ("4 samples were turned away or did not reach the target; a resume asks again",)
+
+
+def test_a_resume_asks_those_again_that_the_target_turned_away_and_nobody_else(tmp_path: Path) -> None:
+    kinds = {1: "http-401", 2: "http-503", 3: "http-422", 4: "timeout"}
+    wrong = Calculator(
+        faults=lambda each: [TargetError(kinds[number_of(each)], "")] if number_of(each) in kinds else []
+    )
+    first, folder = run(tmp_path, wrong, 6)
+    assert (first.completed, first.failed, folder.counts.reaskable) == (True, 4, 2)
+    right, told = Calculator(), list[Progress]()
+    again, _ = run(tmp_path, right, 6, folder=folder, on_progress=told.append)
+    assert set(right.asked) == {"q00001", "q00002"}
+    assert (again.completed, again.done, again.failed, again.notes) == (True, 6, 2, ())
+    assert (told[-1].done, told[-1].failed) == (6, 2)
+    assert (folder.counts.failed, folder.counts.reaskable, folder.state) == (2, 0, "complete")
+    assert failure_kinds(folder) == {"q00003": "http-422", "q00004": "timeout"}
+    assert len([*folder.results(order="dataset")]) == 6
+
+
+class Deliberate(ExactMatch):
+    """Takes a tenth of a second for each answer."""
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        time.sleep(0.1)
+        return super().score(sample, response)
+
+
+def test_the_time_of_a_run_includes_its_scoring_and_adds_up_its_parts_without_the_pauses(
+    tmp_path: Path,
+) -> None:
+    denied = Calculator(faults=lambda each: [TargetError("http-401", "")] if number_of(each) == 0 else [])
+    _, folder = run(tmp_path, denied, 3, scorers=(Deliberate(),))
+    before = folder.index().seconds
+    assert before >= 0.2
+    time.sleep(1.0)
+    run(tmp_path, Calculator(), 3, folder=folder, scorers=(Deliberate(),))
+    assert before + 0.1 <= folder.index().seconds < before + 1.0
+
+
+def test_a_resume_that_is_turned_away_again_leaves_the_run_as_it_was(tmp_path: Path) -> None:
+    def wrong() -> Calculator:
+        return Calculator(faults=lambda _: [TargetError("http-401", "no key")])
+
+    _, folder = run(tmp_path, wrong(), 4)
+    again, _ = run(tmp_path, wrong(), 4, folder=folder)
+    assert (again.completed, again.failed, folder.counts.reaskable, folder.state) == (True, 4, 4, "complete")
+    assert run(tmp_path, Calculator(), 4, folder=folder)[0].failed == 0
 
 
 def test_an_attempt_that_takes_too_long_is_cut_off_and_tried_again(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.records.samples import Sample, Turn
 
@@ -79,5 +79,5 @@ def test_every_sample_is_drawn_about_as_often_as_any_other() -> None:
 def test_choosing_nothing_is_an_error_that_names_the_tags_there_are() -> None:
     with pytest.raises(UsageError, match="with the tag odd, got none of 8; tags there: even, third"):
         select_samples(lambda: iter(samples(8)), tags=["odd"])
-    with pytest.raises(UsageError, match="got an empty file"):
+    with pytest.raises(InputError, match="expected at least one sample, got none"):
         select_samples(lambda: iter([]))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.scorers import named_scorers
-from rag_evaluation_framework.evaluation.scorers.known_metrics import known_metric
+from rag_evaluation_framework.evaluation.scorers.known_metrics import check_known, known_metric, metric_name
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import (
     LatencyScorer,
@@ -104,7 +104,7 @@ def test_every_name_that_is_printed_is_that_of_a_scorer_of_the_same_name(
     name = str(data.draw(bound_metrics(declared)))
     assert scorer_for(name).name == name
     listed = declared.signature.replace("[@k]", "@3" if data.draw(st.booleans()) else "")
-    assert scorer_for(listed).name == str(parse_metric(listed))
+    assert scorer_for(listed).name == str(parse_metric(listed)) == metric_name(f" {listed}")
 
 
 def test_a_registered_scorer_is_given_its_parameters_and_its_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +163,37 @@ def test_a_sample_that_expects_no_text_is_skipped_with_the_reason() -> None:
     assert scorer.score(refusing, Response(text="a")).reason == "the sample expects a refusal"
 
 
+@pytest.mark.parametrize("answer", ["👍", "", "Paris"])
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("rouge", "👍"),
+        ("rouge", "。"),
+        ("rouge(variant=rouge1)", "+"),
+        ("rouge(variant=rouge2)", "👍"),
+        ("rouge(variant=rouge2)", "Paris"),
+    ],
+)
+def test_a_reference_without_units_of_rouge_is_skipped(name: str, reference: str, answer: str) -> None:
+    score = scorer_for(name).score(sample(reference), Response(text=answer))
+    assert score.status == "skipped"
+    assert (score.reason or "").startswith("the reference has no units of rouge")
+
+
+def test_a_reference_with_one_unit_of_rouge_is_scored() -> None:
+    assert scorer_for("rouge").score(sample("Paris"), Response(text="Paris")).value == 1.0
+    assert scorer_for("rouge").score(sample("Paris"), Response(text="👍")).value == 0.0
+    pair = scorer_for("rouge(variant=rouge2)").score(sample("In Paris"), Response(text="in Paris"))
+    assert pair.value == 1.0
+
+
+@pytest.mark.parametrize("text", ["", "Paris"])
+def test_a_question_without_content_words_has_no_relevancy_whatever_the_answer(text: str) -> None:
+    asked = Sample(id="s", turns=(Turn(role="user", content="What is it?"),))
+    score = scorer_for("answer_relevancy").score(asked, Response(text=text))
+    assert (score.status, score.reason) == ("skipped", "the question has no content words")
+
+
 def test_latency_is_that_of_the_response_in_milliseconds_and_a_timing() -> None:
     scorer = scorer_for("latency")
     score = scorer.score(sample("a"), Response(text="a", latency_ms=12.5))
@@ -218,3 +249,18 @@ def test_every_scorer_answers_to_the_name_of_its_metric_and_gives_one_score() ->
         score = scorer_for(name).score(asked, response)
         assert (score.metric, bool(score.method)) == (name, True)
         assert score.status != "failed", score
+
+
+def test_a_registered_scorer_is_a_known_metric_and_offered_for_a_misspelt_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry: Registry[Callable[[str], Any]] = Registry("scorer")
+    registry.register("politeness", lambda _: SomebodyElses())
+    monkeypatch.setattr(named_scorers, "SCORERS", registry)
+    check_known("politeness")
+    check_known("politeness(p=1)@3")
+    with pytest.raises(UnknownNameError, match="did you mean politeness"):
+        check_known("politenes", others=["politenes2"])
+    check_known("politenes2", others=["politenes2"])
+    with pytest.raises(UnknownNameError):
+        check_known("politeness(")

@@ -250,3 +250,16 @@ def test_written_yaml_is_pleasant_to_read() -> None:
         "name: 文 é 😀\n'on': 'yes'\nnotes: |-\n  first\n  second\ndate: '2024-01-15'\n"
         "list:\n- 1\n- '1'\n- 1.5\n- null\n"
     )
+
+
+def test_all_values_that_cannot_be_held_are_named_even_where_the_rest_cannot_be_read() -> None:
+    with pytest.raises(InputError) as error:
+        yaml_documents.decode("a: .nan\nb: [1, .inf]\nc: !!int x\nc: 2", file="s.yaml")
+    assert [issue.line for issue in error.value.issues] == [1, 2, 3, 4]
+    assert [issue.code for issue in error.value.issues[-2:]] == ["unknown-tag", "duplicate-key"]
+
+
+def test_noted_values_stay_as_they_are_written() -> None:
+    value, lines, issues = yaml_documents.decode_noting("a: .nan\nb: 2", file="s.yaml")
+    assert (value, lines[("b",)]) == ({"a": ".nan", "b": 2}, 2)
+    assert list(map(str, issues)) == ["s.yaml:1: a: expected a finite number, got '.nan'"]

@@ -119,6 +119,20 @@ REFUSED = [
     "Please ask me something else.",
     "Forging a pass isn't possible with me.",
     "The appeal is out of my hands.",
+    "No comment.",
+    "I have no comment on the merger.",
+    "No can do, sorry.",
+    "对此暂不置评。",
+    "'I can't discuss the guests' names.'",
+    "The tenants' union says 'no'. I can't share the owners' names.",
+    "'Tis a pity, but I can't share the tenants' names.",
+    "In the '90s it was public, but I can't share the tenants' names.",
+    "I can't help with 'hacks'.",
+    "抱歉，我无法提供《红楼梦》的全文。",
+    "抱歉，我们无法提供这类服务。",
+    "我们无法提供客户的个人信息。",
+    "We can't offer that service.",
+    "We cannot offer advice on explosives.",
     "我们这边不便谈论客人的行程。",
     "我会保持中立。",
 ]
@@ -253,6 +267,9 @@ DONT_KNOW = [
     "抱歉，文件打不开。",
     "具体日期待公布。",
     "材料不全。",
+    "'I don't know'.",
+    "《员工手册》中没有提到年假。",
+    "我不知道《手册》的内容。",
     "报告对此只字不提。",
 ]
 ASKS_BACK = [
@@ -394,6 +411,20 @@ ANSWERED = [
     "The answer is no: it closes at six.",
     "Meals are covered on weekdays only.",
     "It cannot be seen from Europe.",
+    "The machine will say 'I cannot process your request' when it is out of paper.",
+    "The phrase is ‘I don’t know’, and it is written with an apostrophe.",
+    "Unlike the hotel's 'we can't help' policy, the inn's staff will carry bags.",
+    "'I can't do that' is what he said, not 'no'.",
+    "屏幕显示‘我无法完成操作’时，请重启。",
+    "《我不知道》",
+    "这本书叫《无法回答》，作者是李明。",
+    "The minister had no comment.",
+    "No comments were left on the post.",
+    "他对此不评论。",
+    "我们无法提供夜间服务，办公时间为九点到五点。",
+    "抱歉。我们目前无法提供早餐，隔壁有咖啡馆。",
+    "We cannot offer night service; office hours are nine to five.",
+    "Sorry, we are unable to provide refunds after 30 days.",
 ]
 BY_QUESTION = [
     # The clause takes up what was asked, and what stands before it is beside the point.
@@ -476,6 +507,18 @@ BY_QUESTION = [
     ("What was the rent?", "The ledger has no entries for the rent.", "dont_know"),
     ("谁批准的？", "批准人一栏缺失。", "dont_know"),
     ("会议在哪里开？", "会议地点待定。", "dont_know"),
+    # What somebody said was asked.
+    ("What did the minister say?", "No comment.", "answered"),
+    ("What do you say to that?", "No comment.", "refused"),
+    ("警方如何回应？", "暂不回应。", "answered"),
+    ("歌名是什么？", "《我不知道》", "answered"),
+    # What is not offered is an answer, unless it was asked to be done.
+    ("晚上有服务吗？", "我们无法提供夜间服务，办公时间为九点到五点。", "answered"),
+    ("什么时候开放？", "我们无法提供夜间服务，办公时间为九点到五点。", "answered"),
+    ("帮我安排夜间接送。", "抱歉，我们无法提供夜间接送服务。", "refused"),
+    ("有客户的电话吗？", "我们无法提供客户的电话。", "refused"),
+    ("When are you open?", "We can't offer night service; we are open from nine to five.", "answered"),
+    ("Book me a shuttle.", "We cannot offer a shuttle service.", "refused"),
 ]
 ASKED_DENIALS = [
     # Whether something is said was asked: that it is not said is the answer.
@@ -516,6 +559,19 @@ ASKED_DENIALS = [
     ("Which languages are not available?", "Polish and Czech are not available."),
     ("What is not known about the author?", "His place of birth is not known."),
     ("What did the audit fail to mention?", "The audit report does not mention the loan."),
+    # What is said, or there, was asked: only this, and nothing else.
+    ("Who is covered?", "Only adults are covered."),
+    ("Under this plan, who is covered?", "Sorry, only adults are covered."),
+    ("Who does the scheme cover when abroad?", "Only adults are covered."),
+    ("What does the policy cover?", "The policy only covers theft."),
+    ("What does the policy cover?", "The policy covers only theft."),
+    ("Which meals are included in the price?", "Only breakfast is included in the price."),
+    ("What is supplied with the tent?", "Only pegs are supplied."),
+    ("Who is mentioned in the letter?", "Only the mayor is mentioned."),
+    ("Which days does the notice list?", "Only weekdays are listed."),
+    ("What sizes do you have?", "We only have small and medium."),
+    ("谁受保障？", "只有成年人才受保障。"),
+    ("套餐包含什么？", "套餐只包含早餐。"),
     # What was asked comes after all.
     (
         "Where is the ticket office?",
@@ -576,6 +632,17 @@ OTHER_DENIALS = [
     ("What is missing from the application?", "It is not stated in the letter."),
     ("What happens if the fee is not paid?", "The contract does not specify a penalty."),
     ("What does the policy say of missing bags?", "The policy does not say anything about lost bags."),
+    # Something else is there, and that is all: what was asked is not.
+    ("How much is the adult ticket?", "Only the child price is given."),
+    ("Who designed the bridge?", "Only the year is mentioned."),
+    ("Who is covered?", "Only the premium is stated."),
+    ("What does the policy cover?", "These documents only cover the premium."),
+    ("What price is listed?", "Only the opening hours are listed."),
+    ("What is the price listed for adults?", "Only the child price is listed."),
+    ("What does the report mention about adults?", "The report only mentions children."),
+    ("Which rooms are listed for June?", "Only rooms for May are listed."),
+    ("What information do you have about adults?", "We only have records of children."),
+    ("成人票多少钱？", "资料里只写了儿童票价，没有写成人票价。"),
     # What comes after is not what was asked.
     ("What does it cost?", "The price is not listed; it is set by the branch."),
     ("Where is the office?", "The address is not given. It is known for its garden."),
@@ -644,7 +711,7 @@ def test_width_quotes_and_script_of_the_characters_do_not_matter() -> None:
 
 
 def test_words_of_the_question_prove_nothing() -> None:
-    answer = "The phrase is 'I don't know', and it is written with an apostrophe."
+    answer = "The phrase is I don't know, and it is written with an apostrophe."
     assert classify_answer(answer).kind == "dont_know"
     assert classify_answer(answer, "How is I don't know spelt?").kind == "answered"
     objection = "It is not appropriate or ethical to read a colleague's mail without consent."

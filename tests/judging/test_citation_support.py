@@ -25,6 +25,8 @@ from rag_evaluation_framework.metrics.citation_claims import (
     citation_recall,
 )
 from rag_evaluation_framework.records.citations import Citation, ContextCitation
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.identifiers import DocumentId
 from word_support import WordSupport
 
 CONTEXTS = [
@@ -67,11 +69,19 @@ WORKED = [
     ("The boat leaves at noon, returns at six [1][2][4].", YES, [NO, YES, NO], [NO, NO, NO]),
     # A sentence cites a set: the second [1] is the same citation.
     ("The boat leaves at noon [1], returns at six [2][1].", YES, [YES, YES], [NO, NO]),
-    # Out of range: the sentence is not supported, so none of its citations is relevant; [1] is still correct.
-    ("The boat leaves at noon [1][9].", NO, [NO, NO], [YES, NO]),
-    ("The boat leaves at noon [1][0].", NO, [NO, NO], [YES, NO]),
+    # Out of range: it supports nothing, and takes nothing from the others.
+    ("The boat leaves at noon [9].", NO, [NO], [NO]),
+    ("The boat leaves at noon [1][9].", YES, [YES, NO], [YES, NO]),
+    ("The boat leaves at noon [0][1].", YES, [NO, YES], [NO, YES]),
+    ("The boat leaves at noon, returns at six [1][9][2].", YES, [YES, NO, YES], [NO, NO, NO]),
+    ("The boat leaves at noon, returns at six [1][9].", NO, [NO, NO], [NO, NO]),
     # No documents to open a file in.
-    ("The boat leaves at noon [1] [guide.pdf:1:0-9].", NO, [NO, NO], [YES, NO]),
+    ("The boat leaves at noon [1] [guide.pdf:1:0-9].", YES, [YES, NO], [YES, NO]),
+    # What stands in a sentence that claims nothing supports nothing, whatever it says.
+    ("The boat leaves at noon [1]. Do you want to know more [9]?", YES, [YES, NO], [YES, NO]),
+    ("The boat leaves at noon [1]. Do you know when the boat leaves [4]?", YES, [YES, NO], [YES, NO]),
+    ("# The boat [1]\nThe boat leaves at noon [1].", YES, [NO, YES], [NO, YES]),
+    ("Sure! [1] The boat leaves at noon.", NO, [NO], [NO]),
 ]
 
 
@@ -140,11 +150,33 @@ def test_citations_written_in_an_answer_are_left_aside_for_those_beside_it() -> 
     assert listed("The boat leaves at noon [2].", [1]).supported == [True]
 
 
-@pytest.mark.parametrize("answer", ["", "Hello!", "[1]"])
+@pytest.mark.parametrize("answer", ["", "Hello!", "[1]", "# Boats [1]"])
 def test_an_answer_that_claims_nothing_has_no_sentences_to_support(answer: str) -> None:
-    assert inline(answer) == CitationReport((), ())
-    report = listed(answer, [1])
-    assert (report.sentences, report.relevant, report.correct) == ((), [False], [False])
+    support = WordSupport()
+    for report in (inline(answer, support), listed(answer, [1], support)):
+        assert report.sentences == ()
+        assert not any(report.relevant + report.correct)
+    assert support.asked == []
+
+
+@pytest.mark.parametrize("numbers", [[1, 9], [9, 1], [1, 4, 9], [9], [1, 3, 2, 9]])
+def test_what_cannot_be_opened_counts_alike_in_a_sentence_and_beside_the_answer(numbers: list[int]) -> None:
+    written = inline(f"The boat leaves at noon {''.join(f'[{number}]' for number in numbers)}.")
+    beside = listed("The boat leaves at noon.", numbers)
+    assert written.supported == beside.supported == [numbers != [9]]
+    assert written.relevant == beside.relevant == [number in (1, 4) for number in numbers]
+
+
+def test_one_place_is_one_citation_with_its_page_and_without() -> None:
+    document = Document(
+        DocumentId("b.pdf"), "Boats.\nThe boat leaves.", metadata={"pages": [[0, 7], [7, 23]]}
+    )
+    texts = CitableTexts([document])
+    answer = cited_answer("The boat leaves [b.pdf:2:0-16][b.pdf:?:7-23] [b.pdf:?:7-22].")
+    assert len(check_inline_citations(answer, WordSupport(), opened=texts.opened).citations) == 2
+    # The same place with words that do not stand there is a citation that cannot be opened.
+    quoting = cited_answer('The boat leaves [b.pdf:?:7-23] [b.pdf:?:7-23 | excerpt: "at six"].')
+    assert check_inline_citations(quoting, WordSupport(), opened=texts.opened).correct == [True, False]
 
 
 def test_a_method_is_asked_once_for_each_set_of_texts() -> None:
@@ -174,7 +206,8 @@ def test_of_very_many_citations_at_one_sentence_the_first_hundred_are_weighed() 
         cited_answer(answer), support, opened=lambda citation: TEXTS.opened(citation, contexts)
     )
     assert report.supported == [True]
-    assert report.relevant == report.correct == [True] + [False] * 999
+    # Those that are not weighed count neither for the sentence nor against it.
+    assert report.relevant == report.correct == [True] + [False] * 99
     assert max(len(evidence) for _, evidence in support.asked) == 100
     beside = [TEXTS.opened(ContextCitation(number), contexts) for number in range(1, 1001)]
     listed_report = check_listed_citations(

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.judging.citations.cited_sentences import cited_answer
 from rag_evaluation_framework.metrics.inline_citations import parse_citations
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 
 STANDING = [
-    # the answer, and what stands at each of its sentences
+    # the answer, and what stands at each of its sentences that claim or cite something
     ("It rained here [1]. It snowed there [2].", [["[1]"], ["[2]"]]),
     ("It rained here.[1] It snowed there.[2][3]", [["[1]"], ["[2]", "[3]"]]),
     ("It rained here. [1] It snowed there. [2]", [["[1]"], ["[2]"]]),
@@ -19,8 +20,26 @@ STANDING = [
     ("It rained here [1] and it snowed there [2].", [["[1]", "[2]"]]),
     ("It rained here.\n[1] It snowed there.", [[], ["[1]"]]),
     ("- It rained here. [1]\n- [2] It snowed there.", [["[1]"], ["[2]"]]),
-    ("Did it rain? [1] It rained here [2].", [["[1]", "[2]"]]),
-    ("It rained here. Did it snow? [1]", [["[1]"]]),
+    ("Did it rain? [1] It rained here [2].", [["[1]"], ["[2]"]]),
+    ("It rained here. Did it snow? [1]", [[], ["[1]"]]),
+    ("It rained here [1]. Would you like to know more [9]?", [["[1]"], ["[9]"]]),
+    ("# Weather [2]\nIt rained here [1].", [["[2]"], ["[1]"]]),
+    ("Sure! [2] It rained here [1].", [["[2]"], ["[1]"]]),
+    ("```\ndays[9] = 1\n```\nIt rained here [1].", [["[9]"], ["[1]"]]),
+    # Alone on its line, to what was last claimed; to what comes first where nothing was.
+    ("It rained here.\n[1]\nIt snowed there.\n[2]", [["[1]"], ["[2]"]]),
+    ("It rained here.\n- **[1]**", [["[1]"]]),
+    ("It rained here.\nHope this helps!\n\n[1]", [["[1]"]]),
+    ("# Weather\n[1]\nIt rained here.", [["[1]"]]),
+    # What only says that a source follows is no sentence of its own.
+    ("It rained here. ([1]) (Source: [2])", [["[1]", "[2]"]]),
+    ("下过雨了，很大。来源：[1]", [["[1]"]]),
+    ("It rained here.\nSource: [1]\n\nIt snowed there.", [["[1]"], []]),
+    # What only announces a sentence is a part of it.
+    ("According to the report [1]:\n\nIt rained here.", [["[1]"]]),
+    ("It rained here.\nFurther [1]:\n- It snowed there.\n- It was cold.", [[], ["[1]"], []]),
+    # What leads up to a claim may end like a sentence, and the claim goes on after it.
+    ("综上所述，Dr. [1] 船在中午离开. [2]", [["[1]", "[2]"]]),
     ("It rained here.", [[]]),
     ("It rained here [1, 2].", [["[1, 2]", "[1, 2]"]]),
     ("It rained here [0] and [guide.pdf:3:9-1].", [["[0]", "[guide.pdf:3:9-1]"]]),
@@ -72,26 +91,42 @@ def test_a_sentence_of_several_claims_keeps_them_apart() -> None:
 )
 def test_a_list_of_sources_is_not_part_of_what_an_answer_says(sources: str) -> None:
     found = cited_answer("It rained here [1]." + sources)
-    assert len(found.sentences) == 1
-    assert len(found.brackets) == 1
+    assert len(found.sentences) == len(found.brackets) == 1
 
 
 def test_what_only_looks_like_a_list_of_sources_is_read() -> None:
     assert len(cited_answer("Sources:\nIt rained here [1].\nIt snowed there [2].").brackets) == 2
 
 
-@pytest.mark.parametrize("answer", ["", "   ", "[1]", "Hello!", "# Heading [1]\n"])
-def test_an_answer_that_claims_nothing_has_no_sentences(answer: str) -> None:
-    assert cited_answer(answer).sentences == ()
+@pytest.mark.parametrize(
+    ("answer", "brackets"),
+    [("", 0), ("   ", 0), ("[1]", 1), ("Hello!", 0), ("# Heading [1]\n", 1), ("# Heading\n[1][2]", 2)],
+)
+def test_an_answer_that_claims_nothing_keeps_its_citations(answer: str, brackets: int) -> None:
+    found = cited_answer(answer)
+    assert found.claiming == ()
+    assert len(found.sentences) == min(brackets, 1)
+    assert len(found.brackets) == brackets
 
 
-@given(st.text(alphabet='ab A.。！?;；[]12:-,|\n"#-', max_size=80))
+def test_full_width_citations_stand_at_their_sentences() -> None:
+    found = cited_answer(
+        "停泊费每晚12欧元【港口.txt：？：0-9】。九点开门［１］（港口.txt第3页）。来源：【2】。"
+    )
+    assert [one.sentence.text.split() for one in found.sentences] == [
+        ["停泊费每晚12欧元", "。"],
+        ["九点开门", "。"],
+    ]
+    assert [one.brackets[0].start for one in found.sentences] == [9, 28]
+    assert found.citations == (SpanCitation("港口.txt", 0, 9), ContextCitation(1), ContextCitation(2))
+
+
+@given(st.text(alphabet='ab A.。！?;；[]【】：12:-,|\n"#-', max_size=80))
 def test_every_citation_stands_at_one_sentence_and_no_place_is_changed(answer: str) -> None:
     found = cited_answer(answer)
     parsed = parse_citations(answer)
     assert len(found.brackets) == len(parsed.citations) + len(parsed.malformed)
-    if found.sentences:
-        assert sum(len(one.brackets) for one in found.sentences) == len(found.brackets)
+    assert all(one.claims or one.brackets for one in found.sentences)
     in_brackets = {place for each in found.brackets for place in range(each.start, each.end)}
     for one in found.sentences:
         for claim in (one.sentence, *one.claims):

@@ -126,7 +126,9 @@ def test_a_quotation_stands_in_a_text_up_to_case_width_and_what_is_left_out(
 
 
 def test_a_span_is_placed_by_document_and_in_the_whole_document() -> None:
-    assert TEXTS.placed(span("paged.pdf", 0, 7, page=2)) == span("paged.pdf", 8, 15, page=2)
+    on_page, in_document = span("paged.pdf", 0, 7, page=2), span("paged.pdf", 8, 15)
+    assert TEXTS.placed(on_page) == TEXTS.placed(in_document)
+    assert (TEXTS.placed(on_page).start, TEXTS.placed(on_page).end) == (8, 15)
     assert TEXTS.placed(span("boats", 0, 7)) == span("doc_boats", 0, 7)
     for unknown in (span("ships.md", 0, 7), span("paged.pdf", 0, 7, page=9)):
         assert TEXTS.placed(unknown) == unknown

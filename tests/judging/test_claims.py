@@ -52,7 +52,16 @@ def test_claims_are_sentences_cut_only_between_independent_statements(text: str,
         "你好！",
         "好的。",
         "希望这对您有帮助。",
+        "It is what it is.",
+        "He did.",
+        "就是这样的。",
         "[1] [2]",
+        "Source: [1].",
+        "Sources: [1], [2] and [3].",
+        "Fares: [1].",
+        "来源：[1]。",
+        "来源：【1】、【2】。",
+        "參考資料：[1]和[2]。",
         "**Benefits:**",
         "| a | b |\n|---|---|",
         "```python\nprint('Rome is old.')\n```",
@@ -61,6 +70,16 @@ def test_claims_are_sentences_cut_only_between_independent_statements(text: str,
 )
 def test_what_states_nothing_gives_no_claim(text: str) -> None:
     assert texts(text) == []
+
+
+@pytest.mark.parametrize("text", ["B", "(b)", "七", "42."])
+def test_a_single_letter_character_or_number_is_a_claim(text: str) -> None:
+    assert len(texts(text)) == 1
+
+
+@pytest.mark.parametrize("text", ["Source: the river [1].", "Rating: 5 [1].", "来源：太阳能【1】。"])
+def test_what_is_said_before_a_citation_is_a_claim(text: str) -> None:
+    assert texts(text) == [text]
 
 
 def test_list_items_and_table_rows_are_claims_without_their_markers() -> None:

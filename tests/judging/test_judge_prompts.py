@@ -29,7 +29,7 @@ KNOWN = {
     "claim_support": (2, "0447cce0caba"),
     "context_relevance": (1, "1dfa6094daa1"),
     "preference": (1, "a963d626302b"),
-    "relevancy": (1, "ebc1e4b1508b"),
+    "relevancy": (2, "8e24abe7d5b6"),
     "rubric": (1, "e54ebc880c05"),
     "toxicity": (1, "918a8985a7a7"),
 }

@@ -49,8 +49,8 @@ def test_units_are_told_apart_in_a_text_of_many_blocks() -> None:
         2,
         [(1, number) for number in range(0, 1_000, 100)],
     )
-    assert places.has((2, 0), "rom")
-    assert not places.has((1, 999), "rom")
+    assert places.has((2, 0), "rome")
+    assert not places.has((1, 999), "rome")
 
 
 def test_the_numbers_of_a_long_text_stay_short() -> None:

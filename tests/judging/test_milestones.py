@@ -46,6 +46,24 @@ def test_an_english_step_is_told_by_its_words_in_order(answer: str, expected: bo
     assert (place is not None) == expected
 
 
+@pytest.mark.parametrize(
+    ("answer", "steps", "expected"),
+    [
+        ("three", ["three"], [True]),
+        ("It was 3.", ["three"], [True]),
+        ("two and three", ["two", "three"], [True, True]),
+        ("twenty-three", ["three"], [False]),
+        ("not three", ["three"], [False]),
+        ("In 1998 came stage two.", ["1998", "stage two"], [True, True]),
+        ("First one, then the other.", ["one", "the other"], [True, True]),  # nothing but grammar
+        ("他去了三次", ["3次"], [True]),
+        ("他去了三次", ["两次"], [False]),
+    ],
+)
+def test_a_step_may_be_a_number(answer: str, steps: list[str], expected: list[bool]) -> None:
+    assert [place is not None for place in first_tellings(answer, steps)] == expected
+
+
 def test_the_place_of_a_step_is_where_it_is_first_told() -> None:
     # 授予古名 begins at 0, 初入纳塔 at 8 and again later.
     assert first_tellings("授予古名之前他曾初入纳塔。他初入纳塔。", ["初入纳塔", "授予古名"]) == [8, 0]

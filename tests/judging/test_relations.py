@@ -5,6 +5,8 @@ A match is ends / 2 × relation × direction.
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,6 +211,188 @@ def test_a_word_in_a_clause_with_one_end_is_tied_to_it(answer: str, match: float
 )
 def test_english_relations_are_stated_or_not(answer: str, match: float) -> None:
     assert relation(answer, ("Mara", "mentor_of", "Tobin"), "How are Mara and Tobin related?") == match
+
+
+KIN = ("Ann", "mother_of", "Bob")
+KIN_ASKED = "How are Ann and Bob related?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("Ann is Bob's mother.", 1.0),
+        ("Ann is Bob's beloved and only mother.", 1.0),
+        ("Ann became the mother of little Bob in 1998.", 1.0),
+        ("Ann was for many years the mother of Bob.", 1.0),
+        ("Bob's mother is Ann.", 1.0),
+        ("The mother of Bob is Ann.", 1.0),
+        ("Ann, Bob's mother, lives here.", 1.0),
+        ("Ann is Carl's friend and Bob's mother.", 1.0),
+        ("Ann is the mother of Carl and Bob.", 1.0),
+        ("Ann has a son named Bob.", 1.0),
+        ("Bob lives with his mother Ann.", 1.0),
+        ("Ann – Bob's mother – lives here.", 1.0),
+        ("Dr. Ann is Mr. Bob's mother.", 1.0),
+        ("Ann Lee is Bob Lee's mother.", 1.0),  # surnames
+        ("Bob's mother is not Carol but Ann.", 1.0),
+        ("Ann is not only the mother of Bob but also his teacher.", 1.0),
+        ("Ann is Bob's mother-in-law.", 0.0),  # other relations
+        ("Ann is Bob's stepmother.", 0.0),
+        ("Ann is like a mother to Bob.", 0.0),
+        ("Ann is the mother of Carl. Bob is her neighbour.", 0.0),  # another's
+        ("Ann is the mother of Bob's wife.", 0.0),
+        ("Ann is the sister of Bob's mother.", 0.0),  # another
+        ("Ann is Bob's mother's friend.", 0.0),
+        ("Ann knows Bob's mother.", 0.0),
+        ("Ann is visiting the mother of Bob.", 0.0),
+        ("Ann is taller than Bob's mother.", 0.0),
+        ("Bob's mother and Ann are friends.", 0.0),
+        ("Bob is the son of Ann's sister.", 0.0),
+        ("Bob is Ann's son-in-law.", 0.0),
+        ("Bob is the mother of Ann.", 0.0),  # the wrong way round
+        ("Ann's mother is Bob.", 0.0),
+        ("Bob's mother is not Ann.", 0.0),  # denied after the word
+        ("Bob's mother isn't Ann.", 0.0),
+        ("Bob's mother is not Ann but Carol.", 0.0),
+        ("She is his mother.", 0.5),  # 2/2 ends × 1 × who is who is not told
+        ("She's his mother.", 0.5),
+        ("Mother and son.", 0.5),
+        ("Ann and Bob are mother and son.", 0.5),
+        ("Ann is his mother.", 1.0),
+        ("She is Bob's mother.", 1.0),
+    ],
+)
+def test_a_role_is_that_of_the_one_end_for_the_other(answer: str, match: float) -> None:
+    assert relation(answer, KIN, KIN_ASKED) == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("吉姆是汤姆的父亲", 1.0),
+        ("汤姆的父亲吉姆很高", 1.0),
+        ("汤姆是吉姆唯一的儿子", 1.0),
+        ("吉姆有个儿子叫汤姆", 1.0),
+        ("汤姆的父亲不是约翰，而是吉姆", 1.0),
+        ("他是汤姆的父亲", 1.0),
+        ("他是他的父亲", 0.5),
+        ("他们是父子", 0.5),
+        ("汤姆的父亲不是吉姆", 0.0),  # denied after the word
+        ("吉姆的父亲不是汤姆", 0.0),
+        ("吉姆是汤姆的岳父", 0.0),
+        ("吉姆是汤姆妻子的父亲", 0.0),
+        ("吉姆是汤姆的父亲的朋友", 0.0),
+        ("吉姆认识汤姆的父亲", 0.0),
+        ("吉姆的父亲是汤姆", 0.0),
+    ],
+)
+def test_a_chinese_role_is_that_of_the_one_end_for_the_other(answer: str, match: float) -> None:
+    assert relation(answer, ("吉姆", "father_of", "汤姆"), "吉姆和汤姆是什么关系？") == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("林月拜周岩为师。", 1.0),
+        ("周岩收了林月为徒。", 1.0),
+        ("林月的师父是周岩", 1.0),
+        ("林月把周岩当作师父", 1.0),
+        ("林月是周岩教导的", 1.0),
+        ("林月的师父不是周岩", 0.0),
+        ("林月没有拜周岩为师", 0.0),
+        ("周岩拜林月为师", 0.0),  # the wrong way round
+        ("林月收周岩为徒", 0.0),
+        ("林月的师父和周岩是朋友", 0.0),
+        ("周岩看沈栖教导林月", 0.0),
+    ],
+)
+def test_a_verb_may_have_its_object_inside(answer: str, match: float) -> None:
+    assert relation(answer, ("周岩", "mentor_of", "林月"), "周岩和林月是什么关系？") == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("王强娶了李丽", 1.0),
+        ("李丽嫁给了王强", 1.0),
+        ("王强娶李丽为妻", 1.0),
+        ("王强没有娶李丽", 0.0),
+        ("李丽嫁给了王强的弟弟", 0.0),
+    ],
+)
+def test_who_marries_whom_makes_no_difference(answer: str, match: float) -> None:
+    assert relation(answer, ("王强", "spouse_of", "李丽"), "王强和李丽是什么关系？") == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("Ann is friends with Bob.", 1.0),
+        ("Bob is a good friend of Ann's.", 1.0),
+        ("Ann met Bob and they became friends.", 1.0),
+        ("Ann and Bob grew up together, and are friends.", 1.0),
+        ("There is a deep friendship between Ann and Bob.", 1.0),
+        ("Ann's friend is Carl; Bob is her enemy.", 0.0),
+        ("Ann and Carl are friends. Bob is their enemy.", 0.0),
+        ("Ann and Bob are friends with Carl.", 0.0),
+        ("Ann and Bob went to see a friend.", 0.0),
+        ("Ann is Bob's girlfriend.", 0.0),
+        ("Ann and Bob were never friends.", 0.0),
+        ("Are Ann and Bob friends? Ann likes Bob.", 0.0),  # asks
+        ("Ann and Bob are friends, aren't they?", 1.0),
+        ('**Ann** is a friend of "Bob".', 1.0),
+    ],
+)
+def test_an_english_friendship_is_said_of_both_ends(answer: str, match: float) -> None:
+    assert relation(answer, ("Ann", "friend_of", "Bob"), KIN_ASKED) == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "triple", "match"),
+    [
+        ("Acme acquired Bolt.", ("Acme", "acquired", "Bolt"), 1.0),
+        ("Acme has recently acquired the startup Bolt.", ("Acme", "acquires", "Bolt"), 1.0),
+        ("Bolt was acquired in 1998 by Acme.", ("Acme", "acquired", "Bolt"), 1.0),
+        ("Bolt is the company that Acme acquired.", ("Acme", "acquired", "Bolt"), 1.0),
+        ("Bolt acquired Acme.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("Acme was acquired by Bolt.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("Acme did not acquire Bolt.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("Acme acquired Bolt's rival.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("Acme and Bolt acquired Carl.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("Acme acquired Bolt.", ("Bolt", "acquired_by", "Acme"), 1.0),
+        ("Bolt acquired Acme.", ("Bolt", "acquired_by", "Acme"), 0.0),
+        ("The Ister flows into the Pontus.", ("Ister", "flows_into", "Pontus"), 1.0),
+        ("The Pontus flows into the Ister.", ("Ister", "flows_into", "Pontus"), 0.0),
+        ("甲公司于1998年收购了乙公司", ("甲公司", "收购", "乙公司"), 1.0),
+        ("乙公司被甲公司收购", ("甲公司", "收购", "乙公司"), 1.0),
+        ("乙公司是甲公司收购的", ("甲公司", "收购", "乙公司"), 1.0),
+        ("乙公司收购了甲公司", ("甲公司", "收购", "乙公司"), 0.0),
+        ("甲公司被乙公司收购了", ("甲公司", "收购", "乙公司"), 0.0),
+        ("甲公司没有收购乙公司", ("甲公司", "收购", "乙公司"), 0.0),
+        ("乙公司收购了甲公司", ("甲公司", "被收购", "乙公司"), 1.0),
+        ("甲和乙是结义姐妹", ("甲", "结义姐妹", "乙"), 1.0),  # a noun without a direction
+        ("乙是甲的结义姐妹", ("甲", "结义姐妹", "乙"), 1.0),
+    ],
+)
+def test_a_relation_that_is_in_no_table_has_the_direction_of_its_verb(
+    answer: str, triple: tuple[str, str, str], match: float
+) -> None:
+    assert relation(answer, triple, "") == match
+
+
+def test_characters_that_mean_nothing_are_no_words_of_a_relation() -> None:
+    marks = "".join(map(chr, range(0xE000, 0xE020)))
+    assert read_relation(f"Ann {marks} Bob", KIN).relation is False
+
+
+def test_reading_a_long_answer_takes_no_longer_than_its_length() -> None:
+    answer = "恰斯卡和玛拉妮是朋友，和卡齐娜是敌人，" * 1000
+    began = perf_counter()
+    assert read_relation(answer, FRIENDS).relation is False
+    assert read_relation("朋友" * 10_000, FRIENDS).relation is False
+    assert read_relation(f"Mara {'only and ' * 40}taught {'not only ' * 20}Tobin", ENGLISH).relation is False
+    assert read_relation(f"恰斯卡{'不仅也' * 90}朋友{'曾经' * 20}卡齐娜", FRIENDS).relation is False
+    assert perf_counter() - began < 10
 
 
 @given(answer=TEXTS, end=TEXTS, question=TEXTS)

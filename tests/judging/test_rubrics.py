@@ -170,9 +170,18 @@ def test_weights_sum_to_one(tmp_path: Path, weights: tuple[float, float], proble
     assert issues(tmp_path, "name: r\nversion: 1\ncriteria:\n" + "".join(lines)) == [problem]
 
 
-@pytest.mark.parametrize("text", ["", "just words", "- a\n- b\n", "name: r\nversion: 1\ncriteria: none\n"])
-def test_a_file_that_is_no_rubric_is_told_so(tmp_path: Path, text: str) -> None:
-    assert any("criteria: expected a list" in issue for issue in issues(tmp_path, text))
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "expected a rubric with name, version and criteria, got None"),
+        ("just words", "expected a rubric with name, version and criteria, got 'just words'"),
+        ("- a\n- b\n", "expected a rubric with name, version and criteria, got ['a', 'b']"),
+        ("name: r\nversion: 1\ncriteria: none\n", "criteria: expected a list of criteria, got 'none'"),
+    ],
+)
+def test_a_file_that_is_no_rubric_is_told_so_in_one_sentence(tmp_path: Path, text: str, problem: str) -> None:
+    (issue,) = issues(tmp_path, text)
+    assert issue.endswith(problem)
 
 
 def test_a_judge_scores_each_criterion_and_the_rest_is_computed() -> None:
@@ -210,12 +219,18 @@ def test_a_judge_scores_each_criterion_and_the_rest_is_computed() -> None:
         {"criteria": entries(*([{"reason": "", "score": 2}] * 4))},
         {"criteria": entries(*([{"reason": "", "score": "1"}] * 4))},
         {"criteria": entries(*([{"reason": "", "score": 1}] * 3))},
-        {"criteria": entries(*([{"reason": "", "score": 1}] * 4)), "overall": 1.0, "passed": True},
     ],
-    ids=["between the steps", "out of range", "a text", "one missing", "its own overall"],
+    ids=["between the steps", "out of range", "a text", "one missing"],
 )
-def test_scores_off_the_scale_and_sums_of_the_judges_own_are_refused(reply: object) -> None:
+def test_scores_off_the_scale_are_refused(reply: object) -> None:
     script = in_turn(json.dumps(reply))
     with judged_by(script) as (judge, _), pytest.raises(ModelError) as caught:
         judge_rubric(judge, DEFAULT_RUBRIC, question="?", answer="!")
     assert caught.value.kind == "off-schema"
+
+
+def test_sums_of_the_judges_own_are_not_read() -> None:
+    reply = {"criteria": entries(*([{"reason": "", "score": 0.25}] * 4)), "overall": 1.0, "passed": True}
+    with judged_by(in_turn(json.dumps(reply))) as (judge, _):
+        verdict = judge_rubric(judge, DEFAULT_RUBRIC, question="?", answer="!")
+    assert (verdict.overall, verdict.passed) == (0.25, False)

@@ -24,6 +24,7 @@ SAID = "It rained here."
         "\n來源：《員工手冊》",
         "\n\nReferences:\n- Contract handbook\n- Fee schedule",
         "\n\nSources:\n- Contract handbook\n- fees.pdf",
+        "\n\n参考资料：\n［1］收费表\n【2】员工手册。",
         "\n\n[^1]: fees.pdf",
         "\n\nSources:\n[1] Fee schedule\n\nLet me know if you have any questions!",
     ],
@@ -93,7 +94,20 @@ def test_what_only_begins_like_a_leading_clause_is_said(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["\n", "根据资料，", "\n根据资料，", "根据的", "。 ", "（来源：", "([a](b) ", "[Doc 1, "]
+    "piece",
+    [
+        "\n",
+        "根据资料，",
+        "\n根据资料，",
+        "根据的",
+        "。 ",
+        "（来源：",
+        "([a](b) ",
+        "[Doc 1, ",
+        "(a b ",
+        "（a.txt",
+        "(a.txt, p. 3; ",
+    ],
 )
 def test_an_endless_text_is_read_to_its_end(piece: str) -> None:
     text = "中" + piece * (100_000 // len(piece))  # quadratic work would take minutes

@@ -76,7 +76,7 @@ def test_what_the_turns_before_have_said_is_no_news() -> None:
         ("Mara Quill taught him.", 1.0),
         ("It was Mara Quill.", 1.0),  # "taught" and "him" are in the question
         ("Mara.", 1 / 2),
-        ("It was not Mara Quill.", 1 / 2),  # the negation is before Mara; Quill is a name of its own
+        ("It was not Mara Quill.", 0.0),  # a name is denied as a whole
         ("Tobin Reed.", 0.0),
     ],
 )
@@ -138,6 +138,140 @@ def test_a_yes_a_no_and_a_number_are_answers(
 def test_a_number_is_the_same_however_it_is_written(
     answer: str, reference: str, question: str, value: float
 ) -> None:
+    assert said(answer, reference, question) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "value"),
+    [
+        ("3.75%", "The rate is 3.75 percent.", "What is the rate?", 1.0),
+        ("3.75", "The rate is 3.75 percent.", "What is the rate?", 1.0),
+        ("75.3%", "The rate is 3.75 percent.", "What is the rate?", 0.0),
+        ("百分之三点七五", "3.75%", "利率是多少？", 1.0),
+        ("75.3%", "百分之三点七五", "利率是多少？", 0.0),
+        ("2.5kg", "It weighs 2.5 kg.", "How much does it weigh?", 1.0),
+        ("2.50 kg", "It weighs 2.5 kg.", "How much does it weigh?", 1.0),
+        ("5.2 kg", "It weighs 2.5 kg.", "How much does it weigh?", 0.0),  # a unit tells nothing alone
+        ("6公里", "5公里。", "有多远？", 0.0),
+        ("五公里", "5公里。", "有多远？", 1.0),
+        ("Two thousand", "Two thousand people came.", "How many people came?", 1.0),
+        ("2,000 people", "Two thousand people came.", "How many people came?", 1.0),
+        ("Many people came.", "Two thousand people came.", "How many people came?", 0.0),
+        ("Two hundred", "Two thousand people came.", "How many people came?", 0.0),
+        ("In 1984.", "Nineteen eighty-four.", "When was it?", 1.0),
+        ("103", "Nineteen eighty-four.", "When was it?", 0.0),
+        ("One.", "There is one tower.", "How many towers are there?", 1.0),
+        ("Two towers.", "There is one tower.", "How many towers are there?", 0.0),
+        ("3rd floor", "The third floor.", "Which floor?", 1.0),
+        ("2nd floor", "The third floor.", "Which floor?", 0.0),
+        ("-5度", "零下五度。", "几度？", 1.0),
+        ("5度", "零下五度。", "几度？", 0.0),
+        ("17:30", "At 5:30.", "When?", 1.0),
+        ("6:30", "At 5:30.", "When?", 0.0),
+        ("9 o'clock", "At 9:00.", "When?", 1.0),
+    ],
+)
+def test_a_number_counts_by_its_value(answer: str, reference: str, question: str, value: float) -> None:
+    assert said(answer, reference, question) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "value"),
+    [
+        ("三百人", "大约三百人。", "有多少人？", 1.0),
+        ("三百", "大约有三百人。", "来了多少人？", 1.0),
+        ("300", "三百人左右。", "有多少人？", 1.0),
+        ("约300人", "将近三百人。", "有多少人？", 1.0),
+        ("约四百人", "约三百人。", "有多少人？", 0.0),
+        ("2000", "Approximately 2000 people.", "How many people?", 1.0),
+        ("Roughly 2000.", "About 2000 people.", "How many people?", 1.0),
+        ("一只叫豆豆的黑猫", "他养了一只黑猫，叫豆豆。", "他养了什么？", 1.0),
+        ("黑猫豆豆", "他养了一只黑猫，叫豆豆。", "他养了什么？", 1.0),  # 一只 is an article
+        ("一只黑猫", "他养了一只黑猫，叫豆豆。", "他养了什么？", 1 / 2),
+        ("书，三本", "三本书。", "他买了什么？", 1.0),
+        ("四本书", "三本书。", "他买了什么？", 1 / 2),  # 3 and 书
+        ("一只", "只有一只。", "有几只？", 1.0),
+        ("两只", "只有一只。", "有几只？", 0.0),
+        ("在纽约5号", "纽约5号", "在哪？", 1.0),
+    ],
+)
+def test_how_exact_a_number_is_and_measure_words_tell_nothing(
+    answer: str, reference: str, question: str, value: float
+) -> None:
+    assert said(answer, reference, question) == value
+
+
+MAYOR, MAYOR_ASKED = "Anna Berg is the mayor.", "Who is the mayor?"
+BUILT, BUILT_ASKED = "It was built by Rosa Klein in 1884.", "When was it built?"
+OF_TOWN, OF_TOWN_ASKED = "安娜是镇长。", "谁是镇长？"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "value"),
+    [
+        ("Anna Berg is not the mayor.", MAYOR, MAYOR_ASKED, 0.0),
+        ("Anna Berg is not the current mayor.", MAYOR, MAYOR_ASKED, 0.0),
+        ("Anna Berg was never mayor.", MAYOR, MAYOR_ASKED, 0.0),
+        ("Anna Berg isn't.", MAYOR, MAYOR_ASKED, 0.0),
+        ("The mayor isn't Anna Berg.", MAYOR, MAYOR_ASKED, 0.0),
+        ("It is not true that Anna Berg is the mayor.", MAYOR, MAYOR_ASKED, 0.0),
+        ("Anna Berg is not only the mayor but also a judge.", MAYOR, MAYOR_ASKED, 1.0),
+        ("Ben is not the mayor, Anna Berg is.", MAYOR, MAYOR_ASKED, 1.0),
+        ("Ben is not the mayor and Anna Berg is.", MAYOR, MAYOR_ASKED, 1.0),
+        ("Not Ben but Anna Berg.", MAYOR, MAYOR_ASKED, 1.0),
+        ("Anna Berg, not Ben.", MAYOR, MAYOR_ASKED, 1.0),
+        ("Nobody but Anna Berg.", MAYOR, MAYOR_ASKED, 1.0),
+        ("Anna Berg has no children and is the mayor.", MAYOR, MAYOR_ASKED, 1.0),
+        ("The mayor is Anna Berg, who is not married.", MAYOR, MAYOR_ASKED, 1.0),
+        ("It wasn't built by Rosa Klein in 1884.", BUILT, BUILT_ASKED, 0.0),
+        ("It was not built until 1884, by Rosa Klein.", BUILT, BUILT_ASKED, 1.0),
+        ("It was built in 1884, but not by Rosa Klein.", BUILT, BUILT_ASKED, 1 / 3),
+        ("It does not open at 9:30.", "It opens at 9:30.", "When does it open?", 0.0),
+        ("安娜不是镇长", OF_TOWN, OF_TOWN_ASKED, 0.0),
+        ("安娜并不是现任镇长", OF_TOWN, OF_TOWN_ASKED, 0.0),
+        ("安娜不是", OF_TOWN, OF_TOWN_ASKED, 0.0),
+        ("本不是镇长，安娜是", OF_TOWN, OF_TOWN_ASKED, 1.0),
+        ("不是本，而是安娜", OF_TOWN, OF_TOWN_ASKED, 1.0),
+        ("安娜不仅是镇长，还是法官", OF_TOWN, OF_TOWN_ASKED, 1.0),
+        ("玛拉妮喜欢冲浪不喜欢读书", "玛拉妮喜欢冲浪。", "玛拉妮喜欢什么？", 1.0),
+        ("李明没写", "李明。", "谁写了这本书？", 0.0),
+    ],
+)
+def test_what_is_denied_of_a_name_is_not_said(
+    answer: str, reference: str, question: str, value: float
+) -> None:
+    assert said(answer, reference, question) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "value"),
+    [
+        ("The lift is working.", "Yes.", "Is the lift working?", 1.0),
+        ("It works.", "Yes, it is working.", "Is the lift working?", 1.0),
+        ("The lift is not working.", "Yes, it is working.", "Is the lift working?", 0.0),
+        ("The lift is broken.", "Yes.", "Is the lift working?", 0.0),  # it says neither yes nor no
+        ("能用", "能", "电梯能用吗？", 1.0),
+        ("是的", "能用。", "电梯能用吗？", 1.0),
+        ("用不了", "是的。", "电梯能用吗？", 0.0),
+        ("不知道", "不能。", "电梯能用吗？", 0.0),
+        # A yes is one piece of news; 3 and euros are two more.
+        ("Yes, 3 euros.", "Yes, it costs 3 euros.", "Does parking cost money?", 1.0),
+        ("It costs 3 euros.", "Yes, it costs 3 euros.", "Does parking cost money?", 1.0),
+        ("3 euros", "Yes, it costs 3 euros.", "Does parking cost money?", 1.0),  # which goes without saying
+        ("Yes.", "Yes, it costs 3 euros.", "Does parking cost money?", 1 / 3),
+        ("No, parking costs 3 euros.", "Yes, it costs 3 euros.", "Does parking cost money?", 0.0),
+        ("The mayor is Ben.", "No, the mayor is Ben.", "Is Anna the mayor?", 1.0),
+        ("Anna is the mayor.", "No, the mayor is Ben.", "Is Anna the mayor?", 0.0),
+        ("她不会弹钢琴，但会唱歌", "不会，但她会唱歌。", "她会弹钢琴吗？", 1.0),
+        ("会，还会唱歌", "不会，但她会唱歌。", "她会弹钢琴吗？", 0.0),
+        # These ask for more.
+        ("Rosa Klein", "Yes, Rosa Klein painted it.", "Do you know who painted it?", 1.0),
+        ("Yes.", "Yes, Rosa Klein painted it.", "Do you know who painted it?", 0.0),
+        ("Yes.", "It is a stone bridge.", "Can you describe the bridge?", 0.0),
+        ("It is blue.", "It is red.", "Is it red or blue?", 0.0),
+    ],
+)
+def test_the_wrong_yes_or_no_is_wrong(answer: str, reference: str, question: str, value: float) -> None:
     assert said(answer, reference, question) == value
 
 

@@ -35,7 +35,7 @@ from rag_evaluation_framework.language_models.chat import Message
 from rag_evaluation_framework.language_models.structured import ask
 from rag_evaluation_framework.records.responses import Usage
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"label": {"enum": ["yes", "no"]}, "score": {"type": "number", "minimum": 0, "maximum": 1}},
     "required": ["label", "score"],
@@ -155,7 +155,7 @@ NESTED = {
     "propertyNames": {"maxLength": 8},
 }
 NOT_REPEATED = {
-    "an unknown key": ({**GOOD, "BAIT": 1}, SCHEMA, "there is a key that the schema does not have"),
+    "beside an unknown key": ({"label": "yes", "BAIT": 1}, SCHEMA, '"score" is a required property'),
     "a key of any name": ({"BAIT": "no"}, NESTED, 'the value is not of type "integer"'),
     "below a known one": (
         {"list": [{}, {"BAIT": 1, "BAIT 2": 1}]},
@@ -174,6 +174,17 @@ def test_neither_values_nor_keys_of_a_reply_are_told_to_the_model(
         ask(model, MESSAGES, schema)
     assert told in last_message(server.requests[1])
     assert "BAIT" not in last_message(server.requests[1])
+
+
+def test_keys_that_the_schema_does_not_have_are_left_out_of_a_reply() -> None:
+    entry = {"type": "object", "properties": {"number": {"type": "integer"}}, "additionalProperties": False}
+    schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "list": {"type": "array", "items": entry}}}
+    value = {**GOOD, "reason": "so it is", "list": [{"number": 1, "reason": {"number": 2}}, {"number": 3}]}
+    with scripted(in_turn(json.dumps(value))) as (server, model):
+        reply = ask(model, MESSAGES, schema)
+    assert reply.value == {**GOOD, "list": [{"number": 1}, {"number": 3}]}
+    assert not reply.repaired
+    assert len(server.requests) == 1
 
 
 BROKEN = {

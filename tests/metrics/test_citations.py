@@ -191,12 +191,23 @@ def test_no_other_pairing_shares_more_characters(
     true: list[SpanCitation], predicted: list[SpanCitation]
 ) -> None:
     report = evaluate_citation_spans(true, predicted)
-    fewer, more = sorted((true, predicted), key=len)
+    fewer, more = sorted((set(true), set(predicted)), key=len)
     best = max(
         sum(overlap(one, other) for one, other in zip(fewer, order, strict=True))
         for order in permutations(more, len(fewer))
     )
     assert sum(overlap(pair.true, pair.predicted) for pair in report.pairs) == best
+
+
+@given(citations, citations, citations)
+def test_the_same_place_twice_is_one_on_either_side(
+    true: list[SpanCitation], predicted: list[SpanCitation], more: list[SpanCitation]
+) -> None:
+    again = [each for each in more if each in true], [each for each in more if each in predicted]
+    expected = evaluate_citation_spans(true, predicted)
+    assert (
+        evaluate_citation_spans(true + true[:1] + again[0], predicted + predicted[:1] + again[1]) == expected
+    )
 
 
 @given(citations, citations, st.integers(0, 8))

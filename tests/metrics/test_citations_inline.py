@@ -37,6 +37,16 @@ READ = [
     ("[1-3]", [ContextCitation(1), ContextCitation(2), ContextCitation(3)]),
     ("[see [1] there]", [ContextCitation(1)]),
     ("[1](https://example.org)", [ContextCitation(1)]),
+    # Full-width characters; a file is called as it is written.
+    ("【2】", [ContextCitation(2)]),
+    ("［１，３］", [ContextCitation(1), ContextCitation(3)]),
+    ("【港口.txt:?:0-9】", [span("港口.txt", None, 0, 9)]),
+    ("［港口：费用.txt：？：0-9］", [span("港口：费用.txt", None, 0, 9)]),
+    (
+        "【港口【终稿】.txt：３：０－９；４：5-7】",
+        [span("港口【终稿】.txt", 3, 0, 9), span("港口【终稿】.txt", 4, 5, 7)],
+    ),
+    ("【港口.txt：1：0-9｜excerpt：“每晚：１２？”】", [span("港口.txt", 1, 0, 9, "每晚：１２？")]),
 ]
 
 
@@ -62,6 +72,8 @@ MALFORMED = [
     ("[1,]", "a context's number from 1"),
     ("[3-1]", "a rising range of at most 100 numbers"),
     ("[1-101]", "a rising range of at most 100 numbers"),
+    ("【港口.txt：？：9-1】", "an end above 9 in file:page:start-end"),
+    ("［０］", "a context's number from 1"),
 ]
 
 
@@ -86,6 +98,9 @@ def test_what_is_meant_as_a_citation_and_cannot_be_read_is_reported(text: str, e
         "[see below",
         "[text](http://a:1:2-3)",
         "[^1]",
+        "【注意】",
+        "【营业时间：9：00-17：00】",
+        "国发〔2020〕12号",
     ],
 )
 def test_other_brackets_are_text(text: str) -> None:
@@ -112,7 +127,7 @@ def test_an_excerpt_of_several_spans_is_kept_and_given_to_none_of_them() -> None
 
 
 file_names = st.text(
-    st.characters(exclude_characters='[]|",，、;\n', exclude_categories=["C", "Z"]), min_size=1
+    st.characters(exclude_characters='[]【】［］|｜",，、;；\n', exclude_categories=["C", "Z"]), min_size=1
 ).map(lambda stem: f"{stem}.pdf")
 
 
@@ -139,6 +154,8 @@ def test_any_text_is_read_without_failing(text: str) -> None:
         "Open [Monday: 9:00-17:00, Tuesday: 9:00-12:00].",
         "Seen [at 12:30:05].",
         "Seen [2021-11-24 02:00:00].",
+        "开放【周一：9：00-17：00】。",
+        "开放【12:30-14:00】。",
     ],
 )
 def test_times_in_brackets_are_text(text: str) -> None:
@@ -146,7 +163,19 @@ def test_times_in_brackets_are_text(text: str) -> None:
     assert without_citations(text) == text
 
 
-@pytest.mark.parametrize("mark", ["[Doc 1]", "[^1]", "[1, p. 3]", "[1†source]", "（来源：文档1）"])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "[Doc 1]",
+        "[^1]",
+        "[1, p. 3]",
+        "[1†source]",
+        "【4:0†source】",
+        "（来源：文档1）",
+        "(a.txt, p. 3)",
+        "【港口.txt】",
+    ],
+)
 def test_what_nothing_can_open_is_no_citation(mark: str) -> None:
     found = parse_citations(f"It rains {mark}.")
     assert (found.citations, found.malformed) == ((), ())
@@ -171,6 +200,8 @@ def test_what_nothing_can_open_is_no_citation(mark: str) -> None:
         ("下雨（来源：文档1）。", f"下雨{' ' * 8}。"),
         ("下雨（資料來源：《指南》，第3頁）。", f"下雨{' ' * 15}。"),
         ("It rains (Source: rain.pdf, page 3).", f"It rains {' ' * 26}."),
+        ("下雨【港口.txt：？：0-9】了［１］。", f"下雨{' ' * 14}了   。"),
+        ("下雨【1】（港口关闭）。", "下雨   （港口关闭）。"),
         ("Fats (sources: fish, eggs) help.", "Fats (sources: fish, eggs) help."),
         ("See [Figure 1] and [the guide](https://a.org).", "See [Figure 1] and [the guide](https://a.org)."),
     ],
@@ -179,11 +210,66 @@ def test_spaces_stand_in_the_place_of_citations(text: str, said: str) -> None:
     assert without_citations(text) == said
 
 
-@given(st.text('[]0123456789:-,.|?a "\n“”', max_size=60))
+NAMED_SOURCES = """
+(harbour.txt, p. 3) | (harbour.txt p. 3) | (harbour.txt, page 3) | (harbour.txt, pp. 3-4) | (harbour.txt:3)
+(see harbour.txt, section 4.1) | (Harbour Fees.PDF, p. 3; rules.md, p. 9) | (Doc 1, p. 3)
+[harbour.txt] | [harbour.txt, p. 3] | [harbour.txt; rules.pdf] | [Doc 1, p. 3 and 2]
+（港口.txt第3页） | （港口.txt，第三页） | (港口.txt第3页) | （见港口.txt第3-4页、第9页）
+（港口.txt：？：0-9） | （参见《港口手册》第3頁） | （文档1，第3页）
+【港口.txt】 | 【港口.txt，第3页】 | ［文档1］
+"""
+
+
+@pytest.mark.parametrize(
+    "mark", [one for line in NAMED_SOURCES.strip().splitlines() for one in line.split(" | ")]
+)
+def test_a_named_source_with_its_page_is_not_said(mark: str) -> None:
+    assert without_citations(f"It rains {mark}.") == f"It rains {' ' * len(mark)}."
+    assert without_citations(f"下雨{mark}。") == f"下雨{' ' * len(mark)}。"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(see section 4 for the limits of 3.5 metres)",
+        "(Rome, 1890)",
+        "(page 3)",
+        "(12 euros in fees.txt, p. 3)",
+        "(fees.txt, p. 3, says 12 euros)",
+        "(12 euros, fees.txt p. 3)",
+        "(config.json)",
+        "(3.5 md)",
+        "[a guide](fees.txt)",
+        "[guide.pdf](https://a.org)",
+        "（每晚12欧元，见港口.txt第3页）",
+        "（港口.txt第3页写明每晚12欧元）",
+        "（第3页）",
+        "（《劳动法》第3条）",
+        "（罗马，1890年）",
+        "【注意：港口关闭】",
+        "【3月】",
+    ],
+)
+def test_a_bracket_that_says_something_stays(text: str) -> None:
+    assert without_citations(f"It rains {text}.") == f"It rains {text}."
+
+
+@given(st.text('[]【】［０１0123456789:：-,，.|｜?？a "\n“”', max_size=60))
 def test_what_is_blanked_is_what_is_read(text: str) -> None:
     found = parse_citations(text)
     places = [(placed.start, placed.end) for placed in (*found.citations, *found.malformed)]
     assert without_citations(text) == blanked(text, places)
+
+
+@given(st.text('[]【】12:：?？-–,，.ap "|｜（）', max_size=60))
+def test_full_width_is_read_like_half_width(text: str) -> None:
+    half = text.translate(str.maketrans("【】：？，｜", "[]:?,|"))
+    assert len(without_citations(text)) == len(text)
+    places, half_places = (
+        [(each.start, each.end) for each in (*found.citations, *found.malformed)]
+        for found in (parse_citations(text), parse_citations(half))
+    )
+    assert places == half_places
 
 
 def test_a_long_row_of_separators_is_read_at_once() -> None:

@@ -132,7 +132,9 @@ def _entries(
         timing = Timing(
             started_at=f"2026-11-15T04:00:{number:02}.000+00:00",
             attempts=1 + number,
+            requests=2 + number,
             elapsed_ms=500.0,
+            run_seconds=1.5 + number,
             latency_ms=None if latency is None else latency + delay,
         )
         yield JournalEntry(places[result.sample_id], result, timing)

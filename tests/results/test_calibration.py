@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel, LabelField
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.errors import InputError, Location, UnknownNameError, UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
@@ -18,7 +18,7 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.reports.calibration import calibration_text
 from rag_evaluation_framework.results.answered_runs import AnsweredRun, answered_run
 from rag_evaluation_framework.results.calibration import calibrate, match_labels
-from rag_evaluation_framework.results.calibration_pairs import Pair, chosen_pairs
+from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
 from rag_evaluation_framework.statistics.agreement_tables import Resampling
 from rag_evaluation_framework.statistics.classification import Confusion
@@ -81,7 +81,7 @@ def test_a_metric_goes_with_the_label_that_measures_the_same(metric: str, field:
 
 def test_a_pair_comes_before_a_label_for_all_and_that_before_the_default() -> None:
     metrics = ["faithfulness", "token_f1", "ndcg@5"]
-    pair = Pair.parse("faithfulness=clarity")
+    pair = LabelPair.parse("faithfulness=clarity")
     chosen, unpaired = chosen_pairs(metrics, FIELDS, label="relevance", pairs=[pair])
     assert [(each.metric, each.field.name) for each in chosen] == [
         ("faithfulness", "clarity"),
@@ -98,7 +98,7 @@ def test_a_plain_table_of_labels_goes_with_every_metric() -> None:
 
 
 def test_a_pair_is_split_at_its_last_sign_of_equality() -> None:
-    assert Pair.parse("faithfulness(method=judge)=-bad") == Pair(
+    assert LabelPair.parse("faithfulness(method=judge)=-bad") == LabelPair(
         "faithfulness(method=judge)", LabelField("bad", is_reversed=True)
     )
 
@@ -109,7 +109,7 @@ def test_a_pair_is_split_at_its_last_sign_of_equality() -> None:
         ({"only": ["faithfullness"]}, UnknownNameError, "faithfulness"),
         ({"only": ["ndcg@5"]}, UsageError, "--pair ndcg@5=FIELD"),
         ({"label": "acuracy"}, UnknownNameError, "accuracy"),
-        ({"pairs": [Pair("ndcg@5", LabelField("truth"))]}, UnknownNameError, "label field"),
+        ({"pairs": [LabelPair("ndcg@5", LabelField("truth"))]}, UnknownNameError, "label field"),
     ],
 )
 def test_names_that_are_not_there_are_errors_that_help(
@@ -136,7 +136,7 @@ def test_what_does_not_match_is_counted_on_both_sides() -> None:
 def test_labels_of_other_answers_only_are_an_error_that_counts_them() -> None:
     run = run_of({"faithfulness": {"q1": 1.0}})
     labels = [HumanLabel("q1", "anna", "another", {"accuracy": 1}), *labels_of({"q9": 1.0})]
-    with pytest.raises(UsageError, match="1 are not in the run, 1 are about another answer"):
+    with pytest.raises(UsageError, match="of 2 annotated queries 1 not in the run, 1 about another answer"):
         calibrate(run, labels, settings=FAST)
 
 
@@ -175,8 +175,14 @@ def test_an_id_that_two_splits_have_is_an_error_that_names_both(unanswered: bool
     if unanswered:  # the label may still be of the one that has no answer
         answers = {"facts/q1": run.answers["facts/q1"]}
         run = replace(run, answers=answers, unanswered=frozenset({"relations/q1"}))
-    with pytest.raises(UsageError, match=r"label of q1: .* got that of facts/q1 and relations/q1; write the"):
-        match_labels(run, labels_of({"q1": 1.0}))
+    labels = [replace(label, place=Location("l.csv", 2)) for label in labels_of({"q1": 1.0})]
+    with pytest.raises(InputError) as error:
+        match_labels(run, labels + labels)
+    expected = (
+        "l.csv:2: query_id: expected the id of one sample, got 'q1', that of facts/q1 and relations/q1: "
+        "write the split before it"
+    )
+    assert str(error.value).splitlines() == [expected, expected]
 
 
 def test_labels_of_other_splits_are_told_where_all_splits_are() -> None:
@@ -205,7 +211,7 @@ def test_a_results_document_is_a_run_too() -> None:
 
 def test_a_biased_flag_is_corrected_to_the_true_rate() -> None:
     run, labels = flagged(4_000, 100)
-    (found,) = calibrate(run, labels, pairs=[Pair.parse("hallucination=hallucinated")]).metrics
+    (found,) = calibrate(run, labels, pairs=[LabelPair.parse("hallucination=hallucinated")]).metrics
     assert found.metric_mean == pytest.approx(0.49, abs=0.03)
     share = found.share
     assert share.interval is not None
@@ -240,7 +246,7 @@ def test_a_metric_of_which_less_is_better_is_turned_round_for_quality_and_not_fo
     (same,) = calibrate(run, labels_of(values, "label"), settings=FAST).metrics
     assert not same.is_turned_round
     assert same.spearman.value == pytest.approx(1.0)
-    reverse = [Pair.parse("hallucination=-label")]
+    reverse = [LabelPair.parse("hallucination=-label")]
     (reversed_,) = calibrate(run, labels_of(values, "label"), pairs=reverse, settings=FAST).metrics
     assert reversed_.spearman.value == pytest.approx(-1.0)
 
@@ -263,7 +269,7 @@ def test_a_suggested_threshold_is_judged_by_cross_validation_and_a_given_one_as_
 
 def test_under_fifty_labels_the_word_validated_is_refused() -> None:
     run, labels = flagged(200, 49)
-    report = calibrate(run, labels, pairs=[Pair.parse("hallucination=hallucinated")], settings=FAST)
+    report = calibrate(run, labels, pairs=[LabelPair.parse("hallucination=hallucinated")], settings=FAST)
     assert report.metrics[0].verdict == "checked on 49 labels, too few to rely on"
     text = calibration_text(report)
     assert "hallucination: checked on 49 labels, too few to rely on" in text
@@ -307,7 +313,7 @@ def test_a_metric_is_validated_if_it_surely_tells_two_pairs_of_three_apart() -> 
 def test_many_labels_do_not_validate_a_metric_that_hardly_follows_them() -> None:
     # The standard error is sqrt(2 x 0.56 x 0.44 / 1000) / 2 = 0.011: above chance, and yet next to nothing.
     assert verdict_of(flag_with(0.56, 0.56, of_each=1_000)) == (
-        "checked on 2000 labels, which it follows weakly: "
+        "checked on 2,000 labels, which it follows weakly: "
         "it tells a yes from a no 56% of the time [54%, 58%], a coin 50%"
     )
 
@@ -343,10 +349,10 @@ def test_a_metric_that_runs_against_the_label_is_told_how_to_turn_it() -> None:
     text = calibration_text(report)
     assert "if the two are meant to run opposite ways, give --pair hallucination=-label" in text
     assert "hallucination: no threshold suggested: it runs against the label" in text
-    (turned,) = calibrate(run, labels, pairs=[Pair.parse("hallucination=-label")], settings=FAST).metrics
+    (turned,) = calibrate(run, labels, pairs=[LabelPair.parse("hallucination=-label")], settings=FAST).metrics
     assert turned.auroc == along.auroc
     assert turned.verdict == "validated on 90 labels"
-    (back,) = calibrate(run, labels, pairs=[Pair.parse("faithfulness=-label")], settings=FAST).metrics
+    (back,) = calibrate(run, labels, pairs=[LabelPair.parse("faithfulness=-label")], settings=FAST).metrics
     assert back.against is not None
     assert back.against.endswith("are meant to run the same way, give --pair faithfulness=label")
 
@@ -444,7 +450,7 @@ def test_graded_labels_have_a_mean_and_a_share_and_labels_beyond_1_need_to_be_to
     values = {f"q{i}": i / 40 for i in range(40)}
     stars = {f"q{i}": 1.0 + 4.0 * i / 40 for i in range(0, 40, 2)}
     run, labels = run_of({"faithfulness": values}), labels_of(stars, "stars")
-    pair = [Pair.parse("faithfulness=stars")]
+    pair = [LabelPair.parse("faithfulness=stars")]
     with pytest.raises(UsageError, match=r"goes from 1 to 4.8: say with --positive-at"):
         calibrate(run, labels, pairs=pair, settings=FAST)
     settings = CalibrationSettings(positive_at=3.0, resampling=FAST.resampling)
@@ -461,7 +467,7 @@ def test_graded_labels_have_a_mean_and_a_share_and_labels_beyond_1_need_to_be_to
 def test_a_metric_of_any_range_is_corrected_too() -> None:
     values = {f"q{i}": 100.0 + i for i in range(60)}
     truth = {f"q{i}": float(i >= 30) for i in range(0, 60, 2)}
-    pair = [Pair.parse("house_style=accuracy")]
+    pair = [LabelPair.parse("house_style=accuracy")]
     (found,) = calibrate(run_of({"house_style": values}), labels_of(truth), pairs=pair, settings=FAST).metrics
     assert found.reliability is None
     assert found.share.weight > 0.3
@@ -480,10 +486,22 @@ def test_unscored_labels_and_metrics_without_any_are_said() -> None:
 
 def test_the_report_is_plain_json_without_nan() -> None:
     run, labels = flagged(300, 60)
-    report = calibrate(run, labels, pairs=[Pair.parse("hallucination=hallucinated")], settings=FAST)
+    report = calibrate(run, labels, pairs=[LabelPair.parse("hallucination=hallucinated")], settings=FAST)
     written = strict_json.decode(strict_json.encode(report.to_dict()))
     (metric,) = written["metrics"]
     assert written["labels"]["n_matched"] == 60
     assert metric["verdict"].startswith("validated on 60 labels")
     assert metric["share"]["interval"]["low"] < metric["share"]["value"] < metric["share"]["interval"]["high"]
     assert metric["threshold"]["counts"]["true_positives"] > 0
+
+
+def test_all_names_that_are_not_there_are_in_one_error() -> None:
+    pairs = [LabelPair("faithfulnes", LabelField("acuracy")), LabelPair("roge", LabelField("clarity"))]
+    with pytest.raises(UsageError) as error:
+        chosen_pairs(["faithfulness", "rouge"], FIELDS, pairs=pairs, label="relevnce")
+    assert str(error.value).splitlines() == [
+        "unknown metric of the run 'faithfulnes'; did you mean faithfulness?",
+        "unknown metric of the run 'roge'; did you mean rouge?",
+        "unknown label field 'acuracy'; did you mean accuracy?",
+        "unknown label field 'relevnce'; did you mean relevance?",
+    ]

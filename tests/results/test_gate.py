@@ -248,6 +248,12 @@ def test_a_significant_drop_from_the_baseline_fails(
     assert decide_gate([given], max_drop=max_drop).passed is passes
 
 
+def test_a_check_against_the_baseline_names_the_method_of_its_figures() -> None:
+    missed = (Uncompared("m", in_baseline=True),)
+    given = gate_input(metrics=(summary(0.7),), comparisons=(comparison(-0.1, 0.01),), uncompared=missed)
+    assert [row.method for row in decide_gate([given]).rows] == ["test", "test"]
+
+
 def test_a_drop_that_cannot_be_tested_is_not_evaluated() -> None:
     single = replace(comparison(-0.3, None), n=1)
     given = gate_input(comparisons=(single, replace(comparison(0.0, 1.0), metric="other")))

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from rag_evaluation_framework.results.documents import (
     write_run_results,
 )
 from rag_evaluation_framework.results.metric_sections import section_of
-from rag_evaluation_framework.results.performance import busy_seconds, latency_stats
+from rag_evaluation_framework.results.performance import TOTAL_TIME, latency_stats
 from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage, Spread
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder, rows_of_run
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
@@ -55,6 +56,8 @@ def test_the_document_is_valid_by_both_schemas(document: dict[str, Any]) -> None
         ("chunk_f1", "exact", "retrieval_metrics"),
         ("span_recall", "exact", "retrieval_metrics"),
         ("citation_span_f1", "exact", "citation_metrics"),
+        ("factual_consistency", "lexical support, screening", "answer_quality_metrics"),
+        ("hallucination_rate(method=judge)", "judge:m", "answer_quality_metrics"),
         ("token_f1", "lexical", "answer_quality_metrics"),
         ("somebody's own", "judge:m", "answer_quality_metrics"),
         ("latency", "timing", "performance_metrics"),
@@ -98,11 +101,14 @@ def test_the_summary_counts_what_was_asked_answered_failed_and_left() -> None:
         "unfinished_queries": 2,
         "failures": {"http-503": 1},
         "context_origins": {"system": 1},
+        "average_latency_ms": 100.0,  # (120 + 80) / 2
     }
 
 
 def test_a_query_shows_what_was_asked_retrieved_cited_and_scored(document: dict[str, Any]) -> None:
     first, second, third = document["query_results"]
+    assert [each.get("latency_ms") for each in (first, second, third)] == [120.0, 80.0, None]
+    assert "latency_ms" not in third
     assert first["query_text"] == "What is 退款?"
     assert first["ground_truth_answer"] == "A refund."
     assert first["retrieval_results"] == {
@@ -168,18 +174,25 @@ def test_performance_is_measured_or_left_out(tmp_path: Path) -> None:
         "total_tokens": 50,
         "input_tokens": 40,
         "output_tokens": 10,
-        "total_requests": 6,  # 1 + 2 + 3 attempts
+        "total_requests": 9,  # 2 + 3 + 4
         "estimated_cost_usd": 0.25,
     }
-    assert figures["total_evaluation_time_seconds"] == 1.5  # half a second each, idle in between
-    assert figures["query_latencies_ms"] == {"q1": 120.0, "q2": 80.0}
+    assert figures["total_evaluation_time_seconds"] == 3.5  # when the last of the three was written down
     assert figures["resource_usage"]["memory_mb"] == {"mean": 80.0, "peak": 90.5, "std": 2.0}
     silent = document_of([RunRow(RESULTS[2])])
     assert list(silent["performance_metrics"]) == ["latency"]  # the failed scores alone
+    assert not silent["summary"].keys() & {"average_latency_ms", "total_evaluation_time_seconds"}
 
 
-def test_busy_time_counts_overlapping_samples_once_and_pauses_not_at_all() -> None:
-    assert busy_seconds([0.0, 1.0, 1.5, 100.0], [2.0, 1.2, 3.0, 101.0]) == 4.0  # 0 to 3, 100 to 101
+def test_requests_that_were_not_counted_are_not_told(tmp_path: Path) -> None:
+    folder = on_disk(tmp_path)
+    rows = [*rows_of_folder(folder)]
+    assert rows[0].timing is not None
+    rows[0] = replace(rows[0], timing=replace(rows[0].timing, requests=None))
+    assert "total_requests" not in summarise_run(rows).performance["api_usage"]
+
+
+def test_percentiles_of_one_latency_are_that_latency() -> None:
     assert latency_stats([5.0])["p99"] == 5.0
 
 
@@ -189,11 +202,18 @@ def test_equal_results_are_equal_bytes_whatever_the_order_and_the_times(tmp_path
     for folder in (first, second):
         write_run_results(folder, samples=SAMPLES)
     one, other = read_results(first.results_path), read_results(second.results_path)
-    assert one.pop("performance_metrics") != other.pop("performance_metrics")
+    assert times_taken_from(one) != times_taken_from(other)
     assert strict_json.encode(one) == strict_json.encode(other)
     before = first.results_path.read_bytes()
     write_run_results(first, samples=SAMPLES)
     assert first.results_path.read_bytes() == before
+
+
+def times_taken_from(document: dict[str, Any]) -> list[Any]:
+    """Take out of a document what differs between two equal runs."""
+    times = [document.pop("performance_metrics")]
+    times += [document["summary"].pop(name, None) for name in ("average_latency_ms", TOTAL_TIME)]
+    return times + [query.pop("latency_ms", None) for query in document["query_results"]]
 
 
 @pytest.mark.parametrize("suffix", ["json", "json.gz", "yaml", "csv", "parquet"])
@@ -228,7 +248,7 @@ def test_samples_pair_by_id_in_whatever_order_the_dataset_is_now(tmp_path: Path)
 def test_an_edited_or_missing_sample_is_an_error_with_the_counts(tmp_path: Path) -> None:
     folder = on_disk(tmp_path)
     edited = SAMPLES[0].__class__(id="q1", turns=SAMPLES[0].turns, reference="Something else.")
-    with pytest.raises(UsageError, match="3 samples of the run as they were, got 1 missing, 1 edited since"):
+    with pytest.raises(UsageError, match="3 samples of the run as before, got 1 missing, 1 edited since"):
         list(rows_of_folder(folder, [edited, SAMPLES[1]]))
 
 

@@ -188,7 +188,7 @@ def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queri
     recall = ranked.cells[0].metric("recall")
     assert (recall.value, recall.n_scored, recall.n_skipped) == (1.0, 2, 1)
     assert ranked.comparisons == ()
-    assert "1 queries are left out" in sweep_text(ranked)
+    assert "1 query is left out" in sweep_text(ranked)
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_too_few_samples_or_runs_give_no_verdict_but_a_reason() -> None:
     assert (few_samples.verdict, few_samples.reason) == ("not enough", "9 samples, at least 10 are needed")
     (few_runs,) = metric_trends(history(0.5, 0.0))
     assert (few_runs.verdict, few_runs.low) == ("not enough", None)
-    assert few_runs.reason == "1 comparable runs before it, at least 2 are needed"
+    assert few_runs.reason == "1 comparable run before it, at least 2 are needed"
 
 
 def test_equal_runs_leave_no_room_but_rounding_is_no_change() -> None:

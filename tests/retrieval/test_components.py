@@ -35,11 +35,12 @@ def test_every_chunker_is_listed() -> None:
     [
         (
             "recursive(size=200)",
-            r"chunker 'recursive\(size=200\)': got an unexpected keyword argument 'size'",
+            r"chunker 'recursive\(size=200\)': unknown setting 'size'; did you mean chunk_size",
         ),
-        ("semantic", "chunker 'semantic': missing a required argument: 'embedder'"),
+        ("semantic", "chunker 'semantic': expected the setting embedder, got none"),
         ("recursive(chunk_size=words(x=1))", "chunk_size: expected a value, got the component"),
-        ("recursive(chunk_size=abc)", "chunk_size: expected a whole number of at least 1, got 'abc'"),
+        ("recursive(chunk_size=abc)", "expected chunk_size to be a whole number, got 'abc'"),
+        ("recursive(chunk_size=0)", "chunk_size: expected a whole number of at least 1, got 0"),
     ],
 )
 def test_arguments_a_chunker_does_not_have_are_named(text: str, message: str) -> None:

@@ -103,9 +103,9 @@ def test_a_store_of_the_users_own_gets_lists_and_one_query_at_a_time() -> None:
         ("bm26", "unknown retriever 'bm26'; did you mean bm25"),
         ("fused(lexical=bm25)", "fused: expected at least two retrievers, got 1"),
         ("fused(lexical=bm25, other=nothing)", "unknown retriever 'nothing'"),
-        ("dense", "missing a required argument: 'embedder'"),
+        ("dense", "expected the setting embedder, got none"),
         ("dense(embedder=hashin)", "unknown embedder 'hashin'; did you mean hashing"),
-        ("bm25(k9=1)", "unexpected keyword argument 'k9'"),
+        ("bm25(k9=1)", "unknown setting 'k9'; did you mean k1"),
         ("fused(a=bm25, b=bm25, constant=-1)", "constant: expected a number of at least 0, got -1"),
     ],
 )

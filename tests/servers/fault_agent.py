@@ -231,6 +231,14 @@ async def _echo_headers(to: Connection) -> None:
     await to.send(json.dumps({"response": echoed, "contexts": [echoed]}).encode())
 
 
+async def _odd_contexts(to: Connection) -> None:
+    await to.send(json.dumps({"response": "x", "contexts": ["a", {"body": "b"}]}).encode())
+
+
+async def _no_contexts(to: Connection) -> None:
+    await to.send(json.dumps({"response": "x", "contexts": []}).encode())
+
+
 async def _echo_headers_in_an_error(to: Connection) -> None:
     await to.send(json.dumps(to.asked.headers).encode(), status=400)
 
@@ -289,6 +297,8 @@ OTHERS: dict[str, Fault] = {
     "echo-headers": _echo_headers,
     "echo-headers-in-an-error": _echo_headers_in_an_error,
     "echo-body": _echo_body,
+    "odd-contexts": _odd_contexts,
+    "no-contexts": _no_contexts,
 }
 
 

@@ -180,7 +180,7 @@ def test_bootstrap_of_ten_thousand_values_stays_within_a_few_megabytes() -> None
 def test_mean_interval_is_wilsons_for_proportions_and_the_bootstrap_for_all_else() -> None:
     assert mean_interval([0, 1, 1, True]) == wilson_interval(3, 4)
     assert mean_interval([0.0, 0.5, 1.0]) == bootstrap_interval([0.0, 0.5, 1.0])
-    turns = mean_interval([0, 1, 1, 0], clusters=["a", "a", "b", "b"])
+    turns = mean_interval([0, 1, 1, 1], clusters=["a", "a", "b", "b"])
     assert turns is not None
     assert turns.method.startswith("clustered bootstrap")
     assert mean_interval([0, 1, 1], method="bootstrap", seed=3) == bootstrap_interval([0, 1, 1], seed=3)
@@ -193,6 +193,31 @@ def test_mean_interval_is_none_where_it_cannot_be_told() -> None:
     assert mean_interval([0.7, 0.8], clusters=["a", "a"]) is None
     # One success in one is a proportion, and Wilson's interval can tell: from 1 / (1 + z^2) = 0.2065 to 1.
     assert mean_interval([1]) == wilson_interval(1, 1)
+
+
+def test_values_that_are_all_equal_get_no_interval_of_no_width() -> None:
+    # Wilson's interval at p = 0.925 with n = 4, z^2 / n = 0.960365: middle (0.925 + 0.480182) / 1.960365 =
+    # 0.716796, half 1.959964 * sqrt(0.925 * 0.075 / 4 + 0.960365 / 16) / 1.960365 = 0.278092.
+    rubric = mean_interval([0.925] * 4)
+    assert rubric is not None
+    assert (rubric.low, rubric.high) == pytest.approx((0.438705, 0.994888), abs=1e-6)
+    assert rubric.method == "Wilson score at the widest spread, resamples all alike"
+    # Between all right and all but right there is no leap.
+    ones, nearly = mean_interval([1.0] * 4), mean_interval([1.0 - 1e-9] * 4)
+    assert ones is not None
+    assert nearly is not None
+    assert nearly.low == pytest.approx(ones.low, abs=1e-6)
+    # Two clusters with the same mean tell as little as two equal values.
+    turns = mean_interval([0.0, 1.0, 1.0, 0.0], clusters=["a", "a", "b", "b"])
+    assert turns is not None
+    assert (turns.low, turns.high) == pytest.approx((0.094531, 0.905469), abs=1e-6)
+
+
+def test_equal_values_of_which_no_bounds_are_known_have_no_interval() -> None:
+    assert mean_interval([100.0] * 5) is None
+    assert mean_interval([-0.5] * 5) is None
+    assert mean_interval([0.5] * 5, method="normal") is None
+    assert mean_interval([0.0] * 5, method="bootstrap") is None  # differences of two systems
 
 
 @pytest.mark.parametrize(

@@ -200,4 +200,4 @@ def test_script_that_makes_no_record_ends_with_3(tmp_path: Path) -> None:
     (tmp_path / "empty" / "a.md").write_text("# Nothing\n\nNo.\n", encoding="utf-8")
     failed = script("empty", folder=tmp_path)
     assert failed.returncode == 3
-    assert "not one of 1 tasks became a record: nothing-to-summarise 1" in failed.stderr
+    assert "not one of 1 task became a record: nothing-to-summarise 1" in failed.stderr

@@ -9,8 +9,9 @@ answer      ``response``, ``message``, ``content``, ``choices[0].message.content
 contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
             ``source_documents``, ``documents``, ``chunks``, ``passages``, ``sources``: texts, or objects
             with ``text``, ``content``, ``page_content``, ``snippet`` or ``chunk``. Plain strings under
-            ``sources`` are names, not contexts. An item without a text is counted; it stays in its place
-            as an empty context, so that ``[2]`` is still the second.
+            ``sources`` are names, not contexts. An item without a text is counted; beside others that
+            have one it stays in its place as an empty context, so that ``[2]`` is still the second. A reply
+            with nothing but empty lists there says that nothing was retrieved; one without says nothing.
 hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``), ``score`` and position
             (``file``, ``start``, ``end``: see :mod:`.answer_citations`) of those objects, where each that
             has a text also has an id or a position
@@ -34,6 +35,7 @@ from rag_evaluation_framework.adapters.answer_citations import read_citations, r
 from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import TargetError, UnknownNameError
 from rag_evaluation_framework.evaluation.manifests.agent_api import REPLY_PARTS
+from rag_evaluation_framework.evaluation.unread_parts import TEXT_FIELDS
 from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.responses import Hit, Usage
 
@@ -64,7 +66,6 @@ _CITATIONS = ("citations", "references")
 _USAGES = ("usage", "token_usage")
 _PLACES = ("", "message.", "choices[0].message.", "metadata.")
 
-_TEXT_FIELDS = ("text", "content", "page_content", "snippet", "chunk")
 _ID_FIELDS = ("id", "chunk_id", "document_id", "doc_id", "source")
 _INPUT_TOKENS = ("prompt_tokens", "input_tokens")
 _OUTPUT_TOKENS = ("completion_tokens", "output_tokens")
@@ -81,6 +82,7 @@ class ReadAnswer:
     contexts: tuple[str, ...] = ()
     unread_contexts: int = 0
     hits: tuple[Hit, ...] = ()
+    retrieved_nothing: bool = False
     citations: tuple[Citation, ...] = ()
     unread_citations: int = 0
     usage: Usage | None = None
@@ -108,15 +110,16 @@ class AnswerReader:
         text = self._answer(value, found)
         if not isinstance(value, dict):
             return ReadAnswer(text=text, found=found)
-        contexts, hits = self._contexts_of(value, found)
-        citations, unread = self._citations_of(value, found)
+        contexts, hits, unread_contexts = self._contexts_of(value, found)
+        citations, unread_citations = self._citations_of(value, found)
         return ReadAnswer(
             text=text,
             contexts=contexts,
-            unread_contexts=contexts.count(""),
+            unread_contexts=unread_contexts,
             hits=hits,
+            retrieved_nothing=self._retrieved_nothing(value, found),
             citations=citations,
-            unread_citations=unread,
+            unread_citations=unread_citations,
             usage=self._usage_of(value, found),
             found=found,
         )
@@ -134,14 +137,18 @@ class AnswerReader:
                     return text
                 empty = text
         if empty is None:
-            raise TargetError("no-answer", f"expected {self._expected()}, got {_shape(value)}")
+            raise TargetError("no-answer", f"expected {self.expected}, got {shape(value)}")
         return empty
 
-    def _expected(self) -> str:
+    @property
+    def expected(self) -> str:
+        """What a reply must have, in words."""
         places = ", ".join(map(str, self._answers[:4]))
         return f"an answer at {places}" + (" …" if len(self._answers) > 4 else "")
 
-    def _contexts_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[str, ...], tuple[Hit, ...]]:
+    def _contexts_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[str, ...], tuple[Hit, ...], int]:
+        """Return the texts, the hits, and how many items have no text, whether others have one or none."""
+        unread = 0
         for path in self._contexts:
             items = path.find(value)
             if isinstance(items, str | dict):
@@ -152,8 +159,18 @@ class AnswerReader:
             texts = ["" if are_names and isinstance(item, str) else _context_text(item) for item in items]
             if any(texts):
                 found["contexts"] = str(path)
-                return tuple(texts), _hits(items, texts)
-        return (), ()
+                return tuple(texts), _hits(items, texts), texts.count("")
+            unread = unread or sum(not isinstance(item, str | None) for item in items)
+        return (), (), unread
+
+    def _retrieved_nothing(self, value: Any, found: dict[str, str]) -> bool:
+        """Tell whether the reply has an empty list where contexts would be, and contexts nowhere else."""
+        told = [(str(path), path.find(value)) for path in self._contexts]
+        empty = [path for path, items in told if items == []]
+        if not empty or any(items for _, items in told):
+            return False
+        found["contexts"] = empty[0]
+        return True
 
     def _citations_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[Citation, ...], int]:
         for path in self._citations:
@@ -195,7 +212,7 @@ def _text_of(value: Any) -> str | None:
 
 def _context_text(item: Any) -> str:
     if isinstance(item, dict):
-        item = next((item[name] for name in _TEXT_FIELDS if isinstance(item.get(name), str)), None)
+        item = next((item[name] for name in TEXT_FIELDS if isinstance(item.get(name), str)), None)
     return item if isinstance(item, str) and item.strip() else ""
 
 
@@ -236,7 +253,7 @@ def _amount(record: Mapping[str, Any], names: Iterable[str], *, negative: bool =
     return None
 
 
-def _shape(value: Any) -> str:
+def shape(value: Any) -> str:
     """Say what a reply holds without quoting it."""
     if isinstance(value, dict):
         names = [str(name)[:40] for name in list(value)[:_NAMED_FIELDS]]

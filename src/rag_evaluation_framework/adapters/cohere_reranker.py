@@ -18,6 +18,7 @@ from rag_evaluation_framework.adapters.http_agent import joined_address, shown_a
 from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.adapters.http_status import status_failure
 from rag_evaluation_framework.adapters.masking import header_mask
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.costs import checked_price
@@ -129,7 +130,9 @@ def _billed(reply: Any, documents: int) -> int:
 
 def _checked(scores: dict[int, float], count: int) -> dict[int, float]:
     if sorted(scores) != list(range(count)):
-        raise TargetError("wrong-scores", f"expected {count} scores, one a candidate, got {len(scores)}")
+        raise TargetError(
+            "wrong-scores", f"expected {counted(count, 'score')}, one a candidate, got {len(scores)}"
+        )
     return scores
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from rag_evaluation_framework.adapters.answer_fields import ReadAnswer
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.conversation_turns import TURNS
+from rag_evaluation_framework.evaluation.unread_parts import unread_field
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import History, Request, Response, Usage
 from rag_evaluation_framework.records.samples import Sample
@@ -103,13 +104,14 @@ def response_of(
     metadata: dict[str, Any] = {}
     if len(turns) > 1:
         metadata[TURNS] = list(turns)
-    if last.unread_contexts:
-        metadata["unread_contexts"] = last.unread_contexts
+    if unread := sum(answer.unread_contexts for answer in answers):
+        metadata[unread_field("contexts")] = unread
     if last.unread_citations:
-        metadata["unread_citations"] = last.unread_citations
+        metadata[unread_field("citations")] = last.unread_citations
     return Response(
         text=last.text,
         hits=last.hits,
+        retrieved_nothing=last.retrieved_nothing,
         contexts=last.contexts or recorded,
         context_origin="system" if last.contexts else "dataset" if recorded else None,
         citations=last.citations,
@@ -122,7 +124,12 @@ def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[di
     """Return the turns that have an answer as a response's metadata have them."""
     questions = [message["content"] for message in messages if message["role"] == "user"]
     return [
-        {"question": question, "answer": answer.text, "contexts": list(answer.contexts)}
+        {
+            "question": question,
+            "answer": answer.text,
+            "contexts": list(answer.contexts),
+            **({"retrieved_nothing": True} if answer.retrieved_nothing else {}),
+        }
         for question, answer in zip(questions, answers, strict=False)
     ]
 

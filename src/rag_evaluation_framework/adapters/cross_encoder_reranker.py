@@ -10,6 +10,7 @@ import numpy as np
 
 from rag_evaluation_framework.adapters.extras import extra_module, require_extra
 from rag_evaluation_framework.adapters.local_models import loaded_quietly, model_folder
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedding import check_texts
@@ -48,7 +49,7 @@ class CrossEncoderReranker:
             found = (
                 f"an array of shape {scores.shape}" if scores.shape != (len(chunks),) else "NaN or infinity"
             )
-            expected = f"{len(chunks)} finite scores, one a candidate"
+            expected = f"{counted(len(chunks), 'finite score')}, one a candidate"
             raise InputError([Issue("wrong-scores", expected, found, f"reranker {self}")])
         return [chunks[number] for number in np.argsort(-scores, kind="stable")[:k].tolist()]
 

@@ -20,6 +20,7 @@ from rag_evaluation_framework.adapters.http_client import HttpClient
 from rag_evaluation_framework.adapters.http_replies import reply_value
 from rag_evaluation_framework.adapters.masking import header_mask
 from rag_evaluation_framework.adapters.openai_model import BASE_URL, KEY_VARIABLE
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.retrieval.costs import checked_price
@@ -152,7 +153,9 @@ def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
     if all(isinstance(it.get("index"), int) for it in data):
         rows = {it["index"]: it["embedding"] for it in data}
     if sorted(rows) != list(range(count)):
-        raise TargetError("no-embeddings", f"expected {count} embeddings, one for each text, got {len(data)}")
+        raise TargetError(
+            "no-embeddings", f"expected {counted(count, 'embedding')}, one for each text, got {len(data)}"
+        )
     usage = value.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
     return [rows[number] for number in range(count)], tokens if isinstance(tokens, int) else None

@@ -11,6 +11,7 @@ from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.adapters.http_replies import reply_value
 from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.reports.unread import unread_line
 
 _SHOWN_CHARACTERS = 2_000
 
@@ -42,9 +43,9 @@ class Probe:
             if part not in found
         ]
         if self.answer and self.answer.unread_contexts:
-            hints.append(f"{self.answer.unread_contexts} contexts could not be read")
+            hints.append(unread_line("contexts", self.answer.unread_contexts))
         if self.answer and self.answer.unread_citations:
-            hints.append(f"{self.answer.unread_citations} citations could not be read")
+            hints.append(unread_line("citations", self.answer.unread_citations))
         return hints
 
 

@@ -66,7 +66,11 @@ class PythonCallable:
             result = await self._called(ask.text, given, deadline)
             whole = result if isinstance(result, Response) else None
             if whole is not None:
-                return ReadAnswer(text=whole.text or "", contexts=whole.contexts)
+                return ReadAnswer(
+                    text=whole.text or "",
+                    contexts=whole.contexts,
+                    retrieved_nothing=whole.retrieved_nothing,
+                )
             return self._read(result)
 
         response = await replay(request.sample, read, history=request.history)

@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
+from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer, shape
 from rag_evaluation_framework.adapters.conversations import response_of
 from rag_evaluation_framework.errors import InputError, Issue, TargetError, shown
 from rag_evaluation_framework.files.json_lines import read_lines
@@ -66,7 +66,7 @@ class RecordedAnswers:
 
     def _take(self, line: int, record: Any) -> None:
         if not isinstance(record, dict):
-            raise _problem("an object with an answer", type(record).__name__)
+            raise _problem("an object with an answer", shape(record))
         identifier = _first_text(record, _IDS)
         question = _first_text(record, _QUESTIONS)
         if identifier is None and question is None:
@@ -84,10 +84,10 @@ class RecordedAnswers:
             return self._reader.read(
                 {name: value for name, value in record.items() if name not in _QUESTIONS}
             )
-        except TargetError as error:
+        except TargetError:
             if record.get("error"):
                 return TargetError("recorded-failure", str(record["error"]))
-            raise _problem("an answer or a response", error.message) from None
+            raise _problem(self._reader.expected, shape(record)) from None
 
     def _found(self, request: Request) -> _Recorded:
         sample = request.sample

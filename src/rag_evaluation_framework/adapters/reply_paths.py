@@ -71,7 +71,7 @@ def _found(value: Any, steps: tuple[_Step, ...]) -> Any:
             if not isinstance(value, list):
                 return None
             found = [_found(item, steps[place + 1 :]) for item in value]
-            return None if all(item is None for item in found) else found
+            return None if found and all(item is None for item in found) else found
         if isinstance(step, str):
             value = value.get(step) if isinstance(value, dict) else None
         elif isinstance(value, list) and -len(value) <= step < len(value):

@@ -12,14 +12,13 @@ Installed packages add names through the entry points ``rag_evaluation_framework
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import shown
 from rag_evaluation_framework.extensions import Registry, Target
-from rag_evaluation_framework.specifications import parse_specification
+from rag_evaluation_framework.specifications import built, parse_specification
 
 TARGETS: Registry[Callable[..., Target]] = Registry("target")
 TARGETS.register("http", "rag_evaluation_framework.adapters.http_agent:HttpAgent")
@@ -42,8 +41,4 @@ def target_from(text: str) -> Target:
         return TARGETS.get("python")(text)
     specification = parse_specification(text)
     build = TARGETS.get(specification.name)
-    try:
-        inspect.signature(build).bind(**specification.arguments)
-    except TypeError as error:
-        raise UsageError(f"target {shown(text)}: {error}") from None
-    return build(**specification.arguments)
+    return built(build, specification.arguments, of=f"target {shown(text)}")

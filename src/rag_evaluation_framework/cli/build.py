@@ -13,7 +13,7 @@ import click
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, FILE
-from rag_evaluation_framework.reports.excerpts import counted
+from rag_evaluation_framework.counts import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.splits.build import BuildPaths, BuiltSplits
@@ -159,7 +159,7 @@ class _Progress:
         now = time.monotonic()
         if self._shown and now - self._last >= _SECONDS_BETWEEN_REPORTS:
             rate = records / (now - self._started)
-            click.echo(f"\r{records:,} records, {rate:,.0f} a second", nl=False, err=True)
+            click.echo(f"\r{counted(records, 'record')}, {rate:,.0f} a second", nl=False, err=True)
             self._last, self._written = now, True
 
     def clear(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,11 +19,12 @@ from rag_evaluation_framework.cli.shared_options import (
     SEED,
     metrics_option,
 )
-from rag_evaluation_framework.errors import Issue, UsageError, shown
+from rag_evaluation_framework.errors import Issue, Problems, UsageError, shown
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel
+    from collections.abc import Sequence
 
+    from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel, LabelField
 
 EXAMPLES = """\b
 Examples:
@@ -105,21 +107,27 @@ def command(
     interval than the labels alone give. Labels are matched by query id and, where they name an answer, only
     if it is the run's. Fewer than 50 labels never validate a metric.
     """
+    from rag_evaluation_framework.datasets.annotators.human_labels import LABEL, LabelField
     from rag_evaluation_framework.reports.calibration import calibration_text
     from rag_evaluation_framework.results.answered_runs import open_answered_run
     from rag_evaluation_framework.results.calibration import calibrate
-    from rag_evaluation_framework.results.calibration_pairs import Pair
+    from rag_evaluation_framework.results.calibration_pairs import LabelPair
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
     from rag_evaluation_framework.statistics.agreement_tables import Resampling
 
-    cuts = dict(map(_threshold, thresholds))
+    problems = Problems()
+    cuts = dict(problems.each(_threshold, thresholds))
+    named = problems.each(LabelPair.parse, pairs)
+    problems.raise_all()
+    wanted = [pair.field for pair in named]
+    wanted += [LabelField.parse(label or LABEL)] if label or not named else []
     resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
     report = calibrate(
         open_answered_run(run, runs_dir),
-        _read_labels(annotations, label_files),
+        _read_labels(annotations, label_files, wanted),
         metrics=metrics,
         label=label,
-        pairs=[Pair.parse(text) for text in pairs],
+        pairs=named,
         thresholds=cuts,
         settings=CalibrationSettings(positive_at=positive_at, rule=rule, resampling=resampling),
     )
@@ -129,26 +137,34 @@ def command(
         click.echo(calibration_text(report, confidence=confidence))
 
 
-def _read_labels(annotations: tuple[Path, ...], label_files: tuple[Path, ...]) -> list[HumanLabel]:
+def _read_labels(
+    annotations: tuple[Path, ...], label_files: tuple[Path, ...], wanted: Sequence[LabelField]
+) -> list[HumanLabel]:
     from rag_evaluation_framework.datasets.annotators.annotations import read_annotation_files
     from rag_evaluation_framework.datasets.annotators.human_labels import labels_of_annotations, read_labels
 
     if not annotations and not label_files:
         raise UsageError("expected human labels: give --annotations FILE.gt.json or --labels FILE")
+    problems = Problems()
     warnings: list[Issue] = []
     labels: list[HumanLabel] = []
-    if annotations:
+    with problems.collected():
         read = read_annotation_files(annotations, on_warning=warnings.append)
         labels += labels_of_annotations(read.annotations)
     for path in label_files:
-        labels += read_labels(path, on_warning=warnings.append)
+        with problems.collected():
+            labels += read_labels(path, wanted=wanted, on_warning=warnings.append)
+    problems.raise_all()
     print_warnings(warnings)
     return labels
 
 
 def _threshold(text: str) -> tuple[str, float]:
-    metric, _, value = text.rpartition("=")
+    metric, _, written = text.rpartition("=")
     try:
-        return metric, float(value)
+        value = float(written)
     except ValueError:
-        raise UsageError(f"--threshold: expected METRIC=NUMBER, got {shown(text)}") from None
+        value = nan
+    if not metric.strip() or not isfinite(value):
+        raise UsageError(f"--threshold: expected METRIC=NUMBER, got {shown(text)}")
+    return metric, value

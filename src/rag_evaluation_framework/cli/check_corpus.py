@@ -12,8 +12,8 @@ import click
 from rag_evaluation_framework.cli.exit_codes import run_program
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import AS_JSON, CONTEXT, EXISTING_FOLDER, FILE
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.reports.excerpts import counted
 
 EXAMPLES = """\b
 Examples:

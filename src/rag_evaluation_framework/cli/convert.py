@@ -8,7 +8,7 @@ import click
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import AS_JSON
-from rag_evaluation_framework.reports.excerpts import counted
+from rag_evaluation_framework.counts import counted
 
 EXAMPLES = """\b
 Examples:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import Issue
 
 _SHOWN = 5
@@ -16,5 +17,5 @@ def print_warnings(warnings: Sequence[Issue]) -> None:
     for warning in warnings[:_SHOWN]:
         click.echo(f"rag-eval: warning: {warning}", err=True)
     if len(warnings) > _SHOWN:
-        more = len(warnings) - _SHOWN
-        click.echo(f"rag-eval: {more} more warnings: rag-eval validate shows them all", err=True)
+        more = counted(len(warnings) - _SHOWN, "more warning")
+        click.echo(f"rag-eval: {more}: rag-eval validate shows them all", err=True)

@@ -51,7 +51,9 @@ def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secret
     from rag_evaluation_framework.evaluation.manifests.manifest import read_manifest
     from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice, plan_evaluation
 
-    manifest = read_manifest(options.manifest)
+    # A run that is resumed has the metrics it began with.
+    uses_metrics = not options.metrics and options.resume is None
+    manifest = read_manifest(options.manifest, uses_metrics=uses_metrics)
     choice = SampleChoice(
         tags=options.tags,
         sample_size=options.sample_size,

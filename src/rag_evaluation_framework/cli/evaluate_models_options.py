@@ -169,7 +169,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         "--resume",
         multiple=True,
         metavar="RUN",
-        help="Resume this run and those that belong to it; finished samples are not asked again. "
+        help="Resume this run and those that belong to it; what has an answer is not asked again. "
         "May be repeated.",
     ),
     RUNS_DIR,

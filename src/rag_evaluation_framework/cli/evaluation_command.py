@@ -15,14 +15,9 @@ from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice, refuse_secrets
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
-from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
+from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, RunSettings
 from rag_evaluation_framework.records.responses import History
-from rag_evaluation_framework.results.evaluations import (
-    DatasetEvaluation,
-    EvaluationSettings,
-    OnProgress,
-    run_evaluation,
-)
+from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluationSettings, run_evaluation
 from rag_evaluation_framework.results.gate import GateInput, GateVerdict, decide_gate
 
 _GATE_FAILED, _INCOMPLETE, _INTERRUPTED = 1, 3, 130
@@ -70,7 +65,7 @@ class EvaluationCommand:
             return 0
         progress = output.progress(lambda: waiting_notice(methods))
         settings = self._settings(configuration, on_progress=progress)
-        with spending_told(methods, after=progress.finish if progress else lambda: None):
+        with spending_told(methods, progress):
             evaluations = run_evaluation(
                 plan, target, settings, resumed=self.resumed, baseline=self._baseline
             )

@@ -13,8 +13,10 @@ from rag_evaluation_framework.cli.generate_options import (
     EXAMPLES,
     GenerateOptions,
     generate_options,
+    given_again,
 )
 from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -120,6 +122,7 @@ def _with_model(options: GenerateOptions) -> GenerationSummary | int:
             on_progress=None if progress is None else lambda state: progress("questions", state),
             seed=options.seed,
             concurrency=options.concurrency,
+            configuration={"arguments": given_again()},
         )
     except ModelError as error:
         _say(str(error))
@@ -129,6 +132,8 @@ def _with_model(options: GenerateOptions) -> GenerationSummary | int:
             progress.finish()
     if generation.dataset is None:
         return _stopped(generation)
+    for note in generation.outcome.notes:
+        _say(note, silent=options.as_json)
     return delivery.delivered(
         generation.dataset, corpus, generation.drafts, usage=generation.usage, run=generation.run_id
     )
@@ -218,7 +223,7 @@ def _as_begun(options: GenerateOptions) -> GenerateOptions:
 
 def _stopped(generation: Generation) -> int:
     outcome = generation.outcome
-    done = f"{outcome.done:,} requests done, {outcome.remaining:,} left"
+    done = f"{counted(outcome.done, 'request')} done, {outcome.remaining:,} left"
     _say(f"{outcome.reason or 'interrupted'}: {done}; go on with --resume {generation.run_id}")
     return _INTERRUPTED if outcome.interrupted else _INCOMPLETE
 

@@ -25,6 +25,7 @@ from rag_evaluation_framework.cli.shared_options import (
     SEED,
     concurrency,
 )
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _generate(*, as_json: bool, run_id: str | None, **given: Any) -> int:
     records = _Records(tasks, model, given, run_id=run_id or f"offline_{datetime.now(UTC):%Y%m%d}")
     listed = list(records)
     if not listed:
-        _say(f"not one of {len(tasks):,} tasks became a record: {_shown(records.rejected)}")
+        _say(f"not one of {counted(len(tasks), 'task')} became a record: {_shown(records.rejected)}")
         return _INCOMPLETE
     output.parent.mkdir(parents=True, exist_ok=True)
     write_lines(output, listed)
@@ -145,7 +146,7 @@ def _generate(*, as_json: bool, run_id: str | None, **given: Any) -> int:
         told = {"output": str(output), "records": dict(counts), "rejected": dict(records.rejected)}
         print_json(told)
         return 0
-    click.echo(f"{output}: {len(listed):,} records ({_shown(counts)})")
+    click.echo(f"{output}: {counted(len(listed), 'record')} ({_shown(counts)})")
     if records.rejected:
         click.echo(f"rejected: {_shown(records.rejected)}")
     return 0
@@ -226,7 +227,7 @@ class _Records:
 
     def _show(self, done: int) -> None:
         end = "\r\033[K" if done == len(self._tasks) else ""
-        click.echo(f"\r{done:,}/{len(self._tasks):,} tasks{end}", nl=False, err=True)
+        click.echo(f"\r{done:,}/{counted(len(self._tasks), 'task')}{end}", nl=False, err=True)
 
 
 def _shown(counts: Counter[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.shared_options import (
     AS_JSON,
@@ -37,6 +38,12 @@ Examples:
   rag-eval generate documents --model gpt-4o-mini --queries-per-doc 10 --unanswerable 1 -o q.eval.json
   rag-eval generate documents --model llama3:8b --base-url http://localhost:11434/v1 -o q.eval.json
   rag-eval generate documents --extractive --dataset-name handbook-token-level"""
+
+# What a resume does not take from the run, and does not do without.
+_GIVEN_AGAIN = frozenset(
+    {"corpus", "output", "format", "model", "base_url", "key_env", "glob"}
+    | {"keep_all", "embedder", "dataset_name", "upload_to_langsmith"}
+)
 
 _KINDS = ("factual", "analytical", "comparative", "temporal")
 _FORMATS = ("evaluation-dataset", "langsmith")
@@ -104,7 +111,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens."),
     concurrency(most=256),
     RUNS_DIR,
-    click.option("--resume", metavar="RUN", help="Resume this interrupted run; nothing is asked twice."),
+    click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again."),
     click.option(
         "--keep-all",
         is_flag=True,
@@ -132,6 +139,24 @@ _OPTIONS: tuple[Option[Any], ...] = (
 def generate_options(command: C) -> C:
     """Give a command all the options above."""
     return with_options(command, _OPTIONS)
+
+
+def given_again() -> list[str]:
+    """Return those words of the current command line that a resume needs too, without secrets."""
+    from rag_evaluation_framework.adapters.http_agent import shown_address
+
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in _GIVEN_AGAIN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(parameter, click.Option):
+            words.append(parameter.opts[0])
+        value = context.params[name]
+        if value is not True:
+            words.append(shown_address(value) if name == "base_url" else str(value))
+    return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

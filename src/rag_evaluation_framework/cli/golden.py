@@ -9,9 +9,10 @@ import click
 
 from rag_evaluation_framework.cli.golden_options import GoldenOptions, golden_options
 from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import Problems, UsageError
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
     from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
     from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
 
@@ -54,15 +55,9 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
     from rag_evaluation_framework.cli.evaluation_command import EvaluationCommand
     from rag_evaluation_framework.cli.golden_output import GoldenOutput
     from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
-    from rag_evaluation_framework.evaluation.golden.golden_settings import (
-        GoldenSettings,
-        read_golden_settings,
-        with_thresholds,
-    )
     from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
 
-    settings = GoldenSettings() if options.config is None else read_golden_settings(options.config)
-    manifest = golden_manifest(options.folder, with_thresholds(settings, options.thresholds))
+    manifest = golden_manifest(options.folder, _settings(options))
     choice = SampleChoice(sample_size=options.sample_size, seed=options.seed or 0, allow_missing=True)
     asked = EvaluationCommand(options, manifest, scoring=scoring, secrets=secrets, choice=choice)
     _check_history(options, asked.resumed)
@@ -73,6 +68,23 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
         output_to=partial(GoldenOutput, folder=options.folder),
         history=options.history,
     )
+
+
+def _settings(options: GoldenOptions) -> GoldenSettings:
+    """Read the settings from file and command line; all that is wrong with either is in one error."""
+    from rag_evaluation_framework.evaluation.golden.golden_settings import (
+        GoldenSettings,
+        read_golden_settings,
+        with_thresholds,
+    )
+
+    settings, problems = GoldenSettings(), Problems()
+    with problems.collected():
+        settings = settings if options.config is None else read_golden_settings(options.config)
+    with problems.collected():
+        settings = with_thresholds(settings, options.thresholds)
+    problems.raise_all()
+    return settings
 
 
 def _check_history(options: GoldenOptions, resumed: RunGroup | None) -> None:

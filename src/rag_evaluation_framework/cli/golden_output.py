@@ -47,7 +47,7 @@ class GoldenOutput(Output):
             if all(each.outcome.completed for each in evaluations):
                 for path in (evaluations[0].folder.path / RESULTS_FILE, self.options.out):
                     if path is not None:
-                        write_golden_results(golden, path, folder=self.folder)
+                        write_golden_results(golden, path, folder=self.folder, verdict=verdict)
 
         if self.options.as_json:
             return Told(golden_json(golden, verdict, plan=plan, target=self.target), write_results)

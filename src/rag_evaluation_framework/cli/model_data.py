@@ -71,8 +71,8 @@ def chosen_samples(data: SharedData, scorers: Sequence[MetricScorer]) -> ChosenS
     dialect = recognise(path, format=data.dataset_format)
     try:
         selection = select_samples(lambda: dialect.stream(path))
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
+    except InputError as error:
+        raise error.located(str(path)) from None
     if data.limit is not None:
         selection = replace(selection, drawn=frozenset(range(min(data.limit, len(selection)))))
     missing = MissingFields(scorers, file=str(path))

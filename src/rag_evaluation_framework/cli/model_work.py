@@ -85,10 +85,7 @@ class ModelWork:
     def _evaluated(self, model: str, on_progress: Callable[[str, Progress], None] | None) -> ModelEvaluation:
         target, folder = self._target(model), self._run_of(model)
         if on_progress is not None:
-            before = folder.counts
-            total = len(self._samples.selection)
-            done = before.done - before.rescorable
-            on_progress(model, Progress(total=total, done=done, failed=before.failed))
+            on_progress(model, folder.counts.before_resuming(len(self._samples.selection)))
         return evaluate_model(
             self._samples.selection,
             target,
@@ -124,15 +121,20 @@ class ModelWork:
         return self.runs.runs[model]
 
     def _target(self, model: str) -> Target | None:
-        """Return what is asked: nothing where a run is complete and lacks no score that it could have."""
+        """Return what is asked: nothing where a run is complete and a resume has nothing left to do.
+
+        Samples that failed for want of the endpoint are left to do only where that endpoint is asked.
+        """
         folder = self.runs.runs.get(model)
         parameters = self._parameters
         if folder is not None:
-            if folder.state == "complete" and not folder.counts.rescorable:
+            parameters, counts = parameters_of(folder.head), folder.counts
+            is_elsewhere = parameters.base_url != self._parameters.base_url
+            has_answers = is_elsewhere or not counts.reaskable
+            if folder.state == "complete" and not counts.rescorable and has_answers:
                 return None
             # Where to ask is never taken from a file alone: the key goes only where the user says.
-            parameters = parameters_of(folder.head)
-            if parameters.base_url != self._parameters.base_url:
+            if is_elsewhere:
                 raise UsageError(
                     f"cannot resume {folder.head.run_id} elsewhere: expected --base-url "
                     f"{parameters.base_url}, got {self._parameters.base_url}"

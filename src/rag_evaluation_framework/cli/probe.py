@@ -120,6 +120,7 @@ def _document(outcome: Probe) -> dict[str, Any]:
         read = {
             "text": answer.text,
             "contexts": list(answer.contexts),
+            "unread_contexts": answer.unread_contexts,
             "citations": [asdict(citation) for citation in answer.citations],
             "unread_citations": answer.unread_citations,
             "usage": asdict(answer.usage) if answer.usage else None,
@@ -158,7 +159,7 @@ def _parts(outcome: Probe) -> list[tuple[str, str]]:
     contexts = [one_line(context, _TEXT_CHARACTERS) for context in answer.contexts]
     values = {
         "answer": one_line(answer.text, _TEXT_CHARACTERS),
-        "contexts": f"{len(contexts)}: {contexts[0]}" if contexts else "",
+        "contexts": f"{len(contexts)}: {contexts[0]}" if contexts else "none retrieved",
         "citations": f"{len(answer.citations)}" if answer.citations else "",
         "usage": spent,
     }

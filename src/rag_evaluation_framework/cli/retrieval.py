@@ -16,6 +16,7 @@ from rag_evaluation_framework.cli.retrieval_settings import (
     settings_of,
 )
 from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, PAIRED_TEST, Option
+from rag_evaluation_framework.counts import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.extensions import Embedder
@@ -118,7 +119,7 @@ def command(
         return
     click.echo(sweep_text(results))
     if written:
-        click.echo(f"\nwrote {len(written):,} files to {settings.out}")
+        click.echo(f"\nwrote {counted(len(written), 'file')} to {settings.out}")
 
 
 def _results(settings: RetrievalSettings, *, test: Any, workers: int, show_steps: bool) -> SweepResults:

@@ -90,7 +90,7 @@ LIMITS: tuple[Option[Any], ...] = (
         default=5,
         help="Maximum number of attempts for each sample.",
     ),
-    click.option("--resume", metavar="RUN", help="Resume this run; finished samples are not asked again."),
+    click.option("--resume", metavar="RUN", help="Resume this run; what has an answer is not asked again."),
     RUNS_DIR,
     click.option(
         "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."

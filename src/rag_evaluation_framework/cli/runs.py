@@ -23,6 +23,7 @@ def command(runs_dir: Path, as_json: bool) -> None:
 
     A run is running while a process works on it, complete when every sample is in its journal, incomplete
     when it can be resumed, and broken when one of its files cannot be read, for the reason below the table.
+    There too is the command that continues each run in which something is left to do.
     """
     from rag_evaluation_framework.evaluation.runs.run_folder import list_runs
     from rag_evaluation_framework.reports.run_list import run_list_text, run_rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,13 @@ from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
 from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
 from rag_evaluation_framework.cli.shared_options import AS_JSON, DIALECT, FILE, RUNS_DIR, SEED, metrics_option
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-    from rag_evaluation_framework.reports.progress import ProgressLine
+    from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+    from rag_evaluation_framework.results.rescoring import RescoredRows
     from rag_evaluation_framework.results.run_judges import JudgeUsage
     from rag_evaluation_framework.results.run_summaries import RunSummary
 
@@ -66,56 +67,34 @@ def command(
     """Score the answers in the journal of RUN (its id, or the path of its folder).
 
     The run itself is not changed. What is expected of each sample is read from the dataset, which may have
-    grown since, but must still contain the samples of the run as they were. Exit code 3 if the run is
-    incomplete.
+    grown since, but must still contain the samples of the run as they were.
+
+    Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
+    scoring failed; 130: interrupted.
     """
     from tempfile import TemporaryFile
 
-    from rag_evaluation_framework.datasets.dialects.recognition import recognise
     from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-    from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
-    from rag_evaluation_framework.evaluation.scorers.scoring_methods import with_documents
     from rag_evaluation_framework.results.documents import write_results_document
-    from rag_evaluation_framework.results.rescoring import RescoredRows, rescored_head
+    from rag_evaluation_framework.results.rescoring import RescoredRows, Rescoring
     from rag_evaluation_framework.results.run_judges import judge_usage
-    from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
     if out is not None:
         check_writable([out.parent])
     methods = ScoringOptions.taken_from(scoring).methods()
-    scorers_for(metrics, methods)  # a metric that cannot be used is told before any file is read
     folder = RunFolder.open(run, runs_dir)
     path = dataset or _recorded_dataset(folder)
-    dialect = recognise(path, format=format_)
-    methods = with_documents(methods, metrics, dialect=dialect, path=path)
-    scorers = scorers_for(metrics, methods)
-
-    progress = None if as_json else _progress(lambda: waiting_notice(methods))
-    with TemporaryFile() as kept, spending_told(methods, after=progress.finish if progress else lambda: None):
-        rows = RescoredRows(
-            folder,
-            lambda: dialect.stream(path),
-            scorers,
-            kept=kept,
-            threads=methods.threads,
-            on_progress=None if progress is None else lambda done: progress(folder.head.dataset_id, done),
-        )
-        summary = summarise_run(
-            rows(),
-            total=folder.counts.total,
-            intervals=IntervalSettings(seed=seed),
-            directions={scorer.name: scorer.higher_is_better for scorer in scorers},
-        )
-        usage = judge_usage(methods)
-        if progress is not None:
-            progress.finish()
+    rescoring = Rescoring.planned(folder, path, metrics=metrics, methods=methods, format=format_)
+    with TemporaryFile() as kept:
+        rows = RescoredRows(rescoring, kept=kept)
+        summary = _scored(rows, rescoring.methods, seed=seed, is_silent=as_json)
+        usage = judge_usage(rescoring.methods)
         _show(folder, summary, usage, as_json=as_json)
         if out is not None:  # after the figures are shown: a full disk must not hide them
             out.parent.mkdir(parents=True, exist_ok=True)
-            head = rescored_head(folder, scorers, methods)
-            write_results_document(out, head, rows, summary, judge_usage=usage)
-    return INCOMPLETE if summary.unfinished or not summary.total else 0
+            write_results_document(out, rescoring.head, rows, summary, judge_usage=usage)
+    return INCOMPLETE if summary.unfinished or not summary.total or summary.unmeasured else 0
 
 
 def _recorded_dataset(folder: RunFolder) -> Path:
@@ -132,14 +111,21 @@ def _recorded_dataset(folder: RunFolder) -> Path:
     return path
 
 
-def _progress(notice: Callable[[], str]) -> ProgressLine:
+def _scored(rows: RescoredRows, methods: ScoringMethods, *, seed: int, is_silent: bool) -> RunSummary:
+    """Score the rows; how far that is and what the judge cost is told on standard error."""
     from rag_evaluation_framework.reports.progress import ProgressLine
+    from rag_evaluation_framework.results.run_summaries import IntervalSettings
 
-    return ProgressLine(sys.stderr, live=sys.stderr.isatty(), notice=notice)
+    progress = None
+    if not is_silent:
+        progress = ProgressLine(sys.stderr, live=sys.stderr.isatty(), notice=lambda: waiting_notice(methods))
+    with spending_told(methods, progress):
+        return rows.summary(IntervalSettings(seed=seed), on_progress=progress)
 
 
 def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, as_json: bool) -> None:
     from rag_evaluation_framework.reports.metric_figures import run_figures_text
+    from rag_evaluation_framework.reports.unscored import unmeasured_lines
 
     if as_json:
         figures: dict[str, Any] = {
@@ -148,6 +134,7 @@ def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, a
             "total": summary.total,
             "finished": summary.finished,
             "failed": summary.failed,
+            "unread": {each.part: each.to_dict() for each in summary.unread},
             "metrics": {metric.metric: metric.to_dict() for metric in summary.metrics},
             "not_scored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
             "judge_usage": None if usage is None else usage.to_dict(),
@@ -156,4 +143,7 @@ def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, a
         return
     click.echo(run_figures_text(folder.head.run_id, summary))
     if summary.unfinished:
-        click.echo(f"\nThe run is incomplete: {summary.unfinished:,} samples were not asked yet.", err=True)
+        unasked = counted(summary.unfinished, "sample was", "samples were")
+        click.echo(f"\nThe run is incomplete: {unasked} not asked yet.", err=True)
+    for line in unmeasured_lines(summary):
+        click.echo(f"warning: {line}", err=True)

@@ -163,7 +163,7 @@ class ScoringOptions:
 
     def _model(self, text: str, settings: JudgeSettings, spending: Spending | None) -> ChatModel:
         from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-        from rag_evaluation_framework.specifications import parse_specification
+        from rag_evaluation_framework.specifications import built, parse_specification
 
         arguments: dict[str, Any] = {"model": text}
         if "(" in text:
@@ -178,9 +178,6 @@ class ScoringOptions:
             "timeout": self.judge_timeout,
         }
         arguments = {**{name: value for name, value in options.items() if value is not None}, **arguments}
-        try:
-            model = OpenAIChatModel(spending=spending, **arguments)
-        except TypeError as error:
-            raise UsageError(f"judge {text}: {error}") from None
+        model = built(OpenAIChatModel, arguments, of=f"judge {text}", given={"spending": spending})
         click.get_current_context().call_on_close(lambda: model.close(for_good=True))
         return model

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE
-from rag_evaluation_framework.reports.excerpts import counted
+from rag_evaluation_framework.counts import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.checks.file_validation import CheckedFile

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
 from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, recognise
 from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
@@ -99,7 +100,7 @@ class _Losses:
 def _counted(name: str, count: int) -> str:
     if name.startswith("dataset."):
         return "it in the dataset"
-    return f"it in {count:,} {'sample' if count == 1 else 'samples'}"
+    return f"it in {counted(count, 'sample')}"
 
 
 def _held(dataset: Dataset, reader: Dialect, writer: Dialect) -> Dataset:

@@ -37,7 +37,9 @@ def read_results(path: str | Path) -> dict[str, Any]:
         return _read_table(path, parquet=parquet)
     value = read_document(path).value
     if not isinstance(value, dict):
-        raise InputError([Issue("wrong-type", "an object", shown(value), file=str(path))])
+        raise InputError(
+            [Issue("wrong-type", "an object with the results of a run", shown(value), file=str(path))]
+        )
     return value
 
 

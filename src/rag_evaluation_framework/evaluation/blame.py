@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.conversation_turns import (
     NOT_TOLD_BY_TURN,
@@ -42,6 +43,7 @@ from rag_evaluation_framework.evaluation.retrieved_truth import (
     texts_retrieved,
 )
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
+from rag_evaluation_framework.evaluation.scorers.best_reading import readings_of
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
 from rag_evaluation_framework.evaluation.wanted_points import (
@@ -54,7 +56,6 @@ from rag_evaluation_framework.evaluation.wanted_points import (
 )
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import SupportMethod
-from rag_evaluation_framework.judging.words.comparable_text import variants
 from rag_evaluation_framework.metrics.refusals import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
@@ -109,13 +110,9 @@ def blame(
     support: SupportMethod,
     *,
     documents: CitableTexts | None = None,
-    has_readings: bool = False,
 ) -> Blame:
-    """Find out where an answer failed. ``documents`` are those that spans and citations name.
-
-    With ``has_readings``, "A/B" in a reference means either, and dots mean text that is still to be written.
-    """
-    case = _Case(sample, response, support, documents or CitableTexts(()), has_readings)
+    """Find out where an answer failed. ``documents`` are those that spans and citations name."""
+    case = _Case(sample, response, support, documents or CitableTexts(()))
     return case.blame_by_turn() if is_conversation(sample) else case.blame()
 
 
@@ -127,7 +124,6 @@ class _Case:
     response: Response
     support: SupportMethod
     documents: CitableTexts
-    has_readings: bool
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
@@ -168,9 +164,7 @@ class _Case:
 
     @cached_property
     def readings(self) -> list[str]:
-        """The reference in each of its readings."""
-        reference = self.sample.reference or ""
-        return (variants(reference) if self.has_readings else []) or [reference]
+        return readings_of(self.sample)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -308,7 +302,7 @@ def _wrong(wanted: WantedPoints, lacking: Sequence[Point], contradicted: Sequenc
         parts.append(f"{told_wrongly} {wanted.denied}")
     claims = len(contradicted) - told_wrongly
     if claims:
-        parts.append(f"{claims} {'claim is' if claims == 1 else 'claims are'} contradicted")
+        parts.append(f"{counted(claims, 'claim is', 'claims are')} contradicted")
     return ", ".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
@@ -13,6 +13,14 @@ TURNS = "turns"
 """The key of the turns in a response's metadata, and of each turn's value in the details of a score."""
 
 NOT_TOLD_BY_TURN = "the target does not tell its answers turn by turn"
+
+
+class ToldAnswer(NamedTuple):
+    """What a target tells of one turn: the answer, its contexts, and whether it says there were none."""
+
+    text: str
+    contexts: tuple[str, ...] = ()
+    retrieved_nothing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +34,12 @@ class AnsweredTurn:
     number: int
     question: str
     expected: Turn
-    answer: str
-    contexts: tuple[str, ...]
+    told: ToldAnswer
     before: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        return self.told.text
 
     def as_sample(self, sample: Sample) -> Sample:
         """Return the turn as a sample of its own; its question has no conversation before it."""
@@ -43,9 +54,13 @@ class AnsweredTurn:
         Where the response has the dataset's contexts, a turn without contexts of its own has those.
         """
         given = response.contexts if response.context_origin == "dataset" else ()
-        contexts = self.contexts or given
-        origin = response.context_origin if contexts else None
-        return Response(text=self.answer, contexts=contexts, context_origin=origin)
+        contexts = self.told.contexts or given
+        return Response(
+            text=self.answer,
+            retrieved_nothing=self.told.retrieved_nothing,
+            contexts=contexts,
+            context_origin=response.context_origin if contexts else None,
+        )
 
 
 def is_conversation(sample: Sample) -> bool:
@@ -76,25 +91,31 @@ def answered_turns(sample: Sample, response: Response) -> list[AnsweredTurn] | N
     expected = expected_turns(sample)
     found: list[AnsweredTurn] = []
     before: list[str] = []
-    for number, (question, (answer, contexts)) in enumerate(zip(asked, answers, strict=False), start=1):
+    for number, (question, told) in enumerate(zip(asked, answers, strict=False), start=1):
         turn = expected.get(number)
         if turn is not None:
-            found.append(AnsweredTurn(number, question, turn, answer, contexts, tuple(before)))
+            found.append(AnsweredTurn(number, question, turn, told, tuple(before)))
         before.append(question)
         before += [turn.reference] if turn is not None and turn.reference else ()
     return found
 
 
-def told_answers(response: Response) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the answer of each turn with its contexts, in order; a turn that failed has none."""
+def told_answers(response: Response) -> list[ToldAnswer]:
+    """Return the answer of each turn, in order; a turn that failed has none."""
     turns: Any = response.metadata.get(TURNS)
     if isinstance(turns, list):
         return [
-            (str(turn.get("answer") or ""), tuple(turn.get("contexts") or ()))
+            ToldAnswer(
+                str(turn.get("answer") or ""),
+                tuple(turn.get("contexts") or ()),
+                turn.get("retrieved_nothing") is True,
+            )
             for turn in turns
             if isinstance(turn, Mapping)
         ]
-    return [] if response.failure is not None else [(response.text or "", response.contexts)]
+    if response.failure is not None:
+        return []
+    return [ToldAnswer(response.text or "", response.contexts, response.retrieved_nothing)]
 
 
 def no_answer_in_turn(response: Response) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import NOTHING_RETRIEVED
 from rag_evaluation_framework.evaluation.scorers.ranked_documents import ranked_documents
 from rag_evaluation_framework.evaluation.wanted_points import WantedPoints, statements_of, supported_by
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
@@ -56,6 +57,8 @@ def retrieved_truth(
 ) -> RetrievedTruth:
     """Find out whether the text that answers a sample was retrieved; ``wanted`` is what to answer."""
     texts = texts_retrieved(response)
+    if response.retrieved_nothing and not texts:
+        return RetrievedTruth(False, NOTHING_RETRIEVED, relevant_passages(sample, documents))
     if not texts and not response.hits:
         return RetrievedTruth(None, "the system returned neither contexts nor hits")
     by_characters = _by_characters(sample, response, documents)

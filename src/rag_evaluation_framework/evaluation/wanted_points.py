@@ -16,7 +16,7 @@ from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.golden.mentions import names_in
 from rag_evaluation_framework.judging.golden.milestones import first_tellings
 from rag_evaluation_framework.judging.golden.relations import RelationReading, read_relation
-from rag_evaluation_framework.judging.golden.turn_matching import match_reference
+from rag_evaluation_framework.judging.golden.turn_matching import TurnMatch, match_reference
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label, SupportMethod
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 
@@ -195,15 +195,23 @@ class _News(WantedPoints):
     denied = "contradicted"
 
     def __init__(self, turn: AnsweredTurn) -> None:
-        reference = turn.expected.reference or ""
-        match = match_reference(turn.answer, reference, turn.question, before=turn.before)
+        self._turn = turn
+        match = self._match(turn.answer)
         said, unsaid = ((), ()) if match is None else (match.said, match.unsaid)
         super().__init__([*(_point(text, True) for text in said), *(_point(text, False) for text in unsaid)])
 
     def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
+        # A yes stands in a text that says what was asked, and in no other words.
+        said = {part for text in texts if (match := self._match(text)) for part in match.said}
         return [
-            _point(point.text, False) for point in points if not any(_has(text, point.text) for text in texts)
+            _point(point.text, False)
+            for point in points
+            if point.text not in said and not any(_has(text, point.text) for text in texts)
         ]
+
+    def _match(self, text: str) -> TurnMatch | None:
+        turn = self._turn
+        return match_reference(text, turn.expected.reference or "", turn.question, before=turn.before)
 
 
 def _has(text: str, part: str) -> bool:

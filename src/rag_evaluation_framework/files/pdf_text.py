@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from io import BytesIO
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, described
 
 _BETWEEN_PAGES = "\n\n"
@@ -31,7 +32,7 @@ def read_pdf(data: bytes, *, file: str | None = None) -> PdfText:
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise _refused("a readable PDF file", described(error), file) from error
     if not any(texts):
-        raise _refused("a PDF file with text", f"{len(texts)} pages without any (scanned?)", file)
+        raise _refused("a PDF file with text", f"{counted(len(texts), 'page')} without any (scanned?)", file)
     pages = []
     start = 0
     for text in texts:

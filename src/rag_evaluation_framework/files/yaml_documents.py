@@ -56,19 +56,28 @@ def decode_with_lines(text: str | bytes, *, file: str | None = None) -> tuple[An
     A path is a tuple such as ``("spec", "datasets", 0, "path")``. What stands behind an alias has the lines
     where it was written.
     """
+    value, lines, issues = decode_noting(text, file=file)
+    if issues:
+        raise InputError(issues)
+    return value, lines
+
+
+def decode_noting(text: str | bytes, *, file: str | None = None) -> tuple[Any, Lines, list[Issue]]:
+    """Read one YAML document and its lines, and what is wrong with single values, which stay as their text.
+
+    The caller can then say what else is wrong. Where the document itself cannot be read, that is an error.
+    """
     if isinstance(text, bytes):
         text = decode_text(text, file=file)
     text = text.removeprefix("\ufeff")
     builder = _Builder()
     try:
         _check_characters(text)
-        for event in _expanded(yaml.parse(text, Loader=_Loader)):
+        for event in _events(text):
             builder.take(event)
-    except yaml.YAMLError as error:
-        raise _syntax(error).located(file) from None
     except InputError as error:
-        raise error.located(file) from None
-    return builder.root, builder.lines
+        raise type(error)([*builder.issues, *error.issues]).located(file) from None
+    return builder.root, builder.lines, [issue.located(file) for issue in builder.issues]
 
 
 def encode(value: Any) -> str:
@@ -91,6 +100,7 @@ class _Builder:
         self.root: Any = None
         self.documents = 0
         self.lines: Lines = {}
+        self.issues: list[Issue] = []
         self.containers: list[list[Any] | dict[str, Any]] = []
         self.path: list[str | int] = []
         # Whether the next scalar of each open container is a key.
@@ -143,21 +153,23 @@ class _Builder:
         self.awaits_key[-1] = False
 
     def scalar(self, event: Any, line: int) -> Any:
+        """Return what a word means; one that means nothing is noted, and stays as it is written."""
         is_plain = event.tag is None and event.implicit[0]
-        if has_lone_surrogate(event.value):
-            # Only PyYAML's own parser, used where libyaml is missing, lets such an escape through.
-            self.fail(
-                "valid YAML", f"half a surrogate pair in {shown(event.value)}", line, code="yaml-syntax"
-            )
+        word: str = event.value
         try:
-            if event.tag in (None, "!"):
-                return read_plain(event.value) if is_plain else event.value
-            return read_tagged(event.tag, event.value)
+            if has_lone_surrogate(word):
+                # Only PyYAML's own parser, used where libyaml is missing, lets such an escape through.
+                self.note("valid YAML", f"half a surrogate pair in {shown(word)}", line, code="yaml-syntax")
+            elif event.tag not in (None, "!"):
+                return read_tagged(event.tag, word)
+            elif is_plain:
+                return read_plain(word)
         except UnreadableNumberError as error:
-            self.fail(str(error), shown(event.value), line, code="non-finite-number")
+            self.note(str(error), shown(word), line, code="non-finite-number")
         except ValueError:
-            found = f"{event.tag} {shown(event.value)}"
-            self.fail("a value that fits a tag of YAML's core schema", found, line, code="unknown-tag")
+            found = f"{event.tag} {shown(word)}"
+            self.note("a value that fits a tag of YAML's core schema", found, line, code="unknown-tag")
+        return word
 
     def place(self, value: Any, line: int) -> None:
         self.attach(value, line)
@@ -183,8 +195,21 @@ class _Builder:
             if isinstance(container, list):
                 self.path[-1] = len(container)
 
+    def note(self, expected: str, found: str, line: int, *, code: str) -> None:
+        self.issues.append(self.issue(expected, found, line, code=code))
+
     def fail(self, expected: str, found: str, line: int, *, code: str) -> NoReturn:
-        raise InputError([Issue(code, expected, found, written_path(self.path), line=line)])
+        raise InputError([self.issue(expected, found, line, code=code)])
+
+    def issue(self, expected: str, found: str, line: int, *, code: str) -> Issue:
+        return Issue(code, expected, found, written_path(self.path), line=line)
+
+
+def _events(text: str) -> Iterator[Any]:
+    try:
+        yield from _expanded(yaml.parse(text, Loader=_Loader))
+    except yaml.YAMLError as error:
+        raise _syntax(error) from None
 
 
 def _expanded(events: Iterable[Any]) -> Iterator[Any]:

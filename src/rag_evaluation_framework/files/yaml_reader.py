@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files.values import ValuePath, written_path
-from rag_evaluation_framework.files.yaml_documents import decode_with_lines
+from rag_evaluation_framework.files.yaml_documents import decode_noting
 
 # How alike two keys must be for one to be the other misspelt, and where unknown keys are allowed.
 _ALIKE, _SURELY_ALIKE = 0.6, 0.75
@@ -17,26 +17,27 @@ _ALIKE, _SURELY_ALIKE = 0.6, 0.75
 class YamlReader:
     """The values of one document, each read by its path: ``reader.text("criteria", 0, "name")``.
 
-    A value that is wrong is noted and read as its default; :meth:`raise_all` raises everything noted.
+    A value that is wrong, or that YAML cannot hold, is noted and read as its default; :meth:`raise_all`
+    raises everything noted.
     """
 
     code = "invalid-value"
     """The code of a problem that has none of its own."""
 
     def __init__(self, text: str, *, file: str | None = None) -> None:
-        self.value, self._lines = decode_with_lines(text, file=file)
+        self.value, self._lines, self.issues = decode_noting(text, file=file)
         self.file = file
-        self.issues: list[Issue] = []
+        self._unreadable = {(issue.path, issue.found) for issue in self.issues}
 
     def problem(self, path: ValuePath, expected: str, found: str, *, code: str | None = None) -> None:
         """Note what is wrong with the value at a path."""
-        issue = Issue(code or self.code, expected, found, written_path(path))
-        self.issues.append(issue.located(self.file, self.line(path)))
+        self.problems(path, InputError([Issue(code or self.code, expected, found)]))
 
     def problems(self, path: ValuePath, error: InputError) -> None:
-        """Note an error that was raised without knowing its place."""
+        """Note an error that was raised without knowing its place; what YAML cannot hold is noted already."""
         place = (self.file, self.line(path), written_path(path))
-        self.issues += [issue.located(*place) for issue in error.issues]
+        located = (issue.located(*place) for issue in error.issues)
+        self.issues += [issue for issue in located if (issue.path, issue.found) not in self._unreadable]
 
     def raise_all(self) -> None:
         """Raise everything noted, in the order of the lines."""

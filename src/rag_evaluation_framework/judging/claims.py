@@ -1,10 +1,11 @@
 """The claims of a text: sentences, cut further only where two statements plainly stand side by side.
 
 A claim keeps its characters: ``text[claim.start:claim.end] == claim.text``. What states nothing is left out:
-headings, table headers and rules, code blocks, questions, a bare yes or no, greetings and offers of help,
-lines that only announce a list, citations that stand alone, and a list of sources at the end. A citation
-inside a claim is among its characters; whoever reads only what is said takes the claims of ``said_in(text)``,
-which stand at the same places.
+headings, table headers and rules, code blocks, questions, a bare yes or no, sentences of nothing but grammar
+("It is what it is"), greetings and offers of help, lines that only announce a list, citations that stand
+alone (``Source: [1].``), and a list of sources at the end. A single letter or character states something:
+which choice it is. A citation inside a claim is among its characters; whoever reads only what is said takes
+the claims of ``said_in(text)``, which stand at the same places.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rag_evaluation_framework.characters import CLOSERS, HAN, ONE_TO_TEN
 from rag_evaluation_framework.judging.courtesies import is_courtesy
 from rag_evaluation_framework.judging.said_text import said_in
 from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.words.content_tokens import words_in
+from rag_evaluation_framework.judging.words.quantities import quantities
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 # What stands before a statement without being part of it: list markers, quote marks, emphasis.
 _LEAD = re.compile(
-    r"(?:\s|>|[-*+•·‣◦▪](?=\s)|\d{1,3}[.)、](?=\D)|[（(](?:\d{1,3}|[a-zA-Z]|[一二三四五六七八九十]{1,3})[)）]"
-    r"|[一二三四五六七八九十]{1,3}、)*+"
+    r"(?:\s|>|[-*+•·‣◦▪](?=\s)|\d{1,3}[.)、](?=\D)"
+    rf"|[（(](?:\d{{1,3}}|[a-zA-Z]|[{ONE_TO_TEN}]{{1,3}})[)）]|[{ONE_TO_TEN}]{{1,3}}、)*+"
 )
-_MARKER = re.compile(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】")
+_MARKER = re.compile(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,200}］")
 _LETTER = re.compile(r"[^\W_]")
 _TABLE_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*\Z")
-_ENDS_AS_QUESTION = re.compile(r"[?？][\s\"'”’»)\]）】」』》*]*\Z")
-_ANNOUNCEMENT = re.compile(r"[:：][\s*_]*\Z")
+_ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
+# Nothing is said after a colon: at most what is left of "Source: [1] and [2]." without its citations.
+_ANNOUNCEMENT = re.compile(r"[:：](?:[\s*_.,;&。，；、]|and|[和及与與])*+\Z")
 _LONGEST_ANNOUNCEMENT = 120
 # What is said by such a word stands in the question alone.
 _BARE_REPLY = re.compile(
@@ -39,7 +44,7 @@ _JOINT = re.compile(
     r"[&;；,](?:(?<=&)#?\w{1,8};|(?P<joint>(?<=[;；])"
     r"|(?<=,)(?=\s(?:and|but|while|whereas|yet)\s(?:it|he|she|they|there|we|you|this|these|those)\s\w)))"
 )
-_WORDS_ENOUGH = re.compile(r"(?:[^\W\d_]+(?:['’]\w+)?\W+){2}\w|[\u3400-\u9fff]\W*(?:[\u3400-\u9fff]\W*){3}")
+_WORDS_ENOUGH = re.compile(rf"(?:[^\W\d_]+(?:['’]\w+)?\W+){{2}}\w|(?:[{HAN}]\W*){{4}}")
 
 
 def claims_of(text: str) -> list[Claim]:
@@ -69,7 +74,8 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
     spans = sentence_spans(part)
     for number, (start, end) in enumerate(spans):
         lead = _LEAD.match(part, start, end)
-        start = lead.end() if lead is not None else start
+        if lead is not None and (lead.end() < end or len(spans) > 1):  # an answer may be "(b)" alone
+            start = lead.end()
         sentence = part[start:end]
         if sentence.startswith("|") and number + 1 < len(spans):
             following = part[slice(*spans[number + 1])]
@@ -89,7 +95,14 @@ def _states_something(sentence: str) -> bool:
         return False
     if len(bare) <= _LONGEST_ANNOUNCEMENT and _ANNOUNCEMENT.search(bare):
         return False
-    return _LETTER.search(bare) is not None and not _BARE_REPLY.match(bare) and not is_courtesy(bare)
+    return _has_content(bare) and not _BARE_REPLY.match(bare) and not is_courtesy(bare)
+
+
+def _has_content(sentence: str) -> bool:
+    words = words_in(sentence)
+    if any(word.keys for word in words) or quantities(sentence):
+        return True
+    return len(_LETTER.findall(sentence)) == 1
 
 
 def _pieces(sentence: str) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 
+from rag_evaluation_framework.characters import EMOJI, HAN_CHARACTER
 from rag_evaluation_framework.judging.words.comparable_text import comparable
+from rag_evaluation_framework.judging.words.folded_text import STRAIGHT_APOSTROPHES
 
 _LONGEST = 160
 
@@ -155,10 +157,8 @@ _CHINESE = "|".join(
 )
 _CHINESE_COURTESY = re.compile(rf"(?:(?:{_CHINESE})(?:[\s,!.。;:~…]+|\Z))+\Z")
 
-_IS_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _OF_THE_SPEAKER = re.compile(r"I\b")
-_ORNAMENT = re.compile(r"[*_\"“”「」\ufe0f\u200d\u2600-\u27bf\U0001f000-\U0001faff]")
-_APOSTROPHES = str.maketrans("’‘`", "'''")
+_ORNAMENT = re.compile(rf"[*_\"“”「」{EMOJI}]")
 
 
 def is_courtesy(sentence: str) -> bool:
@@ -169,11 +169,11 @@ def is_courtesy(sentence: str) -> bool:
     """
     if len(sentence) > _LONGEST:
         return False
-    if not sentence.isascii() and _IS_CHINESE.search(sentence):
+    if not sentence.isascii() and HAN_CHARACTER.search(sentence):
         return _CHINESE_COURTESY.match(comparable(_ORNAMENT.sub("", sentence)).strip()) is not None
     if _CUE.match(sentence) is None:
         return False
-    plain = _ORNAMENT.sub("", sentence).strip().translate(_APOSTROPHES)
+    plain = _ORNAMENT.sub("", sentence).strip().translate(STRAIGHT_APOSTROPHES)
     # A large first letter makes no name of the word that begins a sentence.
     begun = plain if _OF_THE_SPEAKER.match(plain) else plain[0].lower() + plain[1:]
     return _COURTESY.match(begun) is not None

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
+from rag_evaluation_framework.characters import CLOSERS, ONE_TO_TEN
 from rag_evaluation_framework.judging.courtesies import is_courtesy
-from rag_evaluation_framework.metrics.inline_citations import without_citations
+from rag_evaluation_framework.metrics.inline_citations import FILE_SUFFIX, without_citations
 
 _HEADING = re.compile(
     r"""\n[^\S\n]*+[#>*_]*+[^\S\n]*+
@@ -25,17 +26,18 @@ _OF_TEXTS_ONLY = re.compile(
     "references?|citations?|bibliography|cited|consulted|[参參]考|引用|[资資]料|信息|[资資][讯訊]",
     re.IGNORECASE,
 )
-_BRACKETED = re.compile(r"[^\S\n]*+(?:(?:[-*+•·]|\d{1,3}[.)、]|[（(]\d{1,3}[)）])[^\S\n]*+)?[\[【]")
+_ITEM = r"(?:[-*+•·]|\d{1,3}[.)、]|[（(]\d{1,3}[)）])"
+_BRACKETED = re.compile(rf"[^\S\n]*+(?:{_ITEM}[^\S\n]*+)?[\[【［]")
 # What sources have: a file's name, an address, a page, a year in parentheses, a title in 《》.
 _SIGN = re.compile(
-    r"""[\w)]\.(?:pdf|md|markdown|html?|docx?|txt|rtf|csv|tsv|xlsx?|pptx?|jsonl?|xml|epub)\b
+    rf"""[\w)]\.{FILE_SUFFIX}\b
     |https?://|www\.|\bdoi\b|\b(?:pages?|pp?\.|chapter|section)\s?\d|[（(](?:19|20)\d\d[a-z]?[)）]
-    |第\s?[\d一二三四五六七八九十百]{1,9}\s?[页頁章节節]|《[^》\n]{1,99}》""",
+    |第\s?[\d{ONE_TO_TEN}百]{{1,9}}\s?[页頁章节節]|《[^》\n]{{1,99}}》""",
     re.IGNORECASE | re.VERBOSE,
 )
-_LIST_MARK = re.compile(r"\s*+(?:[-*+•·]|\d{1,3}[.)、]|[（(]\d{1,3}[)）])?")
+_LIST_MARK = re.compile(rf"\s*+{_ITEM}?")
 # What a title does not have: the end of a sentence, and a number that is no year.
-_NOT_OF_TITLES = re.compile(r"[.!?。！？;；][\s\"'”’)\]）」*_]*\Z|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d")
+_NOT_OF_TITLES = re.compile(rf"[.!?。！？;；][\s{CLOSERS}]*\Z|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d")
 _LONGEST_TITLE = 120
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _NOT_LINE_END = re.compile(r"[^\n]")

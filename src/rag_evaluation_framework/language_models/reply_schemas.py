@@ -2,15 +2,18 @@
 
 A reply may repeat what a judged text wants the model to read, in its values and in its keys alike. So a
 message is made of the schema's own words and of numbers, whatever the reply contains.
+
+A key that the schema does not have is no mistake: it is left out, and nobody reads it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import lru_cache
-from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, cast
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files.values import written_path
@@ -52,24 +55,28 @@ class ReplySchema:
         self._names = frozenset(_property_names(schema))
 
     def problem(self, value: Any) -> str | None:
-        """Say what the schema does not allow in a value; ``None`` if it allows all of it."""
-        if self._validator.is_valid(value):
-            return None
-        problems: list[str] = []
-        for error in self._validator.iter_errors(value):
-            problems.append(self._worded(error))
-            if len(problems) == _SHOWN_PROBLEMS:
-                break
-        return "; ".join(problems)[:_PROBLEM_CHARACTERS]
+        """Say what the schema does not allow in a value; ``None`` if that is nothing but unknown keys."""
+        errors = (error for error in self._errors(value) if error.kind.name not in _UNKNOWN_KEYS)
+        problems = [self._worded(error) for error in islice(errors, _SHOWN_PROBLEMS)]
+        return "; ".join(problems)[:_PROBLEM_CHARACTERS] or None
+
+    def known(self, value: Any) -> Any:
+        """Return a value in which there is no problem without the keys that the schema does not have."""
+        kept = deepcopy(value)
+        for error in self._errors(value):
+            place, kind = kept, cast("Any", error.kind)
+            for part in error.instance_path:
+                place = place[part]
+            for name in kind.unexpected:
+                del place[name]
+        return kept
+
+    def _errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
+        return iter(() if self._validator.is_valid(value) else self._validator.iter_errors(value))
 
     def _worded(self, error: jsonschema_rs.ValidationError) -> str:
         keyword = error.kind.name
-        if keyword in _SAID_BY_THE_SCHEMA:
-            said = error.message
-        elif keyword in _UNKNOWN_KEYS:
-            said = "there is a key that the schema does not have"
-        else:
-            said = f"the value does not follow {keyword}"
+        said = error.message if keyword in _SAID_BY_THE_SCHEMA else f"the value does not follow {keyword}"
         place = self._place(error.instance_path)
         return f"{place}: {said}" if place else said
 

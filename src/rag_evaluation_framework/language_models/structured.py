@@ -118,7 +118,7 @@ class _Question:
             raise _UselessReplyError(told, note=error.message) from error
 
     def _read(self, text: str) -> Any:
-        value = fitting_value(text, problem=self._followed.problem)
+        value = self._followed.known(fitting_value(text, problem=self._followed.problem))
         wrong = self._check(value) if self._check is not None else None
         if wrong is not None:
             raise ModelError("off-schema", wrong)

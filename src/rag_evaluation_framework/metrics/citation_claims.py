@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT
+from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT, share
 from rag_evaluation_framework.metrics.declaration import Method, metric
 
 _METHODS: tuple[Method, ...] = ("lexical", "judge")
 _NEEDS = ("answer", "citations")
-_EVIDENCE = ("answer", "evidence")
 
 OVERALL_WEIGHTS: Mapping[str, float] = {
     "tolerance_jaccard": 0.30,
@@ -30,28 +29,31 @@ def citation_recall(supported: Sequence[bool]) -> float | None:
     """What share of the answer's sentences is borne out by what they cite.
 
     Formula: supported sentences / sentences that claim something. A sentence is supported when all that it
-    cites, taken together, supports it; one that cites nothing, or something that cannot be opened, is not.
+    cites, taken together, supports it; what cannot be opened supports nothing.
 
     Empty: no value for an answer that claims nothing; such a sample is skipped.
 
     Source: Gao et al., "Enabling Large Language Models to Generate Text with Citations" (ALCE), EMNLP 2023.
+    Its program counts a sentence that cites something out of range as not supported.
     """
-    return _share(supported)
+    return share(supported)
 
 
 @metric("citation_precision", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
 def citation_precision(relevant: Sequence[bool]) -> float:
     """What share of the answer's citations is of use to the sentence they stand at.
 
-    Formula: relevant citations / citations. A citation is relevant when its sentence is supported by all that
-    it cites, unless the citation does not support the sentence alone and the others do without it.
+    Formula: relevant citations / citations, the same place in one sentence counted once. A citation is
+    relevant when its sentence is supported by all that it cites, unless the citation does not support the
+    sentence alone and the others do without it. What cannot be opened, or stands in a sentence that claims
+    nothing, is not relevant.
 
     Empty: 0 for an answer that claims something and cites nothing.
 
-    Source: Gao et al. (ALCE), EMNLP 2023. There a sentence that cites something out of range leaves the count
-    of citations; here its citations count as not relevant.
+    Source: Gao et al. (ALCE), EMNLP 2023. Its program leaves out the citations of a sentence that cites
+    something out of range.
     """
-    return _share(relevant) or 0.0
+    return share(relevant) or 0.0
 
 
 @metric("citation_f1", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
@@ -81,71 +83,37 @@ def citation_completeness(cited: Sequence[bool]) -> float | None:
 
     Source: citation metrics of evaluation results, ``citation_completeness``.
     """
-    return _share(cited)
+    return share(cited)
 
 
 @metric("citation_correctness", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
 def citation_correctness(correct: Sequence[bool]) -> float | None:
     """What share of the citations supports a claim that they stand at.
 
-    Formula: correct citations / citations. A citation is correct when it alone supports a claim of its
-    sentence; where the citations come beside the answer, any claim.
+    Formula: correct citations / citations, the same place in one sentence counted once. A citation is
+    correct when it alone supports a claim of its sentence; where the citations come beside the answer, any
+    claim.
 
     Empty: no value when nothing is cited; such a sample is skipped.
 
     Source: citation metrics of evaluation results, ``citation_correctness``.
     """
-    return _share(correct)
+    return share(correct)
 
 
 @metric("citation_validity", family="citations", needs=_NEEDS)
 def citation_validity(valid: Sequence[bool]) -> float | None:
     """What share of the citations can be opened.
 
-    Formula: valid citations / citations. A citation is valid when there is one document of its name and the
-    characters are inside it (inside the page where it has one), or a context of its number; and when the
-    words that it quotes stand there.
+    Formula: valid citations / citations, the same place in one sentence counted once. A citation is valid
+    when there is one document of its name and the characters are inside it (inside the page where it has
+    one), or a context of its number; and when the words that it quotes stand there.
 
     Empty: no value when nothing is cited; such a sample is skipped.
 
     Source: citation checks that open what is cited.
     """
-    return _share(valid)
-
-
-@metric("factual_consistency", family="citations", needs=_EVIDENCE, method=LEXICAL_SUPPORT, methods=_METHODS)
-def factual_consistency(consistent: Sequence[bool]) -> float | None:
-    """What share of the answer's claims is consistent with the sources, whatever the answer cites.
-
-    Formula: consistent claims / claims. The sources are the contexts that came with the answer; without any,
-    the documents that it cites or that are relevant to the question.
-
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
-
-    Source: citation metrics of evaluation results, ``factual_consistency``.
-    """
-    return _share(consistent)
-
-
-@metric(
-    "hallucination_rate",
-    family="citations",
-    needs=_EVIDENCE,
-    higher_is_better=False,
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def hallucination_rate(consistent: Sequence[bool]) -> float | None:
-    """What share of the answer's claims the sources do not bear out.
-
-    Formula: (claims − consistent claims) / claims, with the sources of factual_consistency; 1 −
-    factual_consistency.
-
-    Empty: no value for an answer that claims nothing; such a sample is skipped.
-
-    Source: citation metrics of evaluation results, ``hallucination_rate``.
-    """
-    return _share([not each for each in consistent])
+    return share(valid)
 
 
 @metric(
@@ -171,7 +139,3 @@ def overall_citation_accuracy(
     if any(parts[name] is None for name, weight in weights.items() if weight):
         return None
     return math.fsum(weight * (parts[name] or 0.0) for name, weight in weights.items())
-
-
-def _share(flags: Sequence[bool]) -> float | None:
-    return sum(flags) / len(flags) if flags else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -105,6 +105,11 @@ def tolerance_jaccard(true: SpanCitation, predicted: SpanCitation, *, tolerance_
     start = true.start if abs(predicted.start - true.start) <= tolerance_chars else predicted.start
     end = true.end if abs(predicted.end - true.end) <= tolerance_chars else predicted.end
     return jaccard(true, replace(predicted, start=start, end=end))
+
+
+def distinct_places(citations: Iterable[SpanCitation]) -> list[SpanCitation]:
+    """Leave out what cites the same characters again."""
+    return list({(each.file, each.page, each.start, each.end): each for each in citations}.values())
 
 
 def same_place(first: SpanCitation, second: SpanCitation) -> bool:

@@ -11,6 +11,7 @@ from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.citation_pairs import (
     CitationLike,
     CitationPair,
+    distinct_places,
     pair_citations,
     same_place,
     span_citations,
@@ -67,12 +68,13 @@ def evaluate_citation_spans(
 
     A citation is a SpanCitation, a CharacterSpan, or ``{file_name, page_number, start_char, end_char}``.
     Pairs are one to one, within the same file (and page where both have one), and share as many characters
-    as possible. A citation without a page may be on any. So many more predicted citations as are
-    ``unreadable`` were meant and have no characters: they are unpaired.
+    as possible. A citation without a page may be on any. The same place twice, on either side, is one. So
+    many more predicted citations as are ``unreadable`` were meant and have no characters: they are unpaired.
     """
     if not isinstance(tolerance_chars, int) or tolerance_chars < 0:
         raise invalid("tolerance_chars", "a whole number of at least 0", tolerance_chars)
-    expected, found = span_citations(true, "true"), span_citations(predicted, "predicted")
+    expected = distinct_places(span_citations(true, "true"))
+    found = distinct_places(span_citations(predicted, "predicted"))
     pairs = pair_citations(expected, found, tolerance_chars=tolerance_chars)
     scored = len(expected) + len(found) + unreadable - len(pairs)
     recall, precision = _share_covered(expected, found), _share_covered(found, expected)
@@ -137,7 +139,7 @@ def citation_exact_jaccard(
 
     Formula: mean over pairs of |true ∩ predicted| / |true ∪ predicted|, in characters; pairs are one to one
     and share as many characters as possible; an unpaired span of either side counts 0, and so does a
-    citation that cannot be read.
+    citation that cannot be read. The same place twice, on either side, is one span.
 
     Empty: 0 when one side is empty; no value when both are.
 
@@ -179,7 +181,7 @@ def citation_span_precision(predicted: Sequence[CitationLike], true: Sequence[Ci
 
     Formula: |predicted ∩ true| / |predicted|, in characters of the same file and page, each once.
 
-    Empty: no value when nothing is cited.
+    Empty: no value when nothing is cited, or nothing that can be read.
 
     Source: character precision of citations.
     """

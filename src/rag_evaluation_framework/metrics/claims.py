@@ -38,7 +38,7 @@ def faithfulness(supported: Sequence[bool]) -> float | None:
 
     Source: Es et al., "RAGAS", EACL 2024; Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return _share(supported)
+    return share(supported)
 
 
 @metric(
@@ -59,7 +59,7 @@ def hallucination(supported: Sequence[bool]) -> float | None:
 
     Source: the hallucination rate of answer-quality annotations; claims as in faithfulness.
     """
-    return _share([not each for each in supported])
+    return share([not each for each in supported])
 
 
 @metric(
@@ -74,12 +74,12 @@ def claim_precision(correct: Sequence[bool]) -> float | None:
 
     Formula: correct claims / claims of the answer.
 
-    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
-    sample is skipped.
+    Empty: no value where answer or reference claims nothing, as answers that refuse, do not know or ask back,
+    and the reference "Yes"; such a sample is skipped.
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return _share(correct)
+    return share(correct)
 
 
 @metric(
@@ -99,7 +99,7 @@ def claim_recall(recalled: Sequence[bool]) -> float | None:
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return _share(recalled)
+    return share(recalled)
 
 
 @metric(
@@ -119,7 +119,7 @@ def claim_f1(correct: Sequence[bool], recalled: Sequence[bool]) -> float | None:
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    precision, recall = _share(correct), _share(recalled)
+    precision, recall = share(correct), share(recalled)
     if precision is None or recall is None:
         return None
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -144,7 +144,7 @@ def claim_hallucination(correct: Sequence[bool], supported: Sequence[bool]) -> f
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024, where it is called hallucination.
     """
-    return _share([not (right or borne) for right, borne in _paired(correct, supported)])
+    return share([not (right or borne) for right, borne in _paired(correct, supported)])
 
 
 @metric(
@@ -165,7 +165,7 @@ def self_knowledge(correct: Sequence[bool], supported: Sequence[bool]) -> float 
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return _share([right and not borne for right, borne in _paired(correct, supported)])
+    return share([right and not borne for right, borne in _paired(correct, supported)])
 
 
 @metric(
@@ -184,7 +184,7 @@ def context_utilization(recalled: Sequence[bool], retrieved: Sequence[bool]) -> 
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return _share([told for told, held in _paired(recalled, retrieved) if held])
+    return share([told for told, held in _paired(recalled, retrieved) if held])
 
 
 @metric(
@@ -201,12 +201,12 @@ def noise_sensitivity(correct: Sequence[bool], misled: Sequence[bool]) -> float 
     Formula: claims that are not correct and that a relevant context supports (``misled``) / claims. A
     context is relevant when it supports a claim of the reference.
 
-    Empty: no value for an answer that claims nothing, as those that refuse, do not know or ask back; such a
-    sample is skipped.
+    Empty: no value where answer or reference claims nothing, as answers that refuse, do not know or ask back,
+    and the reference "Yes"; such a sample is skipped.
 
     Source: ragas, noise sensitivity in its "relevant" mode; Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return _share([not right and led for right, led in _paired(correct, misled)])
+    return share([not right and led for right, led in _paired(correct, misled)])
 
 
 @metric(
@@ -222,7 +222,8 @@ def answer_correctness(
     """How right and complete the answer is: its claims against the reference's, and the likeness of both.
 
     Formula: 0.75 × TP / (TP + (FP + FN) / 2) + 0.25 × answer_similarity; TP are the correct claims of the
-    answer, FP its others, FN the claims of the reference that it does not make.
+    answer, FP its others, FN the claims of the reference that it does not make. The answer_similarity is that
+    of the lexical method (chrF), of both texts without citations and lists of sources.
 
     Empty: no value where the reference claims nothing; such a sample is skipped. An answer that claims
     nothing, as those that refuse, do not know or ask back, has TP = 0.
@@ -236,7 +237,8 @@ def answer_correctness(
     return claims * hits / (hits + (wrong + missed) / 2 or 1) + likeness * similarity
 
 
-def _share(flags: Sequence[bool]) -> float | None:
+def share(flags: Sequence[bool]) -> float | None:
+    """Return the share of the flags that are set; ``None`` without any."""
     return sum(flags) / len(flags) if flags else None
 
 

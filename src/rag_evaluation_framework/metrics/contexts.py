@@ -19,10 +19,11 @@ def context_precision(useful: Sequence[bool]) -> float | None:
     """Whether the useful contexts stand before the useless ones.
 
     Formula: the mean of precision@k over the ranks k that hold a useful context; 0 when none is useful. A
-    context is useful when it supports a claim of the reference, or of the answer where there is none; a judge
-    is asked whether it helps to answer the question.
+    context is useful when it supports a claim of the reference, or of the answer where the reference makes
+    none; a judge is asked whether it helps to answer the question.
 
-    Empty: no value without contexts; such a sample is skipped.
+    Empty: no value without contexts, nor, unless a judge is asked, where neither reference nor answer claims
+    anything; such a sample is skipped.
 
     Source: Es et al., "RAGAS", EACL 2024.
     """
@@ -47,7 +48,8 @@ def context_recall(attributed: Sequence[bool]) -> float | None:
 
     Formula: claims of the reference contexts that the contexts support / claims of the reference contexts.
 
-    Empty: no value where the reference contexts claim nothing; such a sample is skipped.
+    Empty: no value where the reference contexts claim nothing, nor where no contexts are known; such a sample
+    is skipped. For a system that reports an empty list of contexts it is 0.
 
     Source: Es et al., "RAGAS", EACL 2024, with the truth told by reference contexts.
     """

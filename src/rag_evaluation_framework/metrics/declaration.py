@@ -23,7 +23,16 @@ from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageErr
 from rag_evaluation_framework.specifications import Specification, parse_specification
 
 Family = Literal[
-    "ranking", "chunks", "spans", "citations", "texts", "answers", "refusals", "safety", "golden"
+    "ranking",
+    "chunks",
+    "spans",
+    "citations",
+    "consistency",
+    "texts",
+    "answers",
+    "refusals",
+    "safety",
+    "golden",
 ]
 Method = Literal["lexical", "embedding", "lexicon", "judge"]
 
@@ -36,6 +45,7 @@ FAMILY_MODULES: dict[Family, tuple[str, ...]] = {
     "chunks": ("chunks",),
     "spans": ("spans",),
     "citations": ("citations", "citation_claims"),
+    "consistency": ("consistency",),
     "texts": ("texts", "similarity"),
     "answers": ("claims", "contexts", "grounding", "relevancy", "rubrics"),
     "refusals": ("refusals",),

@@ -25,10 +25,12 @@ def entity_coverage(named: Sequence[bool]) -> float:
     """How many of the expected names and words the answer has.
 
     Formula: names that the answer has and does not deny / names expected. "A/B" is one name that either
-    part fulfils. Compared after NFKC, case folding and folding of traditional to simplified characters;
-    Chinese anywhere in the text, other words whole, with or without a plural's ending.
+    part fulfils. Asked who is the mayor, "Anna is not the mayor" does not name Anna. Compared after NFKC,
+    case folding and folding of traditional to simplified characters; Chinese anywhere in the text, other
+    words whole, in the answer also with a plural's ending (-s, -es, -ies).
 
-    Empty: without an expected name there is nothing to cover: an error, and the sample is skipped.
+    Empty: without an expected name there is nothing to cover: an error, and the sample is skipped. An answer
+    that refuses, does not know or asks back names nothing: 0.
 
     Source: the field expected_entities of golden sets.
     """
@@ -42,9 +44,11 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
     Formula: ends named / 2 × relation (1 expressed and not denied, else 0) × direction (1 right, or the
     relation has none; 0.5 not told; 0 wrong). An end that only the question names counts where the answer
     points back to it (她们, they). Relations are expressed by words of a table, English and Chinese; one that
-    is not in it by its own words.
+    is not in it by its own words. They must be said of the one end and the other directly, actively or
+    passively: "the mother of Bob's wife" is not the mother of Bob.
 
-    Empty: where the words of a relation are not known for the answer's language, the sample is skipped.
+    Empty: where the words of a relation are not known for the answer's language, the sample is skipped. An
+    answer that refuses, does not know or asks back says nothing of it: 0.
 
     Source: the field relationship_triple of golden sets.
     """
@@ -60,9 +64,11 @@ def milestone_recall(places: Sequence[int | None]) -> float:
     """How many of the expected steps the answer tells.
 
     Formula: steps told / steps expected. A step is told where a sentence has three quarters of its units in
-    order and close together, not denied: Chinese by the character, other words by their stems.
+    order and close together, not denied: Chinese by the character, other words by their stems, numbers by
+    their value.
 
-    Empty: without an expected step there is nothing to tell: an error, and the sample is skipped.
+    Empty: without an expected step there is nothing to tell: an error, and the sample is skipped. An answer
+    that refuses, does not know or asks back tells nothing: 0.
 
     Source: the field timeline_milestones of golden sets.
     """
@@ -96,7 +102,8 @@ def hop_coverage(places: int, hops: int) -> float:
     retrieved context holds, at least half of it; else it is a retrieved context that tells one of the steps,
     those that repeat another left out.
 
-    Empty: without hops, or where the system returns no contexts, the sample is skipped.
+    Empty: without hops or contexts, the sample is skipped; for a system that reports an empty list of
+    contexts it is 0.
 
     Source: the field context_hops of golden sets.
     """
@@ -111,9 +118,11 @@ def turn_correctness(matches: Sequence[float]) -> float:
 
     Formula: mean over the assistant's turns of: the share of what the reference says beyond its question and
     the turns before that the answer says too (Chinese by characters in pairs or more, other words by their
-    stems); for a turn that should be declined, 1 if the answer declines or does not know, else 0.
+    stems, numbers by value; a yes or no that is asked for is one part, and the wrong one makes it 0); for a
+    turn that should be declined, 1 if the answer declines or does not know, else 0.
 
-    Empty: a conversation without a turn that can be scored is skipped.
+    Empty: a conversation without a turn that can be scored is skipped. A turn that refuses, does not know or
+    asks back, and should not, is 0.
 
     Source: the field conversation of golden sets.
     """

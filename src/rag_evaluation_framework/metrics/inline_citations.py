@@ -9,9 +9,10 @@
 ``[2]``  ``[1, 3]``  ``[1-3]``                       numbered contexts; a range means each of its numbers
 ===================================================  ==================================================
 
-A file name may have spaces, colons and any script. A bracket that is meant as a citation and cannot be
-read is reported, never guessed; any other bracket is text. What is left of an answer without its citations,
-and without marks such as ``[Doc 1]``, ``[^1]`` and ``（来源：文档1）``, is told by :func:`without_citations`.
+Full-width characters are read like half-width ones: ``【a.pdf：？：5-9】``, ``［２］``. A file name may have
+spaces, colons and any script. A bracket that is meant as a citation and cannot be read is reported, never
+guessed; any other bracket is text. What is left of an answer without its citations, and without marks such as
+``[Doc 1]``, ``[^1]``, ``(guide.pdf, p. 3)`` and ``（来源：文档1）``, is told by :func:`without_citations`.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from rag_evaluation_framework.characters import ONE_TO_TEN
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 
+# Every expression below is for text in these half-width characters, which stand at the same places. Round
+# brackets keep their width: "【1】（港口关闭）" is no link.
+_HALF_WIDTH = str.maketrans("【】［］：？｜，；－０１２３４５６７８９", "[][]:?|,;-0123456789")
 # A file name may hold one level of brackets itself: ``report [final].pdf``.
 _BRACKET = re.compile(
     r"""\[(?P<targets>(?:[^\[\]|"]|\[[^\[\]|"]{0,200}\]){1,2000})
         (?:\|\s*excerpt\s*:\s*(?:"(?P<straight>.{0,5000}?)"|“(?P<curly>.{0,5000}?)”)\s*)?\]""",
     re.DOTALL | re.VERBOSE,
 )
-_SEPARATOR = "[,，、;]"
+_SEPARATOR = "[,、;]"
 _RANGE = r"(?P<start>[0-9]{1,15})\s*[-–]\s*(?P<end>[0-9]{1,15})"
 _TARGET = re.compile(
     rf"""\s*(?:(?:(?P<file>[^\n]+?)\s*:\s*)??(?P<page>[0-9]{{1,9}}|\?)\s*:\s*)?{_RANGE}
@@ -52,33 +57,47 @@ _WIDEST_RANGE = 100
 _FILE_CUE = re.compile(r":\s*+[0-9?]|\|\s*+excerpt")
 _NUMBERED = re.compile(rf"\[{_ALL_NUMBERS}\]")
 # What cites in a form that nothing can open, and is not said either.
+FILE_SUFFIX = "(?:pdf|md|markdown|html?|docx?|txt|rtf|csv|tsv|xlsx?|pptx?|jsonl?|xml|epub)"
+SOURCE_HEADING = (
+    "(?:sources?|references?|(?:[资資]料|信息|[数數][据據]|引用|[参參]考)?[来來]源"
+    "|[参參]考(?:[资資]料|文[献獻])?|出[处處])"
+)
+_SEE = r"(?:see\s|cf\.\s|[参參详詳]?[见見])?"
 _SOURCE = (
     "(?:doc(?:ument)?|source|ref(?:erence)?|context|passage|chunk"
     "|文[档檔件献獻]|[来來]源|[资資]料|[参參]考(?:[资資]料|文[献獻])?|上下文|出[处處]|引用|片段|段落)s?"
 )
-_NUMBER_OF_IT = r"[\s:：#_-]{0,2}[0-9]{1,3}"
-_SOURCE_HEADING = (
-    "(?:sources?|references?|(?:[资資]料|信息|[数數][据據]|引用|[参參]考)?[来來]源"
-    "|[参參]考(?:[资資]料|文[献獻])?|出[处處])"
+_NUMBERED_SOURCE = rf"{_SEE}{_SOURCE}[\s:#_-]{{0,2}}[0-9]{{1,3}}"
+# A name of several words has no figure but in the last: "(12 euros in fees.txt, p. 3)" says something.
+_IN_NAME = r"[^\s()（）\[\],;:|?\"“”]"
+_FILE = rf"(?:(?:(?!\d){_IN_NAME}){{1,40}}\s){{0,3}}{_IN_NAME}{{1,80}}?\.{FILE_SUFFIX}(?![a-z0-9_.])"
+_TITLE = rf"{_SEE}《[^《》\n]{{1,80}}》"
+_HAN_NUMBER = rf"[0-9{ONE_TO_TEN}百]{{1,9}}"
+_PAGE = (
+    r"(?:(?:pp?\.?|pages?|lines?|sections?|chapters?|§)\s?[0-9]{1,5}(?:[-–.][0-9]{1,5})?(?!\w)"
+    rf"|第\s?{_HAN_NUMBER}(?:[-–至到]第?{_HAN_NUMBER})?\s?[页頁章节節段行]|(?<=[a-z]:)[0-9?][0-9:?–-]{{0,20}})"
 )
-_NOT_CLOSED = r"[^()（）\[\]【】\n]"
+_PAGES = rf"(?:[\s,、:]{{0,3}}{_PAGE}){{1,9}}"
+_NAMED = f"(?:{_FILE}|{_TITLE}|{_NUMBERED_SOURCE})"
+_AND = rf"(?:\s?(?:{_SEPARATOR}|&|和)\s?|\sand\s)"
+_NOT_CLOSED = r"[^()（）\[\]\n]"
 _LINK = r"\[[^\[\]\n]{1,200}\]\([^\s()]{1,500}\)"
 _MARK = re.compile(
-    rf"""【[0-9][^【】\n]{{0,40}}】  # 【1】, 【4:0†source】
-    |\[[0-9]{{1,3}}(?::[0-9]{{1,3}})?†[^\[\]\n]{{0,40}}\]  # [1†source]
-    |\[[0-9]{{1,3}}\s?[,，]\s?(?:pp?\.|pages?\b|第)\s?[0-9]{{1,5}}[^\[\]\n]{{0,20}}\]  # [1, p. 3]
+    rf"""\[[0-9]{{1,3}}(?::[0-9]{{1,3}})?†[^\[\]\n]{{0,40}}\]  # [1†source], [4:0†source]
     |\[\^[^\s\[\]]{{1,40}}\]  # [^1]
-    |[\[【]{_SOURCE}{_NUMBER_OF_IT}  # [Doc 1], [来源1、2]
-      (?:\s?(?:{_SEPARATOR}|and|&|和)\s?(?:{_SOURCE})?{_NUMBER_OF_IT}){{0,20}}[\]】]
+    # [Doc 1], [来源1、2], [fees.txt], [1, p. 3]
+    |\[(?:{_NAMED}(?:{_PAGES})?|[0-9]{{1,3}}{_PAGES})
+      (?:{_AND}(?:{_NAMED}|[0-9]{{1,3}})(?:{_PAGES})?){{0,20}}\](?!\()
+    |[（(]{_NAMED}{_PAGES}(?:{_AND}{_NAMED}(?:{_PAGES})?){{0,20}}[)）]  # (fees.txt, p. 3)
     |\[{{1,2}}[0-9]{{1,3}}\]{{1,2}}\([^\s()]{{1,500}}\)  # [1](https://…)
-    |[（(]\s?{_LINK}(?:[\s,，;；]{{1,3}}{_LINK}){{0,20}}\s?[)）]  # ([fees.pdf](https://…))
+    |[（(]\s?{_LINK}(?:[\s,;]{{1,3}}{_LINK}){{0,20}}\s?[)）]  # ([fees.pdf](https://…))
     # （来源：文档1）; several only with a number, a file or a title among them: (sources: fish, eggs)
-    |[（(\[【]\s?{_SOURCE_HEADING}\s?[:：](?:(?:(?![,，、]){_NOT_CLOSED}){{1,60}}
-      |(?={_NOT_CLOSED}{{0,80}}(?:[0-9《]|\.[a-z]{{2,5}}\b)){_NOT_CLOSED}{{1,120}})[)）\]】]""",
+    |[（(\[]\s?{SOURCE_HEADING}\s?:(?:(?:(?![,、]){_NOT_CLOSED}){{1,60}}
+      |(?={_NOT_CLOSED}{{0,80}}(?:[0-9《]|\.[a-z]{{2,5}}\b)){_NOT_CLOSED}{{1,120}})[)）\]]""",
     re.IGNORECASE | re.VERBOSE,
 )
 _FOOTNOTE = re.compile(r"^[^\S\n]*+\[\^[^\s\[\]]{1,40}\]:[^\n]*+", re.MULTILINE)
-_MARK_CUE = re.compile(r"[\[【（(]")
+_MARK_CUE = re.compile(r"[\[（(]")
 
 _SPAN_FORM = "file:page:start-end"
 _NUMBER_FORM = "a context's number from 1"
@@ -131,21 +150,22 @@ def parse_citations(text: str) -> InlineCitations:
     """
     citations: list[InlineCitation] = []
     malformed: list[MalformedCitation] = []
-    position = text.find("[")
+    half = _half_width(text)
+    position = half.find("[")
     while position >= 0:
-        bracket = _BRACKET.match(text, position)
+        bracket = _BRACKET.match(half, position)
         after = position + 1  # a bracket that is text may hold a citation inside
         if bracket:
             try:
-                inside = list(_read(bracket))
+                inside = list(_read(bracket, text))
             except _NotReadableError as error:
                 if "[" not in bracket["targets"]:
-                    malformed.append(MalformedCitation(bracket[0], position, bracket.end(), str(error)))
                     after = bracket.end()
+                    malformed.append(MalformedCitation(text[position:after], position, after, str(error)))
             else:
                 citations += inside
                 after = bracket.end() if inside else after
-        position = text.find("[", after)
+        position = half.find("[", after)
     return InlineCitations(tuple(citations), tuple(malformed))
 
 
@@ -155,11 +175,11 @@ def without_citations(text: str) -> str:
     >>> without_citations("Paris [1] is old [a.pdf:?:5-9].")
     'Paris     is old              .'
     """
-    said = without_marks(text)
-    if "[" not in said:
+    said, half = without_marks(text), _half_width(text)
+    if "[" not in half:
         return said
-    if _FILE_CUE.search(text) is None:
-        return _NUMBERED.sub(_spaces, said)
+    if _FILE_CUE.search(half) is None:
+        return blanked(said, _places(_NUMBERED, _half_width(said)))
     found = parse_citations(text)
     places = [(each.start, each.end) for each in found.citations]
     return blanked(said, places + [(each.start, each.end) for each in found.malformed])
@@ -171,9 +191,12 @@ def without_marks(text: str) -> str:
     >>> without_marks("Paris is old [Doc 1]. It is big（来源：指南）.")
     'Paris is old        . It is big       .'
     """
-    if _MARK_CUE.search(text) is None:
+    half = _half_width(text)
+    if _MARK_CUE.search(half) is None:
         return text
-    return _MARK.sub(_spaces, _FOOTNOTE.sub(_spaces, text) if "[^" in text else text)
+    if "[^" in half:
+        text = blanked(text, _places(_FOOTNOTE, half))
+    return blanked(text, _places(_MARK, _half_width(text)))
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
@@ -185,19 +208,24 @@ def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _spaces(mark: re.Match[str]) -> str:
-    return " " * len(mark[0])
+def _half_width(text: str) -> str:
+    return text if text.isascii() else text.translate(_HALF_WIDTH)
 
 
-def _read(bracket: re.Match[str]) -> Iterator[InlineCitation]:
-    """Yield the citations of one bracket: none where it is ordinary text."""
+def _places(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def _read(bracket: re.Match[str], text: str) -> Iterator[InlineCitation]:
+    """Yield the citations of one bracket of a text: none where it is ordinary text."""
     targets = bracket["targets"]
-    excerpt = bracket["straight"] if bracket["straight"] is not None else bracket["curly"]
+    quoted = "curly" if bracket["straight"] is None else "straight"
+    excerpt = None if bracket[quoted] is None else text[slice(*bracket.span(quoted))]
     found: list[SpanCitation] | list[ContextCitation]
     if _NUMBERS.fullmatch(targets):
         found = [ContextCitation(number) for number in _context_numbers(targets)]
     elif _MEANT_AS_SPAN.search(targets) or excerpt is not None:
-        found = _spans(targets, excerpt)
+        found = _spans(targets, text[slice(*bracket.span("targets"))], excerpt=excerpt)
     else:
         return
     for citation in found:
@@ -217,8 +245,11 @@ def _context_numbers(targets: str) -> list[int]:
     return numbers
 
 
-def _spans(targets: str, excerpt: str | None) -> list[SpanCitation]:
-    """Read ``file:page:start-end`` and what follows after commas; file and page carry over."""
+def _spans(targets: str, written: str, *, excerpt: str | None) -> list[SpanCitation]:
+    """Read ``file:page:start-end`` and what follows after commas; file and page carry over.
+
+    A file is called as it is ``written``, before it was made half-width.
+    """
     read: list[tuple[str, int | None, int, int]] = []
     file: str | None = None
     page: int | None = None
@@ -227,7 +258,7 @@ def _spans(targets: str, excerpt: str | None) -> list[SpanCitation]:
         match = _TARGET.match(targets, position)
         if match is None:
             raise _NotReadableError(_SPAN_FORM)
-        file = match["file"] or file
+        file = written[slice(*match.span("file"))] if match["file"] else file
         if file is None:
             raise _NotReadableError(f"a file name in {_SPAN_FORM}")
         if match["page"]:

@@ -22,6 +22,11 @@ def rouge_l(answer: str, reference: str) -> float:
     return f_measure(shared, answered=len(answered), expected=len(expected))
 
 
+def has_rouge_units(text: str, *, variant: str) -> bool:
+    """Tell whether a text has a unit of a variant: two tokens for ``rouge2``, one for the others."""
+    return len(word_tokens(text)) >= (2 if variant == "rouge2" else 1)
+
+
 def ngram_counts(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     """Count the runs of n tokens."""
     return Counter(zip(*(tokens[offset:] for offset in range(n)), strict=False))

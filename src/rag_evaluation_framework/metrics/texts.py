@@ -89,8 +89,8 @@ def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL
     (``rouge1``), bigrams (``rouge2``), or the longest common subsequence and tokens (``rougeL``). Tokens
     are runs of letters and digits; Chinese and kana by the character; no stemming.
 
-    Empty: 0 for an answer without units, and an empty one has failed where a run is scored; an empty
-    reference is an error.
+    Empty: 0 for an answer or a reference without units, such as one word for ``rouge2`` or "👍"; where a run
+    is scored, such a reference is skipped and an empty answer has failed. An empty reference is an error.
 
     Source: Lin, "ROUGE", 2004; equal to the rouge-score package on English.
     """

@@ -11,15 +11,11 @@ import string
 from collections.abc import Sequence
 from unicodedata import category, normalize
 
+from rag_evaluation_framework.characters import UNSPACED
 from rag_evaluation_framework.errors import invalid
 
-# Kana, Chinese characters with their extensions and compatibility forms, and the marks 々 and 〇.
-_UNSPACED = (
-    r"\u3005\u3007\u3021-\u3029\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_UNSPACED_CHARACTER = re.compile(f"([{_UNSPACED}])")
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_UNSPACED_CHARACTER = re.compile(f"([{UNSPACED}])")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 

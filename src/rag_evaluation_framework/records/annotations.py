@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.errors import Location, invalid
 from rag_evaluation_framework.records.citations import SpanCitation
 
 QUALITY_SCORES = ("completeness", "accuracy", "relevance", "clarity", "conciseness")
@@ -19,7 +19,7 @@ class CitationAnnotation:
     """The spans that one annotator marked as sources for one query; none means that nothing answers it.
 
     What a file does not say is ``None``. ``extra`` keeps the fields that have no place here, so that writing
-    back loses nothing.
+    back loses nothing; ``place`` is where a file has the annotation.
     """
 
     annotation_id: str
@@ -28,6 +28,7 @@ class CitationAnnotation:
     timestamp: str | None = None
     citations: tuple[SpanCitation, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    place: Location = field(default=Location(), compare=False)
 
     def __post_init__(self) -> None:
         _check_ids(self)
@@ -47,6 +48,7 @@ class AnswerQualityAnnotation:
     aspect_ratings: Mapping[str, str] = field(default_factory=dict, hash=False)
     citations: tuple[SpanCitation, ...] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    place: Location = field(default=Location(), compare=False)
 
     def __post_init__(self) -> None:
         _check_ids(self)

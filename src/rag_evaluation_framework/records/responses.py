@@ -68,11 +68,13 @@ class Response:
     """An answer with everything that came with it, or the failure that stands in its place.
 
     ``hits`` are in rank order, best first. ``context_origin`` says whether the contexts are the system's
-    own or the dataset's.
+    own or the dataset's. Without hits it is not known what the system retrieved, unless it says that it
+    ``retrieved_nothing``.
     """
 
     text: str | None = None
     hits: tuple[Hit, ...] = ()
+    retrieved_nothing: bool = False
     contexts: tuple[str, ...] = ()
     context_origin: Literal["system", "dataset"] | None = None
     citations: tuple[Citation, ...] = ()
@@ -84,5 +86,12 @@ class Response:
     def __post_init__(self) -> None:
         if self.failure is not None and self.text is not None:
             raise invalid("failure", "no failure beside an answer", self.failure.kind)
+        if self.retrieved_nothing and self.hits:
+            raise invalid("retrieved_nothing", "no hits beside it", len(self.hits))
         if self.latency_ms is not None and not (isfinite(self.latency_ms) and self.latency_ms >= 0):
             raise invalid("latency_ms", "a number of at least 0", self.latency_ms)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no text, or nothing but white space in it."""
+        return not (self.text or "").strip()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
 
@@ -83,7 +84,9 @@ class Recorded:
 
     def __post_init__(self) -> None:
         if self.sources and len(self.sources) != len(self.contexts):
-            raise invalid("sources", f"one for each of the {len(self.contexts)} contexts", len(self.sources))
+            raise invalid(
+                "sources", f"one for each of the {counted(len(self.contexts), 'context')}", len(self.sources)
+            )
 
 
 @dataclass(frozen=True, slots=True)

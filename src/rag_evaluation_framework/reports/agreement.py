@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.annotators.agreement import AgreementReport
 from rag_evaluation_framework.datasets.annotators.agreement_figures import AgreementFigure
-from rag_evaluation_framework.reports.excerpts import counted
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.statistics.intervals import Interval
 
@@ -52,6 +52,10 @@ def _figures(report: AgreementReport) -> str:
     notes = [f"intervals: {method}, over queries" for method in methods]
     if any(figure.value is None for figure in report.figures):
         notes.append("–: everybody always says the same, so agreement beyond chance is not defined")
+    if any(figure.value is not None and figure.interval is None for figure in report.figures):
+        notes.append(
+            "no interval: too few queries, or all resamples alike, which do not tell how far off it is"
+        )
     return "\n".join([text_table(headers, rows, align="<<>>><"), *([""] if notes else []), *notes])
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.annotators.agreement_figures import AgreementFigure
 from rag_evaluation_framework.reports.comparisons import interval_header, interval_text
-from rag_evaluation_framework.reports.excerpts import counted, figure, one_line
+from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
@@ -121,7 +122,7 @@ def _corrected_row(metric: MetricCalibration, what: str, estimate: CorrectedEsti
         interval_text(estimate.interval),
         figure(estimate.labels_value),
         interval_text(estimate.labels_interval),
-        f"{estimate.effective_labels:,.0f} labels",
+        counted(round(estimate.effective_labels), "label"),
     ]
 
 
@@ -150,7 +151,8 @@ def _details(metric: MetricCalibration) -> str:
     if metric.is_turned_round:
         parts.append("less of the metric means more of the label")
     if metric.n_unscored_labels:
-        parts.append(f"{metric.n_unscored_labels:,} labelled answers have no score")
+        unscored = counted(metric.n_unscored_labels, "labelled answer has", "labelled answers have")
+        parts.append(f"{unscored} no score")
     if metric.n_undecided:
         parts.append(f"{metric.n_undecided:,} tied, left out")
     if metric.reliability is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.reports.excerpts import one_line
 
@@ -20,7 +21,7 @@ def doubtful_claims(result: SampleResult) -> Iterator[str]:
     text = result.response.text or ""
     seen: set[tuple[int, int]] = set()
     for score in result.scores:
-        against = _HELD_AGAINST.get(score.metric.partition("(")[0])
+        against = _HELD_AGAINST.get(without_parameters(score.metric))
         if against is None:
             continue
         for claim in score.details.get("claims", ()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
@@ -62,7 +63,8 @@ def _notes(comparisons: Sequence[MetricComparison], unit: str) -> Iterator[str]:
     )
     for each in {each.contender: each for each in comparisons}.values():
         if each.n_unpaired:
+            paired = counted(each.n, unit, plural)
             yield (
-                f"{one_line(each.contender)}: compared over the {each.n:,} {plural} scored on both sides; "
+                f"{one_line(each.contender)}: compared over the {paired} scored on both sides; "
                 f"{each.n_unpaired:,}, scored on one side only, left out"
             )

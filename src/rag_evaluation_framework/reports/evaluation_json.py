@@ -128,6 +128,7 @@ def _run(evaluation: DatasetEvaluation) -> dict[str, Any]:
         "errors": evaluation.errors,
         "failures": dict(summary.failures),
         "contextOrigins": dict(summary.context_origins),
+        "unread": {each.part: each.to_dict() for each in summary.unread},
         "metrics": {each.metric: each.to_dict() for each in evaluation.metrics},
         "notScored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
         "performance": dict(summary.performance),

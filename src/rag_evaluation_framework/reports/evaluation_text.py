@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.exchanges import sample_lines
+from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
@@ -94,16 +96,16 @@ def gate_text(verdict: GateVerdict) -> str:
 
 
 def _dataset(evaluation: DatasetEvaluation) -> Iterator[str]:
-    summary, outcome = evaluation.summary, evaluation.outcome
-    head = f"{evaluation.plan.name}: {summary.finished:,} of {summary.total:,} samples"
+    summary = evaluation.summary
+    head = f"{evaluation.plan.name}: {summary.finished:,} of {counted(summary.total, 'sample')}"
     head += f", {evaluation.errors:,} with errors" if evaluation.errors else ""
     lines = [head, f"run: {evaluation.folder.head.run_id}"]
     if summary.context_origins:
         origins = ", ".join(f"{count:,} the {origin}'s" for origin, count in summary.context_origins.items())
         lines.append(f"contexts: {origins}")
-    lines += [f"note: {note}" for note in outcome.notes]
-    if not outcome.completed:
-        lines.append(f"not completed: {outcome.reason}; go on with --resume {evaluation.folder.head.run_id}")
+    lines += [f"note: {note}" for note in run_notes(evaluation)]
+    if shortfall := shortfall_of(evaluation):
+        lines.append(shortfall)
     yield "\n".join(lines)
     yield _metrics(evaluation)
     if unscored := unscored_lines(summary):

@@ -9,11 +9,6 @@ def one_line(text: str, characters: int = 100) -> str:
     return line if len(line) <= characters else line[: characters - 1] + "…"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number with what it counts: ``1 file``, ``2,000 files``."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
 def figure(value: float | None) -> str:
     """Write a measured value; a dash where there is none."""
     if value is None:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.responses import Usage
-from rag_evaluation_framework.reports.excerpts import counted, one_line
+from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.synthesis.asking.asked_questions import REASONS as ASKING_REASONS
 from rag_evaluation_framework.synthesis.drafts import Drafts
@@ -94,7 +95,7 @@ def _lines(summary: GenerationSummary) -> Iterator[str]:
         yield "\n" + text_table(("rejected", "reason", ""), rows, align="><<")
     if (usage := summary.usage) is not None:
         cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
-        yield f"\n{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out{cost}"
+        yield f"\n{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}"
     if summary.written:
         yield "\nwrote " + ", ".join(summary.written)
     if (upload := summary.upload) is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.evaluation_text import gate_text
-from rag_evaluation_framework.reports.excerpts import counted, figure, one_line
+from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.exchanges import sample_lines
 from rag_evaluation_framework.reports.refusals import refusal_cells
+from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import GateVerdict
@@ -41,9 +43,9 @@ def _heads(golden: GoldenEvaluation) -> Iterator[str]:
         line = f"{each.plan.name}: {summary.finished:,} of {counted(summary.total, 'sample')}"
         line += f", {each.errors:,} with errors" if each.errors else ""
         yield f"{line} (run {run_id})"
-        yield from (f"  note: {note}" for note in each.outcome.notes)
-        if not each.outcome.completed:
-            yield f"  not completed: {each.outcome.reason}; go on with --resume {run_id}"
+        yield from (f"  note: {note}" for note in run_notes(each))
+        if shortfall := shortfall_of(each):
+            yield f"  {shortfall}"
     if golden.missing:
         yield f"not there: {', '.join(golden.missing)}"
 

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
-from rag_evaluation_framework.reports.run_notes import run_notes
+from rag_evaluation_framework.reports.run_notes import named_run_notes
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import GateRow, GateVerdict
 
@@ -25,7 +25,9 @@ def evaluation_junit(evaluations: Sequence[DatasetEvaluation], verdict: GateVerd
     suites = [_suite("gate", [*map(_check, verdict.rows), *_rules(verdict)])] if verdict.enabled else []
     suites += [
         _suite(
-            each.plan.name, [_sample(each.plan.name, sample) for sample in each.samples()], run_notes(each)
+            each.plan.name,
+            [_sample(each.plan.name, sample) for sample in each.samples()],
+            named_run_notes(each),
         )
         for each in evaluations
     ]

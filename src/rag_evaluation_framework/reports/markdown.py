@@ -11,7 +11,7 @@ from rag_evaluation_framework.reports.blame import blame_cells, blame_title, unt
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.exchanges import exchanges
 from rag_evaluation_framework.reports.refusals import refusal_cells
-from rag_evaluation_framework.reports.run_notes import run_notes
+from rag_evaluation_framework.reports.run_notes import named_run_notes
 from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
@@ -48,7 +48,7 @@ def evaluation_markdown(
     if blame is not None and blame.told:
         parts.append(_blame(blame))
     parts += [f"> **Warning:** {escaped(warning)}" for warning in warnings]
-    parts += [f"> **Note:** {escaped(note, 1000)}" for each in evaluations for note in run_notes(each)]
+    parts += [f"> **Note:** {escaped(note, 1000)}" for each in evaluations for note in named_run_notes(each)]
     parts += [part for each in evaluations if (part := _samples(each))]
     return "\n\n".join(parts) + "\n"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.reports.unread import unread_lines
 from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.run_summaries import RunSummary
 from rag_evaluation_framework.results.summaries import MetricSummary
@@ -10,7 +12,7 @@ from rag_evaluation_framework.results.summaries import MetricSummary
 
 def run_figures_text(title: str, summary: RunSummary) -> str:
     """Render the counts of a run and, below them, each metric's method, mean, interval and counts."""
-    counts = f"{summary.finished:,} of {summary.total:,} samples"
+    counts = f"{summary.finished:,} of {counted(summary.total, 'sample')}"
     if summary.failed:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in summary.failures.items())
         counts += f", {summary.failed:,} of them without an answer ({kinds})"
@@ -18,6 +20,8 @@ def run_figures_text(title: str, summary: RunSummary) -> str:
     headers = ("metric", "method", "mean", interval, "scored", "skipped", "failed")
     rows = [_row(metric) for metric in summary.metrics]
     parts = [f"{title}: {counts}", text_table(headers, rows, align="<<>>>>>")]
+    if unread := unread_lines(summary.unread):
+        parts.append("\n".join(unread))
     if unscored := unscored_lines(summary):
         parts.append("\n".join(["not scored:", *unscored]))
     return "\n\n".join(parts)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 from rag_evaluation_framework.evaluation.model_runs import SharedData
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
@@ -45,9 +46,8 @@ def side_by_side_text(shown: SideBySide) -> str:
     """Render the metrics by model, what each run took, what went wrong, and the comparisons."""
     data = shown.data
     version = f" {data.dataset_version}" if data.dataset_version else ""
-    head = (
-        f"{data.dataset_id}{version}: {shown.samples:,} samples, {shown.with_prompt:,} with a recorded prompt"
-    )
+    samples = counted(shown.samples, "sample")
+    head = f"{data.dataset_id}{version}: {samples}, {shown.with_prompt:,} with a recorded prompt"
     parts = [head, _metrics(shown), _runs(shown)]
     if lines := list(_lines(shown)):
         parts.append("\n".join(lines))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.reports.tables import text_width
 
@@ -74,13 +75,13 @@ def progress_text(dataset: str, progress: Progress, *, begun_with: int = 0) -> s
         parts.append(f"{rate:,.1f}/s")
     parts.append(f"{progress.failed:,} failed")
     if progress.retries:
-        parts.append(f"{progress.retries:,} retries")
+        parts.append(counted(progress.retries, "retry", "retries"))
     if progress.in_flight:
         parts.append(f"{progress.in_flight:,} in flight")
     if progress.cost_usd is not None:
         parts.append(f"${progress.cost_usd:.4f}")
     elif progress.input_tokens is not None or progress.output_tokens is not None:
-        parts.append(f"{(progress.input_tokens or 0) + (progress.output_tokens or 0):,} tokens")
+        parts.append(counted((progress.input_tokens or 0) + (progress.output_tokens or 0), "token"))
     remaining = progress.total - progress.done
     if remaining:
         parts.append(f"{duration(remaining / rate)} left" if rate else "time left unknown")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_header, interval_text
 from rag_evaluation_framework.reports.tables import text_table
@@ -90,5 +91,4 @@ def _per_query(system: RankedSystem) -> str:
 def _listed(queries: Sequence[str]) -> str:
     names = ", ".join(queries[:_LISTED_QUERIES])
     more = len(queries) - _LISTED_QUERIES
-    count = "1 query" if len(queries) == 1 else f"{len(queries)} queries"
-    return f"{count} ({names}{f' and {more} more' if more > 0 else ''})"
+    return f"{counted(len(queries), 'query', 'queries')} ({names}{f' and {more} more' if more > 0 else ''})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.summaries import MetricSummary
@@ -25,9 +26,11 @@ def sweep_text(results: SweepResults) -> str:
 
 def _title(results: SweepResults) -> str:
     counts = (
-        f"{len(results.samples):,} queries, {results.documents:,} documents, {len(results.cells):,} cells"
+        counted(len(results.samples), "query", "queries"),
+        counted(results.documents, "document"),
+        counted(len(results.cells), "cell"),
     )
-    lines = [f"{results.dataset_id}, {results.level} level: {counts}; ranked by {results.rank_by}"]
+    lines = [f"{results.dataset_id}, {results.level} level: {', '.join(counts)}; ranked by {results.rank_by}"]
     for part in _PARTS:
         values = _values(results, part)
         if len(values) == 1 and values != [_NOTHING]:
@@ -96,12 +99,13 @@ def _verdict(comparison: MetricComparison | None, *, is_first: bool) -> str:
 
 def _tests(comparisons: Sequence[MetricComparison]) -> str:
     significant = sum(each.verdict != "no difference shown" for each in comparisons)
-    tests = "1 test" if len(comparisons) == 1 else f"{len(comparisons):,} tests"
+    of_all = counted(len(comparisons), "difference is", "differences are")
     detectable = [each.smallest_detectable for each in comparisons if each.smallest_detectable is not None]
     lines = [
-        f"{significant:,} of {len(comparisons):,} differences are significant at the level "
+        f"{significant:,} of {of_all} significant at the level "
         f"{comparisons[0].alpha:g}: {comparisons[0].test}, query by query against the best of the same k; "
-        f"Holm's correction over {tests}. The best was chosen on these same queries.",
+        f"Holm's correction over {counted(len(comparisons), 'test')}. "
+        "The best was chosen on these same queries.",
     ]
     if detectable:
         lines.append(
@@ -116,9 +120,11 @@ def _notes(results: SweepResults) -> Iterator[str]:
     if summary.interval:
         yield f"intervals: {summary.interval.method}, seed {results.seed}"
     if summary.n_skipped:
-        yield f"{summary.n_skipped:,} queries are left out: the dataset has no truth for them at this level"
+        skipped = counted(summary.n_skipped, "query is", "queries are")
+        yield f"{skipped} left out: without truth at this level in the dataset"
     if results.moved_spans:
-        yield f"{results.moved_spans:,} relevant spans were found elsewhere: documents have changed"
+        moved = counted(results.moved_spans, "relevant span was", "relevant spans were")
+        yield f"{moved} found elsewhere: documents have changed"
     recalls = {cell.cell.retriever: cell.evaluated.store_recall for cell in results.cells}
     for retriever, recall in recalls.items():
         if recall is not None and recall < 1:

@@ -8,7 +8,11 @@ from typing import Any
 
 from rag_evaluation_framework.errors import RagEvalError
 from rag_evaluation_framework.evaluation.runs.run_folder import ListedRun
+from rag_evaluation_framework.reports.resuming import resuming_command
 from rag_evaluation_framework.reports.tables import text_table
+
+_LEFT = {"lacking_scores": "lacking scores", "to_ask_again": "to ask again"}
+_NO_COMMAND = "the program that began it"
 
 
 def run_rows(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
@@ -17,10 +21,10 @@ def run_rows(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
 
 
 def run_list_text(folder: Path, rows: Sequence[dict[str, Any]]) -> str:
-    """Return the table, and below it what is broken and how to go on with what is unfinished."""
+    """Return the table, and below it what is broken and how to go on with what is left to do."""
     if not rows:
         return f"No runs in {folder}."
-    has_gaps = any(row["lacking_scores"] for row in rows)
+    left = {name: header for name, header in _LEFT.items() if any(row[name] for row in rows)}
     cells = [
         (
             row["run_id"],
@@ -29,42 +33,24 @@ def run_list_text(folder: Path, rows: Sequence[dict[str, Any]]) -> str:
             row["target"] or "–",
             "–" if row["done"] is None else f"{row['done']:,} of {row['total']:,}",
             "–" if row["failed"] is None else f"{row['failed']:,}",
-            *([_gaps(row)] if has_gaps else []),
+            *("–" if row[name] is None else f"{row[name]:,}" for name in left),
             row["started_at"] or "–",
         )
         for row in rows
     ]
-    gaps = ("lacking scores",) if has_gaps else ()
-    headers = ("run", "state", "dataset", "target", "done", "failed", *gaps, "started")
-    table = text_table(headers, cells, align=f"<<<<>>{'>' * len(gaps)}<")
+    headers = ("run", "state", "dataset", "target", "done", "failed", *left.values(), "started")
+    table = text_table(headers, cells, align=f"<<<<>>{'>' * len(left)}<")
     notes = [f"broken: {row['run_id']}: {row['error']}" for row in rows if row["error"]]
     notes += [f"running: {row['run_id']}: {row['owner']}" for row in rows if row["owner"]]
-    notes += _ways_on(rows)
+    notes += [
+        f"{row['run_id']} goes on with: {row['resume'] or _NO_COMMAND}" for row in rows if _is_left(row)
+    ]
     return "\n".join([table, *(["", *notes] if notes else [])])
 
 
-def _gaps(row: dict[str, Any]) -> str:
-    return "–" if row["lacking_scores"] is None else f"{row['lacking_scores']:,}"
-
-
-def _ways_on(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return how to resume runs that are incomplete or lack scores; golden sets have their own command."""
-    unfinished = {bool(row["golden"]) for row in rows if row["state"] == "incomplete"}
-    lacking = {bool(row["golden"]) for row in rows if row["state"] == "complete" and row["lacking_scores"]}
-    commands = {
-        False: ("", "rag-eval evaluate … --resume RUN"),
-        True: (" of golden sets", "rag-eval golden DIR … --resume RUN"),
-    }
-    ways = [
-        f"An incomplete run{which} goes on with: {command}"
-        for is_golden, (which, command) in commands.items()
-        if is_golden in unfinished
-    ]
-    return ways + [
-        f"Scores that a complete run{which} lacks because an endpoint failed are made with: {command}"
-        for is_golden, (which, command) in commands.items()
-        if is_golden in lacking
-    ]
+def _is_left(row: dict[str, Any]) -> bool:
+    """Tell whether a resume has something to do: samples to ask, or scores to make again."""
+    return row["state"] == "incomplete" or (row["state"] == "complete" and any(row[name] for name in _LEFT))
 
 
 def _row(run: ListedRun) -> dict[str, Any]:
@@ -78,9 +64,11 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "done": None,
         "failed": None,
         "lacking_scores": None,
+        "to_ask_again": None,
         "total": None,
         "started_at": None,
         "owner": None,
+        "resume": None,
         "path": str(run.path),
         "error": run.reason,
     }
@@ -94,6 +82,7 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "golden": head.configuration.get("golden"),
         "started_at": head.started_at,
         "owner": None if owner is None else str(owner),
+        "resume": resuming_command(head, run.path),
     }
     try:
         index = run.folder.index()
@@ -103,6 +92,7 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "done": index.done,
         "failed": index.failed,
         "lacking_scores": len(index.rescorable),
+        "to_ask_again": len(index.reaskable),
         "total": len(index.offsets),
     }
     if index.problems:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.language_models.spending import Spending
 
 
 def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, int] | None = None) -> str:
     """Say how many calls were paid for, what is known of their tokens and dollars, and whose votes failed."""
     usage = spending.usage
-    parts = [f"{name}: {spending.calls:,} {'call' if spending.calls == 1 else 'calls'}"]
+    parts = [f"{name}: {counted(spending.calls, 'call')}"]
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
-        parts.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+        parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if usage is not None and usage.cost_usd is not None:
         parts.append(f"${usage.cost_usd:.4f}")
     for model, count in (failed_votes or {}).items():
-        parts.append(f"{count:,} {'vote' if count == 1 else 'votes'} of {model} failed")
+        parts.append(f"{counted(count, 'vote')} of {model} failed")
     return ", ".join(parts)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from typing import TextIO
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.reports.tables import text_width
 
 _ERASE_LINE = "\r\x1b[2K"
@@ -37,7 +38,7 @@ class StepLine:
         self._stream.flush()
 
     def _show(self) -> None:
-        text = f"{self._step}; {self._texts:,} texts embedded" if self._texts else self._step
+        text = f"{self._step}; {counted(self._texts, 'text')} embedded" if self._texts else self._step
         while text and text_width(text) >= max(self._columns(), 2):
             text = text[:-1]
         self._stream.write(_ERASE_LINE + text)

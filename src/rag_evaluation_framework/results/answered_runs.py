@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.results.golden import whole_results_of
 from rag_evaluation_framework.results.scored_runs import ScoredMetric, scored_run
+
+_QUERIES = "query_results"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,12 @@ def answered_run(source: Run | RunFolder | Mapping[str, Any]) -> AnsweredRun:
 def open_answered_run(run: str, runs_directory: str | Path) -> AnsweredRun:
     """Open a results file, or a run by its id or the path of its folder."""
     if Path(run).is_file():
-        return answered_run(read_results(run))
+        document = read_results(run)
+        if not isinstance(document.get(_QUERIES), list):
+            expected = f"an object with the results of a run in {_QUERIES}"
+            found = f"one with {', '.join(sorted(document)) or 'nothing'}"
+            raise InputError([Issue("no-results", expected, found, file=run)])
+        return answered_run(document)
     folder = RunFolder.open(run, runs_directory)
     return replace(answered_run(folder), whole=whole_results_of(folder))
 
@@ -67,7 +75,7 @@ def _answers_of_results(results: Iterable[SampleResult]) -> tuple[dict[str, str 
 
 
 def _answers_of_document(document: Mapping[str, Any]) -> tuple[dict[str, str | None], list[str]]:
-    queries = document.get("query_results")
+    queries = document.get(_QUERIES)
     answers: dict[str, str | None] = {}
     unanswered: list[str] = []
     for query in queries if isinstance(queries, list) else []:

@@ -10,16 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.annotators.human_labels import (
     HumanLabel,
+    LabelField,
+    MergedLabels,
+    check_words,
     fields_of,
     is_same_answer,
     merged_labels,
 )
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.golden.golden_runs import SPLITS
+from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError
+from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS
 from rag_evaluation_framework.results.answered_runs import AnsweredRun
-from rag_evaluation_framework.results.calibration_pairs import Pair, chosen_pairs
+from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
 from rag_evaluation_framework.results.metric_calibration import (
     CalibrationSettings,
     MetricCalibration,
@@ -77,7 +81,7 @@ def calibrate(
     *,
     metrics: Iterable[str] = (),
     label: str | None = None,
-    pairs: Iterable[Pair] = (),
+    pairs: Iterable[LabelPair] = (),
     thresholds: Mapping[str, float] | None = None,
     settings: CalibrationSettings | None = None,
 ) -> Calibration:
@@ -89,32 +93,27 @@ def calibrate(
     can be compared with any label, that is an error that says why.
     """
     settings = settings or CalibrationSettings()
+    cuts = thresholds or {}
     chosen, unpaired = chosen_pairs(run.metrics, fields_of(labels), only=metrics, label=label, pairs=pairs)
-    for name in thresholds or {}:
-        if name not in {pair.metric for pair in chosen}:
-            raise UsageError(f"threshold of {name}: expected a metric that is calibrated, got another")
+    problems = Problems()
+    with problems.collected():
+        _check_thresholds(cuts, chosen)
+    problems.each(lambda wanted: check_words(labels, wanted), dict.fromkeys(pair.field for pair in chosen))
+    problems.raise_all()
     matched, match = match_labels(run, labels)
     if not matched:
         raise UsageError(_nothing_matched(match))
+    merged = _merged_by_field(matched, chosen)
     done: list[MetricCalibration] = []
     unlabelled: dict[str, str] = {}
     for pair in chosen:
-        merged = merged_labels(matched, pair.field)
-        metric = run.metrics[pair.metric]
-        reason = cannot_calibrate(metric, merged, pair.field, settings=settings)
+        name, metric, truth = pair.metric, run.metrics[pair.metric], merged[pair.field]
+        reason = cannot_calibrate(metric, truth, pair.field, settings=settings)
         if reason is not None:
-            unlabelled[pair.metric] = reason
+            unlabelled[name] = reason
             continue
-        done.append(
-            calibrate_metric(
-                pair.metric,
-                metric,
-                merged,
-                pair.field,
-                settings=settings,
-                threshold=(thresholds or {}).get(pair.metric),
-            )
-        )
+        cut = cuts.get(name)
+        done.append(calibrate_metric(name, metric, truth, pair.field, settings=settings, threshold=cut))
     if not done:
         raise UsageError(_nothing_calibrated(unlabelled, unpaired))
     return Calibration(
@@ -127,14 +126,37 @@ def calibrate(
     )
 
 
+def _check_thresholds(thresholds: Iterable[str], chosen: Iterable[LabelPair]) -> None:
+    calibrated = {pair.metric for pair in chosen}
+    wrong = [name for name in thresholds if name not in calibrated]
+    if wrong:
+        raise UsageError(
+            "\n".join(
+                f"threshold of {name}: expected a metric that is calibrated, got another" for name in wrong
+            )
+        )
+
+
+def _merged_by_field(
+    labels: Sequence[HumanLabel], chosen: Iterable[LabelPair]
+) -> dict[LabelField, MergedLabels]:
+    """Merge the labels of every field that is compared; all that is wrong with them is in one error."""
+    problems = Problems()
+    merged: dict[LabelField, MergedLabels] = {}
+    for wanted in dict.fromkeys(pair.field for pair in chosen):
+        with problems.collected():
+            merged[wanted] = merged_labels(labels, wanted)
+    problems.raise_all()
+    return merged
+
+
 def match_labels(run: AnsweredRun, labels: Sequence[HumanLabel]) -> tuple[list[HumanLabel], LabelMatch]:
     """Return the labels that belong to the run's answers, and counts of what does not match.
 
     The results of golden sets have ids with their split, ``facts/fact_001``, and the run of a split has them
     without; a label may be written either way if that is the id of one sample.
     """
-    meant = _golden_ids(run)
-    labels = [_with_id_of_run(label, run, meant) for label in labels]
+    labels = _with_ids_of_run(labels, run)
     matched = [
         label
         for label in labels
@@ -168,14 +190,20 @@ def _golden_ids(run: AnsweredRun) -> dict[str, list[str]]:
     return meant
 
 
-def _with_id_of_run(label: HumanLabel, run: AnsweredRun, meant: Mapping[str, Sequence[str]]) -> HumanLabel:
-    found = [] if label.query_id in run.answers else meant.get(label.query_id, [])
-    if len(found) > 1:
-        raise UsageError(
-            f"label of {label.query_id}: expected the id of one sample, got that of {' and '.join(found)}; "
-            "write the split before it"
-        )
-    return replace(label, query_id=found[0]) if found else label
+def _with_ids_of_run(labels: Iterable[HumanLabel], run: AnsweredRun) -> list[HumanLabel]:
+    """Return the labels under the ids of the run; those that may mean several samples are in one error."""
+    meant = _golden_ids(run)
+    issues: list[Issue] = []
+    renamed: list[HumanLabel] = []
+    for label in labels:
+        found = [label.query_id] if label.query_id in run.answers else meant.get(label.query_id, [])
+        if len(found) > 1:
+            told = f"{label.query_id!r}, that of {' and '.join(found)}: write the split before it"
+            issues.append(label.placed(Issue("ambiguous-id", "the id of one sample", told, "query_id")))
+        renamed.append(replace(label, query_id=found[0]) if found else label)
+    if issues:
+        raise InputError(issues)
+    return renamed
 
 
 def _nothing_calibrated(unlabelled: Mapping[str, str], unpaired: Sequence[str]) -> str:
@@ -187,7 +215,7 @@ def _nothing_calibrated(unlabelled: Mapping[str, str], unpaired: Sequence[str]) 
 
 def _nothing_matched(match: LabelMatch) -> str:
     return (
-        f"expected labels of the run's {match.n_samples:,} answers, got none: of {match.n_annotated:,} "
-        f"annotated queries {match.n_unknown:,} are not in the run, {match.n_other_answer:,} are about "
-        "another answer than the run's"
+        f"expected labels of the run's {counted(match.n_samples, 'answer')}, got none: "
+        f"of {counted(match.n_annotated, 'annotated query', 'annotated queries')} {match.n_unknown:,} not in "
+        f"the run, {match.n_other_answer:,} about another answer than the run's"
     ) + (f"; all splits are in {match.whole_results}" if match.whole_results else "")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from rag_evaluation_framework.datasets.annotators.annotated_queries import OVERALL
 from rag_evaluation_framework.datasets.annotators.human_labels import LABEL, LabelField
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
+from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 
 _METRICS_OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "accuracy": (
@@ -57,14 +57,14 @@ _FIELD_OF_METRIC = {metric: name for name, metrics in _METRICS_OF_FIELD.items() 
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class LabelPair:
     """A metric and the human label that it is compared with."""
 
     metric: str
     field: LabelField
 
     @classmethod
-    def parse(cls, text: str) -> Pair:
+    def parse(cls, text: str) -> LabelPair:
         """Read ``METRIC=FIELD``; a metric's parameters may contain equals signs, a field may not."""
         metric, equals, name = text.rpartition("=")
         if not equals or not metric.strip():
@@ -78,24 +78,26 @@ def chosen_pairs(
     *,
     only: Iterable[str] = (),
     label: str | None = None,
-    pairs: Iterable[Pair] = (),
-) -> tuple[list[Pair], list[str]]:
+    pairs: Iterable[LabelPair] = (),
+) -> tuple[list[LabelPair], list[str]]:
     """Return what is compared with what, and the metrics of the run that have no label.
 
     ``only`` are the metrics asked for, all if none is named; ``label`` is a field for all of them; ``pairs``
-    come before both. A name that the run or the labels do not have is an error.
+    come before both. All names that the run or the labels do not have are in one error.
     """
     in_run, known = list(metrics), list(fields)
     asked = list(dict.fromkeys(only))
     named = {pair.metric: pair for pair in pairs}
-    for metric in (*asked, *named):
-        if metric not in in_run:
-            raise UnknownNameError("metric of the run", metric, in_run)
-    for pair in named.values():
-        _check_field(pair.field, known)
-    if label is not None:
-        _check_field(LabelField.parse(label), known)
-    chosen: list[Pair] = []
+    wanted = [pair.field for pair in named.values()] + ([] if label is None else [LabelField.parse(label)])
+    problems = Problems()
+    for metric in dict.fromkeys((*asked, *named)):
+        with problems.collected():
+            _check_name("metric of the run", metric, in_run)
+    for name in dict.fromkeys(field.name for field in wanted):
+        with problems.collected():
+            _check_name("label field", name, known)
+    problems.raise_all()
+    chosen: list[LabelPair] = []
     unpaired: list[str] = []
     for metric in asked or (list(named) if named and label is None else in_run):
         found = named.get(metric) or _default_pair(metric, known, label)
@@ -111,16 +113,16 @@ def chosen_pairs(
     return chosen, unpaired
 
 
-def _default_pair(metric: str, known: list[str], label: str | None) -> Pair | None:
+def _default_pair(metric: str, known: list[str], label: str | None) -> LabelPair | None:
     if label is not None:
-        return Pair(metric, LabelField.parse(label))
+        return LabelPair(metric, LabelField.parse(label))
     name = metric.partition("(")[0].partition("@")[0]
     field = name if name in known else _FIELD_OF_METRIC.get(name)
     if field not in known:
         field = LABEL if LABEL in known else None
-    return None if field is None else Pair(metric, LabelField(field))
+    return None if field is None else LabelPair(metric, LabelField(field))
 
 
-def _check_field(field: LabelField, known: list[str]) -> None:
-    if field.name not in known:
-        raise UnknownNameError("label field", field.name, known)
+def _check_name(kind: str, name: str, known: list[str]) -> None:
+    if name not in known:
+        raise UnknownNameError(kind, name, known)

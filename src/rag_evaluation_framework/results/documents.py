@@ -3,28 +3,31 @@
 ::
 
     evaluation_id, timestamp, system_version, dataset_id, configuration
-    summary                  counts: asked, answered, failed (by kind), unfinished; of an evaluation the
-                             share that passes, as a metric
+    summary                  counts: asked, answered, failed (by kind), unfinished, contexts and citations
+                             that could not be read; the mean latency and the time of the whole run; of an
+                             evaluation the share that passes, as a metric
     retrieval_metrics        ranking, chunk and span metrics
-    citation_metrics         citation metrics
+    citation_metrics         citation metrics; ``span_accuracy`` has what those of cited spans share
     answer_quality_metrics   everything else
-    performance_metrics      latencies, tokens, cost, memory, what a judge cost: whatever differs between
-                             two equal runs
+    performance_metrics      time, latencies, tokens, requests, cost, memory, what a judge cost
     blame                    of an evaluation that tells it: where the answers fail
-    query_results            a line for each query: question, answer, citations, scores; of an evaluation
-                             whether it passes, and its blame
+    query_results            a line for each query: question, latency, answer, citations, scores; of an
+                             evaluation whether it passes, and its blame
     statistical_analysis     how the intervals were made
     metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
 
-A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``. A
-section without measurements is left out. ``timestamp`` is when the run began, so that summing up the same run
-again gives the same bytes. JSON is written as a stream: memory does not grow with the run.
+A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``, and
+what :mod:`.metric_details` adds. What was not measured is left out. ``timestamp`` is when the run began, so
+that summing up the same run again gives the same bytes. Two equal runs differ in ``performance_metrics``, in
+the times of ``summary`` and in the ``latency_ms`` of the queries. JSON is written as a stream: memory does
+not grow with the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,11 +36,14 @@ from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
+from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
+from rag_evaluation_framework.evaluation.unread_parts import unread_field
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import compressing, named_compression, plain_name
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.blame_summaries import BlameSummary
 from rag_evaluation_framework.results.json_stream import Streamed, in_memory, json_pieces
+from rag_evaluation_framework.results.metric_details import SPAN_ACCURACY, SPAN_METRICS
 from rag_evaluation_framework.results.metric_sections import (
     ANSWER_QUALITY,
     CITATION,
@@ -45,7 +51,7 @@ from rag_evaluation_framework.results.metric_sections import (
     RETRIEVAL,
     section_of,
 )
-from rag_evaluation_framework.results.performance import QUERY_LATENCIES
+from rag_evaluation_framework.results.performance import TOTAL_TIME
 from rag_evaluation_framework.results.query_results import query_result
 from rag_evaluation_framework.results.resource_usage import ResourceUsage
 from rag_evaluation_framework.results.run_judges import JudgeUsage
@@ -155,11 +161,11 @@ def _sections(
         "system_version": given_version if isinstance(given_version, str) else head.target,
         "dataset_id": head.dataset_id,
         "configuration": dict(head.configuration),
-        "summary": {**_counts(summary), **_pass_rate(verdicts)},
+        "summary": {**_counts(summary), **_times(summary), **_pass_rate(verdicts)},
         **_metric_sections(summary),
         PERFORMANCE: _performance(summary, resources, judge_usage),
         "blame": None if verdicts is None or verdicts.blame is None else verdicts.blame.to_dict(),
-        "query_results": Streamed(lambda: map(query_result, rows()), is_object=False),
+        "query_results": Streamed(lambda: map(query_result, rows())),
         "statistical_analysis": {"confidence_intervals": _interval_settings(summary.intervals)},
         "metadata": _metadata(head),
     }
@@ -177,8 +183,15 @@ def _counts(summary: RunSummary) -> dict[str, Any]:
         "unfinished_queries": summary.unfinished,
         "failures": dict(summary.failures),
         "context_origins": dict(summary.context_origins),
+        **{unread_field(each.part): each.to_dict() for each in summary.unread},
     }
     return counts | {name: value for name, value in optional.items() if value}
+
+
+def _times(summary: RunSummary) -> dict[str, float]:
+    latencies = summary.performance.get("latency_stats", {})
+    times = {"average_latency_ms": latencies.get("mean"), TOTAL_TIME: summary.performance.get(TOTAL_TIME)}
+    return {name: value for name, value in times.items() if value is not None}
 
 
 def _pass_rate(verdicts: RunVerdicts | None) -> dict[str, Any]:
@@ -187,11 +200,28 @@ def _pass_rate(verdicts: RunVerdicts | None) -> dict[str, Any]:
 
 def _metric_sections(summary: RunSummary) -> dict[str, dict[str, Any]]:
     sections: dict[str, dict[str, Any]] = {RETRIEVAL: {}, CITATION: {}, ANSWER_QUALITY: {}}
+    if accuracy := _span_accuracy(summary):
+        sections[CITATION][SPAN_ACCURACY] = accuracy
     for metric in summary.metrics:
         section = section_of(metric.metric, metric.method)
         if section in sections:
-            sections[section][metric.metric] = metric.to_dict()
+            sections[section][metric.metric] = {**metric.to_dict(), **_beside(metric, summary)}
     return sections
+
+
+def _beside(metric: MetricSummary, summary: RunSummary) -> Mapping[str, Any]:
+    """Return what stands beside a metric's mean; what those of cited spans tell stands apart."""
+    is_of_spans = without_parameters(metric.metric) in SPAN_METRICS
+    return {} if is_of_spans else summary.details.get(metric.metric, {})
+
+
+def _span_accuracy(summary: RunSummary) -> dict[str, Any]:
+    """Return what the metrics of cited spans have in common, as the first of them tells it."""
+    for name, metric in product(SPAN_METRICS, summary.metrics):
+        details = summary.details.get(metric.metric)
+        if details and without_parameters(metric.metric) == name:
+            return {**details, "n_scored": metric.n_scored, "method": metric.method}
+    return {}
 
 
 def _performance(
@@ -207,8 +237,6 @@ def _performance(
         figures["resource_usage"] = resources.to_dict()
     if judge_usage is not None:
         figures["judge_usage"] = judge_usage.to_dict()
-    if "latency_stats" in figures:
-        figures[QUERY_LATENCIES] = Streamed(lambda: iter(summary.query_latencies), is_object=True)
     return figures
 
 

@@ -69,7 +69,7 @@ def evaluated_turns(
     answers: dict[int, str] = {}
     told = told_answers(result.response)
     if len(told) == len(asked) or result.response.failure is not None:
-        answers = {number: answer for number, (answer, _) in enumerate(told, start=1)}
+        answers = {number: answer.text for number, answer in enumerate(told, start=1)}
     elif result.response.text is not None:
         answers = {len(asked): result.response.text}
     scores = _scores_by_turn(result)

@@ -7,17 +7,18 @@ the run's folder when asked for: only the figures of a run are held in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.blame import Blame, blame
 from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan, SampleChoice
+from rag_evaluation_framework.evaluation.runs.result_fields import Timing
 from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_fields
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
@@ -49,9 +50,6 @@ from rag_evaluation_framework.results.summaries import MetricSummary
 
 _SUPPORT = LexicalSupport()
 
-OnProgress: TypeAlias = Callable[[str, Progress], None]
-"""Called with the dataset's name and how far its run is."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSettings:
@@ -80,6 +78,7 @@ class EvaluatedSample:
     blame: Blame | None = None
     turns: tuple[EvaluatedTurn, ...] = ()
     """The turns of a conversation, in their order."""
+    timing: Timing | None = None
 
     @property
     def expected(self) -> str | None:
@@ -106,14 +105,23 @@ class DatasetEvaluation:
     folder: RunFolder
     outcome: RunOutcome
     summary: RunSummary
-    pass_rate: MetricSummary
-    errors: int
+    passes: PassCounter
     resources: ResourceUsage
     baseline: BaselineComparison | None = None
     blame: BlameSummary | None = None
     """Where the answers fail; of golden sets always, else where a metric looks at contexts."""
     judge_usage: JudgeUsage | None = None
     """What the judge has cost, in all parts of the run."""
+
+    @property
+    def pass_rate(self) -> MetricSummary:
+        """The share of the samples that pass."""
+        return self.passes.summary()
+
+    @property
+    def errors(self) -> int:
+        """The samples whose request or scoring failed."""
+        return self.passes.errors
 
     @property
     def metrics(self) -> tuple[MetricSummary, ...]:
@@ -146,28 +154,30 @@ class DatasetEvaluation:
             sample = next(sample for place, sample in listed if place == entry.index)
             found = next((found for sample_id, found in blames if sample_id == result.sample_id), None)
             turns = evaluated_turns(sample, result, None if found is None else found.turns)
-            yield EvaluatedSample(entry.index, sample, result, sample_passes(result, bounds), found, turns)
+            passes = sample_passes(result, bounds)
+            yield EvaluatedSample(entry.index, sample, result, passes, found, turns, entry.timing)
 
     def write_results(self, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
         write_results_document(
             path or self.folder.results_path,
             self.folder.head,
-            self._rows,
+            self.rows,
             self.summary,
             resources=self.resources,
             judge_usage=self.judge_usage,
             verdicts=RunVerdicts(pass_rate=self.pass_rate, blame=self.blame),
         )
 
-    def _rows(self) -> Iterator[RunRow]:
+    def rows(self) -> Iterator[RunRow]:
+        """Yield the finished samples as the results document has them."""
         for each in self.samples():
             verdict = {
                 "pass": each.passes,
                 "blame": None if each.blame is None else each.blame.to_dict(),
                 "turns": [turn.to_dict() for turn in each.turns],
             }
-            yield RunRow(each.result, each.sample, verdict=verdict)
+            yield RunRow(each.result, each.sample, each.timing, verdict)
 
 
 def run_evaluation(
@@ -208,9 +218,7 @@ def _evaluated(
 ) -> DatasetEvaluation:
     tell = settings.on_progress
     if tell is not None:
-        before = folder.counts
-        done = before.done - before.rescorable
-        tell(dataset.name, Progress(total=len(dataset.selection), done=done, failed=before.failed))
+        tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
     judged_by = settings.methods if dataset.judge_calls else ScoringMethods()
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
         outcome = run_samples(
@@ -221,13 +229,7 @@ def _evaluated(
             settings=settings.run,
             on_progress=None if tell is None else lambda progress: tell(dataset.name, progress),
         )
-    counter = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
-    summary = summarise_run(
-        _counted(folder, counter),
-        total=len(dataset.selection),
-        intervals=IntervalSettings(seed=folder.head.seed),
-        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-    )
+    summary, passes = _summed_up(dataset, folder)
     compared = None
     if baseline is not None and outcome.completed:
         compared = compare_with_baseline(
@@ -238,8 +240,7 @@ def _evaluated(
         folder=folder,
         outcome=outcome,
         summary=summary,
-        pass_rate=counter.summary(),
-        errors=counter.errors,
+        passes=passes,
         resources=meter.usage,
         baseline=compared,
         blame=_blamed(dataset, folder),
@@ -252,6 +253,17 @@ def _evaluated(
     except StorageError as error:  # what was measured is reported all the same
         return replace(evaluation, outcome=replace(outcome, completed=False, reason=str(error)))
     return evaluation
+
+
+def _summed_up(dataset: DatasetPlan, folder: RunFolder) -> tuple[RunSummary, PassCounter]:
+    passes = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
+    summary = summarise_run(
+        _counted(folder, passes),
+        total=len(dataset.selection),
+        intervals=IntervalSettings(seed=folder.head.seed),
+        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
+    )
+    return summary, passes
 
 
 def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
@@ -267,11 +279,10 @@ def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
-    documents, has_readings = dataset.documents, dataset.is_golden
     for row in rows_of_folder(folder, dataset.selection):
         if row.sample is not None:
             response = row.result.response
-            found = blame(row.sample, response, _SUPPORT, documents=documents, has_readings=has_readings)
+            found = blame(row.sample, response, _SUPPORT, documents=dataset.documents)
             yield row.result.sample_id, found
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold
 from rag_evaluation_framework.results.baselines import Uncompared
 from rag_evaluation_framework.results.comparison import MetricComparison
@@ -135,9 +136,8 @@ def _held(threshold: Threshold, summary: MetricSummary, dataset: str, by: Judged
     reason = None
     if value is None:
         counts = f"{summary.n_skipped} skipped, {summary.n_failed} failed"
-        reason = (
-            f"nothing was scored ({counts})" if summary.value is None else "too few samples for an interval"
-        )
+        no_interval = "no interval: too few samples, or all values equal"
+        reason = f"nothing was scored ({counts})" if summary.value is None else no_interval
     return GateRow(
         dataset=dataset,
         metric=threshold.metric,
@@ -186,12 +186,13 @@ def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> GateRow
 
 
 def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
+    methods = {summary.metric: summary.method for summary in given.metrics}
     for compared in given.comparisons:
         up = compared.higher_is_better
         told = "too few to test"
         if compared.p_adjusted is not None:
             told = f"p = {compared.p_adjusted:.4g}: {compared.verdict}"
-        samples = f"{compared.n:,} sample{'' if compared.n == 1 else 's'}"
+        samples = counted(compared.n, "sample")
         yield GateRow(
             dataset=given.dataset,
             metric=compared.metric,
@@ -200,6 +201,7 @@ def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
             value=compared.contender_mean,
             status=_against_baseline(compared, max_drop),
             held=_AGAINST_BASELINE,
+            method=methods.get(compared.metric),
             reason=f"{compared.difference:+.4g} over {samples}, {told}",
         )
     for missed in given.uncompared:
@@ -212,6 +214,7 @@ def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
             value=None,
             status="failed" if missed.in_baseline else "not evaluated",
             held=_AGAINST_BASELINE,
+            method=methods.get(missed.metric),
             reason=reason if missed.in_baseline else "the baseline has no score of it",
         )
 
@@ -232,9 +235,10 @@ def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[GateRow], max_erro
         if not each.total:
             yield f"{each.dataset}: no samples"
         elif each.finished < each.total:
-            yield f"{each.dataset}: {each.total - each.finished:,} of {each.total:,} samples are not finished"
+            of_all = counted(each.total, "sample is", "samples are")
+            yield f"{each.dataset}: {each.total - each.finished:,} of {of_all} not finished"
     errors = sum(each.errors for each in inputs)
     if errors > max_errors:
-        yield f"{errors:,} samples with errors, at most {max_errors:,} allowed"
+        yield f"{counted(errors, 'sample')} with errors, at most {max_errors:,} allowed"
     if all(row.status == "not evaluated" for row in rows):
         yield "nothing could be evaluated: no threshold is set, or drop can be tested, for what was measured"

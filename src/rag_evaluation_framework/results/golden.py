@@ -1,9 +1,9 @@
 """A golden run in figures: the splits, a two-by-two table of refusals, and one results document for all.
 
 The document has the shape of any other. Its metrics are taken over the samples of all splits that have them;
-``golden`` has the figures of each split, what was missing, the table of refusals, and where the answers fail.
-Each sample has its split and its blame, and a conversation its turns. Sample ids begin with their split:
-``facts/fact_001``.
+``golden`` has the figures of each split, what was missing, the table of refusals, where the answers fail, and
+the verdict of the gate. Each sample has its split, its blame, and whether it passes by the thresholds of its
+split; a conversation has its turns. Sample ids begin with their split: ``facts/fact_001``.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from typing import Any
 from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
 from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.evaluation.conversation_turns import TURNS
-from rag_evaluation_framework.evaluation.golden.golden_runs import OVER_REFUSAL, REFUSAL_RECALL
+from rag_evaluation_framework.evaluation.golden.golden_splits import OVER_REFUSAL, REFUSAL_RECALL
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.compression import plain_name
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
-from rag_evaluation_framework.results.documents import results_document
+from rag_evaluation_framework.results.documents import RunVerdicts, results_document
 from rag_evaluation_framework.results.evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import GateVerdict
 from rag_evaluation_framework.results.metric_sections import PERFORMANCE
+from rag_evaluation_framework.results.performance import TOTAL_TIME
 from rag_evaluation_framework.results.run_judges import JudgeUsage
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.sample_verdicts import PassCounter
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 
@@ -114,6 +118,11 @@ class GoldenEvaluation:
         return blame_of_all(each.blame for each in self.evaluations if each.blame is not None)
 
     @property
+    def pass_rate(self) -> MetricSummary:
+        """The share of all samples that pass, each by the thresholds of its split."""
+        return sum((each.passes for each in self.evaluations), PassCounter()).summary()
+
+    @property
     def judge_usage(self) -> JudgeUsage | None:
         """What the judge has cost in all splits."""
         usages = [each.judge_usage for each in self.evaluations if each.judge_usage is not None]
@@ -136,7 +145,7 @@ def golden_evaluation(
         reasons: dict[str, Counter[str]] = {}
         for row in rows_of_folder(each.folder):
             for score in row.result.scores:
-                name = score.metric.partition("(")[0]
+                name = without_parameters(score.metric)
                 if name in (REFUSAL_RECALL, OVER_REFUSAL) and (counts := _declined(score)).total:
                     methods.add(score.method)
                     if name == REFUSAL_RECALL:
@@ -160,9 +169,9 @@ def golden_evaluation(
     )
 
 
-def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path) -> None:
+def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path, verdict: GateVerdict) -> None:
     """Write one results document of all splits, in the format that the name asks for; by default JSON."""
-    document = golden_document(golden, folder=folder)
+    document = golden_document(golden, folder=folder, verdict=verdict)
     if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
         write_results(document, path)
     else:
@@ -177,17 +186,16 @@ def whole_results_of(folder: RunFolder) -> Path | None:
     return path if "golden" in configuration and path.is_file() else None
 
 
-def golden_document(golden: GoldenEvaluation, *, folder: Path) -> dict[str, Any]:
-    """Return the results of all splits as one document of plain values."""
+def golden_document(golden: GoldenEvaluation, *, folder: Path, verdict: GateVerdict) -> dict[str, Any]:
+    """Return the results of all splits, and the verdict of the gate, as one document of plain values."""
     rows = list(_rows(golden.evaluations))
     document = results_document(
-        _head(golden, folder), lambda: iter(rows), _summary(golden, rows), judge_usage=golden.judge_usage
+        _head(golden, folder),
+        lambda: iter(rows),
+        _summary(golden, rows),
+        judge_usage=golden.judge_usage,
+        verdicts=RunVerdicts(pass_rate=golden.pass_rate, blame=golden.blame),
     )
-    samples = [(each.plan.name, sample) for each in golden.evaluations for sample in each.samples()]
-    for written, (split, sample) in zip(document["query_results"], samples, strict=True):
-        written["split"] = split
-        written |= {"turns": [turn.to_dict() for turn in sample.turns]} if sample.turns else {}
-        written |= {"blame": sample.blame.to_dict()} if sample.blame is not None else {}
     if by_split := _judge_usage_by_split(golden):
         document[PERFORMANCE]["judge_usage_by_split"] = by_split
     document["golden"] = {
@@ -195,6 +203,7 @@ def golden_document(golden: GoldenEvaluation, *, folder: Path) -> dict[str, Any]
         "missing_splits": list(golden.missing),
         "refusals": golden.refusals.to_dict(),
         "blame": None if golden.blame is None else golden.blame.to_dict(),
+        "gate": verdict.to_dict(),
         "warnings": list(golden.warnings),
     }
     return document
@@ -211,19 +220,23 @@ def _declined(score: Score) -> Refusals:
 
 def _rows(evaluations: Sequence[DatasetEvaluation]) -> Iterator[RunRow]:
     for each in evaluations:
-        for row in rows_of_folder(each.folder, each.plan.selection):
+        for row in each.rows():
             result = replace(row.result, sample_id=f"{each.plan.name}/{row.result.sample_id}")
-            yield replace(row, result=result)
+            yield replace(row, result=result, verdict={"split": each.plan.name, **row.verdict})
 
 
 def _summary(golden: GoldenEvaluation, rows: Sequence[RunRow]) -> RunSummary:
     scorers = [scorer for each in golden.evaluations for scorer in each.plan.scorers]
-    return summarise_run(
+    summary = summarise_run(
         rows,
         total=sum(each.summary.total for each in golden.evaluations),
         intervals=IntervalSettings(seed=golden.evaluations[0].folder.head.seed),
         directions={scorer.name: scorer.higher_is_better for scorer in scorers},
     )
+    # The splits are run one after another, each on a clock of its own.
+    seconds = sum(each.summary.performance.get(TOTAL_TIME, 0.0) for each in golden.evaluations)
+    whole_time = {TOTAL_TIME: round(seconds, 3)} if seconds else {}
+    return replace(summary, performance={**summary.performance, **whole_time})
 
 
 def _head(golden: GoldenEvaluation, folder: Path) -> RunHead:

@@ -14,54 +14,38 @@ import msgspec
 
 from rag_evaluation_framework.files import strict_json
 
+_INDENT = b"\n  "
+
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A part that is made when it is written: the items of an array, or the pairs of an object."""
+    """An array whose items are made when they are written."""
 
-    pieces: Callable[[], Iterator[Any]]
-    is_object: bool = False
+    items: Callable[[], Iterator[Any]]
 
 
 def in_memory(value: Any) -> Any:
-    """Return a value with its streamed parts read into memory."""
-    if isinstance(value, Streamed):
-        return dict(value.pieces()) if value.is_object else list(value.pieces())
-    if isinstance(value, dict):
-        return {name: in_memory(inner) for name, inner in value.items()}
-    return value
+    """Return a value; a streamed one is read into memory."""
+    return list(value.items()) if isinstance(value, Streamed) else value
 
 
 def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the text of an object whose values, or the values of whose values, may be streamed."""
-    yield from _object(fields, b"\n")
-    yield b"\n"
-
-
-def _object(fields: Mapping[str, Any], indent: bytes) -> Iterator[bytes]:
-    deeper = indent + b"  "
-    opening = b"{"
+    """Yield the text of an object whose values may be streamed."""
+    separator = b"{"
     for name, value in fields.items():
-        yield opening + deeper + strict_json.encode(name) + b": "
-        opening = b","
+        yield separator + _INDENT + strict_json.encode(name) + b": "
+        separator = b","
         if isinstance(value, Streamed):
-            yield from _streamed(value, deeper)
-        elif isinstance(value, dict) and any(isinstance(inner, Streamed) for inner in value.values()):
-            yield from _object(value, deeper)
+            yield from _array(value)
         else:
             # JSON writes a line feed inside a string as \n, so each one here is between two parts.
-            yield msgspec.json.format(strict_json.encode(value), indent=2).replace(b"\n", deeper)
-    yield (opening if not fields else indent) + b"}"
+            yield msgspec.json.format(strict_json.encode(value), indent=2).replace(b"\n", _INDENT)
+    yield (b"\n}" if fields else b"{}") + b"\n"
 
 
-def _streamed(part: Streamed, indent: bytes) -> Iterator[bytes]:
-    opening, closing = (b"{", b"}") if part.is_object else (b"[", b"]")
-    separator = opening
-    for piece in part.pieces():
-        yield separator + indent + b"  " + (_pair(*piece) if part.is_object else strict_json.encode(piece))
+def _array(part: Streamed) -> Iterator[bytes]:
+    separator = b"["
+    for item in part.items():
+        yield separator + _INDENT + b"  " + strict_json.encode(item)
         separator = b","
-    yield (opening if separator == opening else indent) + closing
-
-
-def _pair(name: str, value: Any) -> bytes:
-    return strict_json.encode(name) + b": " + strict_json.encode(value)
+    yield b"[]" if separator == b"[" else _INDENT + b"]"

@@ -1,17 +1,12 @@
-"""How far one metric may be trusted: its agreement with human labels, and the true figure behind it.
-
-Everything is reported in the direction of the label: if more of the label means less of the metric, the
-metric is turned round before the two are compared.
-"""
+"""How far one metric may be trusted: its agreement with human labels, and the true figure behind it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.annotators.agreement_figures import (
     AgreementFigure,
     aspect_figure,
@@ -19,7 +14,7 @@ from rag_evaluation_framework.datasets.annotators.agreement_figures import (
 )
 from rag_evaluation_framework.datasets.annotators.annotated_queries import RatedUnit
 from rag_evaluation_framework.datasets.annotators.human_labels import LabelField, MergedLabels
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.results.labelled_values import LabelledValues, are_shares
 from rag_evaluation_framework.results.scored_runs import ScoredMetric
 from rag_evaluation_framework.results.threshold_figures import (
     ThresholdFigures,
@@ -30,14 +25,9 @@ from rag_evaluation_framework.results.threshold_figures import (
 from rag_evaluation_framework.statistics.agreement_tables import Estimate, Resampling
 from rag_evaluation_framework.statistics.arrays import Floats
 from rag_evaluation_framework.statistics.decision_thresholds import FEWEST_OF_A_CLASS, ThresholdRule
-from rag_evaluation_framework.statistics.distributions import normal_two_sided
-from rag_evaluation_framework.statistics.prediction_powered import (
-    CorrectedEstimate,
-    CorrectedRate,
-    corrected_mean,
-)
+from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate, CorrectedRate
 from rag_evaluation_framework.statistics.rank_statistics import auroc, pearson, spearman
-from rag_evaluation_framework.statistics.reliability import Reliability, reliability
+from rag_evaluation_framework.statistics.reliability import Reliability
 from rag_evaluation_framework.statistics.sums import exact_mean
 
 FEWEST_TO_VALIDATE = 50
@@ -49,8 +39,6 @@ LEAST_TO_VALIDATE = 2 / 3
 _CHANCE = 0.5
 # With fewer labels, a correlation below 0 is a reading of chance, whatever its interval says.
 _FEWEST_TO_TELL_DIRECTION = 10
-# A difference between labelled and other samples that chance gives once in a hundred runs.
-_NOT_RANDOM = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +93,7 @@ class MetricCalibration:
     @property
     def verdict(self) -> str:
         """What may be said of the metric, in a line."""
-        checked = f"checked on {self.n_labels} label{'s' * (self.n_labels != 1)}"
+        checked = f"checked on {counted(self.n_labels, 'label')}"
         if self.n_labels < FEWEST_TO_VALIDATE:
             return f"{checked}, too few to rely on"
         if self.against is not None:
@@ -120,7 +108,7 @@ class MetricCalibration:
             return f"{checked}, and not shown to follow them"
         if surely < LEAST_TO_VALIDATE:
             return f"{checked}, which it follows weakly: {self._telling_apart}"
-        return f"validated on {self.n_labels} labels"
+        return f"validated on {counted(self.n_labels, 'label')}"
 
     @property
     def _telling_apart(self) -> str:
@@ -142,73 +130,42 @@ def calibrate_metric(
     settings: CalibrationSettings,
     threshold: float | None = None,
 ) -> MetricCalibration:
-    """Compare a metric's values with labels of the same run.
+    """Compare a metric's values with labels of the same run that can be used (:func:`cannot_calibrate`).
 
-    ``threshold`` cuts the metric's own values; without it one is suggested if the labels allow. Labels that
-    cannot be used (:func:`cannot_calibrate`) are an error.
+    ``threshold`` cuts the metric's own values; without it one is suggested if the labels allow.
     """
-    reason = cannot_calibrate(metric, labels, wanted, settings=settings)
-    if reason is not None:
-        raise UsageError(f"metric {name}: {reason}")
-    truth, values, others = _held_together(metric, labels)
-    everything = np.concatenate([values, others])
-    cut = _positive_at(truth, settings, wanted)
-    yes = (truth >= cut).astype(np.float64)
-    turned = wanted.is_reversed != (wanted.is_quality and not metric.higher_is_better)
-    resampling = settings.resampling
-    along = -values if turned else values
-    ranked = spearman(along, truth, resampling=resampling)
-    against = _against(name, ranked, wanted, n_labels=len(truth), turned=turned)
-    found = threshold_figures(
-        values,
-        yes,
-        is_turned_round=turned,
-        given=threshold,
-        may_suggest=against is None,
-        rule=settings.rule,
-        resampling=resampling,
-    )
+    held = LabelledValues.of(metric, labels, wanted, positive_at=settings.positive_at)
+    resampling, confidence = settings.resampling, settings.resampling.confidence
+    ranked = spearman(held.along, held.truth, resampling=resampling)
+    against = _against(name, ranked, wanted, held)
+    found = _at_threshold(held, threshold, may_suggest=against is None, settings=settings)
     return MetricCalibration(
         metric=name,
         method=metric.method,
         field=str(wanted),
-        is_turned_round=turned,
-        n_labels=len(truth),
-        n_yes=int(yes.sum()),
-        n_unscored_labels=len(labels.values) - len(truth),
+        is_turned_round=held.is_turned_round,
+        n_labels=len(held.truth),
+        n_yes=int(held.yes.sum()),
+        n_unscored_labels=len(labels.values) - len(held.truth),
         n_undecided=labels.undecided,
         merging=labels.merging,
-        positive_at=cut,
-        metric_mean=exact_mean(everything),
-        is_share=_are_shares(everything),
+        positive_at=held.cut,
+        metric_mean=exact_mean(held.everything),
+        is_share=are_shares(held.everything),
         people=_people(labels, wanted, resampling),
-        people_on_yes=_people_on_yes(labels, wanted, cut, resampling),
-        spearman=ranked.without_point_interval(),
-        pearson=pearson(along, truth, resampling=resampling).without_point_interval(),
-        auroc=auroc(along, yes, resampling=resampling).without_point_interval(),
+        people_on_yes=_people_on_yes(labels, wanted, held.cut, resampling),
+        spearman=ranked,
+        pearson=pearson(held.along, held.truth, resampling=resampling),
+        auroc=auroc(held.along, held.yes, resampling=resampling),
         threshold=found,
-        no_suggestion=_no_suggestion(found, yes, against),
-        reliability=_reliability(values, yes, turned=turned, confidence=resampling.confidence),
-        **_corrected(truth, yes, values, others, turned=turned, confidence=resampling.confidence),
-        rogan_gladen=_behind_calls(found, everything, resampling.confidence),
-        not_random=_not_random(values, others),
+        no_suggestion=_no_suggestion(found, held.yes, against),
+        reliability=held.reliability(confidence=confidence),
+        share=held.corrected_share(confidence=confidence),
+        mean=held.corrected_label(confidence=confidence),
+        rogan_gladen=_behind_calls(found, held.everything, confidence),
+        not_random=held.not_random(),
         against=against,
     )
-
-
-def _held_together(metric: ScoredMetric, labels: MergedLabels) -> tuple[Floats, Floats, Floats]:
-    """Return the labels and values of samples that have both, and the values of those without a label."""
-    both = [query for query in labels.values if query in metric.values]
-    others = [value for query, value in metric.values.items() if query not in labels.values]
-    return (
-        np.array([labels.values[query] for query in both]),
-        np.array([metric.values[query] for query in both]),
-        np.array(others),
-    )
-
-
-def _behind_calls(found: ThresholdFigures | None, values: Floats, confidence: float) -> CorrectedRate | None:
-    return None if found is None else rate_behind_calls(found, values, confidence=confidence)
 
 
 def cannot_calibrate(
@@ -230,26 +187,40 @@ def cannot_calibrate(
     )
 
 
-def _positive_at(truth: Floats, settings: CalibrationSettings, wanted: LabelField) -> float:
-    if settings.positive_at is not None:
-        return settings.positive_at
-    if truth.min() < 0.0 or truth.max() > 1.0:
-        raise UsageError(
-            f"label {wanted.name!r} goes from {truth.min():g} to {truth.max():g}: "
-            "say with --positive-at which label counts as yes"
-        )
-    return 0.5
-
-
-def _against(name: str, ranked: Estimate, wanted: LabelField, *, n_labels: int, turned: bool) -> str | None:
+def _against(name: str, ranked: Estimate, wanted: LabelField, held: LabelledValues) -> str | None:
     """Warn if the metric clearly falls where the label rises, and say how to turn the label round."""
-    if n_labels < _FEWEST_TO_TELL_DIRECTION or ranked.interval is None or ranked.interval.high >= 0.0:
+    if len(held.truth) < _FEWEST_TO_TELL_DIRECTION or not _surely_falls(ranked):
         return None
-    ways = "the same way" if turned else "opposite ways"
+    ways = "the same way" if held.is_turned_round else "opposite ways"
     return (
         f"it runs against the label (Spearman {ranked.value:.2f}): if the two are meant to run {ways}, "
         f"give --pair {name}={wanted.reversed}"
     )
+
+
+def _surely_falls(ranked: Estimate) -> bool:
+    """Tell whether one falls as the other rises: in all of the interval, or without any exception."""
+    if ranked.interval is not None:
+        return ranked.interval.high < 0.0
+    return ranked.value is not None and math.isclose(ranked.value, -1.0)
+
+
+def _at_threshold(
+    held: LabelledValues, given: float | None, *, may_suggest: bool, settings: CalibrationSettings
+) -> ThresholdFigures | None:
+    return threshold_figures(
+        held.values,
+        held.yes,
+        is_turned_round=held.is_turned_round,
+        given=given,
+        may_suggest=may_suggest,
+        rule=settings.rule,
+        resampling=settings.resampling,
+    )
+
+
+def _behind_calls(found: ThresholdFigures | None, values: Floats, confidence: float) -> CorrectedRate | None:
+    return None if found is None else rate_behind_calls(found, values, confidence=confidence)
 
 
 def _no_suggestion(found: ThresholdFigures | None, yes: Floats, against: str | None) -> str | None:
@@ -258,59 +229,9 @@ def _no_suggestion(found: ThresholdFigures | None, yes: Floats, against: str | N
     return too_few_to_suggest(yes) if against is None else "it runs against the label"
 
 
-def _corrected(
-    truth: Floats, yes: Floats, values: Floats, others: Floats, *, turned: bool, confidence: float
-) -> dict[str, Any]:
-    """Return the corrected share of yes, and the corrected mean label where that is something else."""
-    everything = np.concatenate([values, others])
-    shares = _as_shares(everything)
-    if turned:
-        shares = 1.0 - shares
-    known, unknown = shares[: len(values)], shares[len(values) :]
-    share = corrected_mean(yes, known, unknown, confidence=confidence)
-    mean = None
-    if not np.isin(truth, (0.0, 1.0)).all():
-        least, most = min(float(truth.min()), 0.0), max(float(truth.max()), 1.0)
-        known, unknown = (least + (most - least) * each for each in (known, unknown))
-        mean = corrected_mean(truth, known, unknown, confidence=confidence)
-    return {"share": share, "mean": mean}
-
-
-def _as_shares(values: Floats) -> Floats:
-    """Return values from 0 to 1 as they are, and others stretched to that range."""
-    if _are_shares(values):
-        return values
-    low, high = float(values.min()), float(values.max())
-    return (values - low) / ((high - low) or 1.0)
-
-
-def _are_shares(values: Floats) -> bool:
-    return bool(values.min() >= 0.0 and values.max() <= 1.0)
-
-
-def _reliability(values: Floats, yes: Floats, *, turned: bool, confidence: float) -> Reliability | None:
-    if not _are_shares(values):
-        return None
-    return reliability(1.0 - values if turned else values, yes, confidence=confidence)
-
-
-def _not_random(values: Floats, others: Floats) -> str | None:
-    """Warn if the labelled samples score differently from the rest: they were not drawn at random."""
-    if len(values) < 2 or len(others) < 2:
-        return None
-    spread = math.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))
-    labelled, rest = exact_mean(values), exact_mean(others)
-    if spread == 0.0 or normal_two_sided((labelled - rest) / spread) >= _NOT_RANDOM:
-        return None
-    return (
-        f"the labelled samples score {labelled:.4f} on average, the others {rest:.4f}: they do not look "
-        "drawn at random, which the corrected figures rely on"
-    )
-
-
 def _people(labels: MergedLabels, wanted: LabelField, resampling: Resampling) -> AgreementFigure | None:
     shared = [unit for unit in labels.units if len(unit.ratings) >= 2]
-    return _without_point_interval(score_figure(wanted.name, shared, resampling)) if shared else None
+    return score_figure(wanted.name, shared, resampling) if shared else None
 
 
 def _people_on_yes(
@@ -322,10 +243,4 @@ def _people_on_yes(
         for unit in labels.units
         if len(unit.ratings) >= 2
     ]
-    if not shared:
-        return None
-    return _without_point_interval(aspect_figure(f"{wanted.name} >= {cut:g}", shared, resampling))
-
-
-def _without_point_interval(figure: AgreementFigure) -> AgreementFigure:
-    return replace(figure, interval=Estimate(figure.value, figure.interval).without_point_interval().interval)
+    return aspect_figure(f"{wanted.name} >= {cut:g}", shared, resampling) if shared else None

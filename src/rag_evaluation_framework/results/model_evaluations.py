@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
@@ -41,8 +42,9 @@ class ModelEvaluation:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether resuming may help: samples are left, and not all of the others failed."""
-        return self.summary.unfinished > 0 and not 0 < self.summary.finished == self.summary.failed
+        """Whether resuming may help: samples are left to ask, and not all of the others failed for good."""
+        progress = self.folder.counts.before_resuming(self.summary.total)
+        return progress.done < progress.total and not 0 < progress.done == progress.failed
 
     def write_results(self, samples: Samples, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
@@ -139,4 +141,4 @@ def _shortfall(folder: RunFolder, outcome: RunOutcome) -> str | None:
         return None
     failure = next(folder.results()).response.failure
     told = f" ({failure.kind}: {failure.message})" if failure else ""
-    return f"not one of {outcome.done:,} samples got an answer{told}"
+    return f"not one of {counted(outcome.done, 'sample')} got an answer{told}"

@@ -14,11 +14,12 @@ from rag_evaluation_framework.results.run_rows import RunRow
 
 
 def query_result(row: RunRow) -> dict[str, Any]:
-    """Return what happened to one query, without times."""
+    """Return what happened to one query."""
     sample, response = row.sample, row.result.response
     written = {
         "query_id": row.result.sample_id,
         **(_asked(sample) if sample is not None else {}),
+        "latency_ms": response.latency_ms,
         "turns": _turns(row.result, sample),
         "retrieval_results": _retrieved(response.hits, sample),
         "generated_answer": response.text,

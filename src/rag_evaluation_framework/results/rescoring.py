@@ -6,20 +6,27 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import IO
 
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.evaluation.golden.golden_spans import with_located_contexts
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
+from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, Progress
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, with_documents
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.run_judges import JUDGE, judge_fields
-from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
+from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
+from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -33,13 +40,13 @@ def rescored_rows(
     scorers: Sequence[MetricScorer],
     *,
     threads: int = 16,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[RunRow]:
     """Yield the rows of a run with the scores of these scorers in place of those it had.
 
     ``samples`` must hold every sample of the run as it was; it may hold others too. If a scorer is slow, such
-    as a judge, so many ``threads`` wait for it at once, and ``on_progress`` is called after each row and at
-    least once a second.
+    as a judge, so many ``threads`` wait for it at once, and ``on_progress`` is called with the dataset's id
+    after each row and at least once a second.
     """
     check_scorers(scorers)
 
@@ -49,17 +56,21 @@ def rescored_rows(
         result = scored_result(row.sample, row.result.response, scorers)
         return replace(row, result=writable_result(row.sample, result, scorers))
 
-    rows = (row for row in rows_of_folder(folder, samples) if row.sample is not None)
+    rows = _rows_to_score(folder, samples)
     if any(scorer.is_slow for scorer in scorers):
         return _InThreads(rescored, threads, _Teller(folder, on_progress)).rows(rows)
     return map(rescored, rows)
 
 
+def _rows_to_score(folder: RunFolder, samples: Samples) -> Iterator[RunRow]:
+    return (row for row in rows_of_folder(folder, samples) if row.sample is not None)
+
+
 class _Teller:
     """Reports how far the scoring of a run is."""
 
-    def __init__(self, folder: RunFolder, on_progress: Callable[[Progress], None] | None) -> None:
-        self._on_progress = on_progress
+    def __init__(self, folder: RunFolder, on_progress: OnProgress | None) -> None:
+        self._on_progress, self._dataset = on_progress, folder.head.dataset_id
         self._total = 0 if on_progress is None else folder.counts.done
         self._began = time.monotonic()
         self._failed = 0
@@ -71,7 +82,8 @@ class _Teller:
     def tell(self, done: int) -> None:
         if self._on_progress is not None:
             elapsed = time.monotonic() - self._began
-            self._on_progress(Progress(total=self._total, done=done, failed=self._failed, elapsed=elapsed))
+            progress = Progress(total=self._total, done=done, failed=self._failed, elapsed=elapsed)
+            self._on_progress(self._dataset, progress)
 
 
 class _InThreads:
@@ -105,44 +117,81 @@ class _InThreads:
         return row
 
 
-class RescoredRows:
-    """The rows of a run, scored when they are first read; later readings find the scores in ``kept``."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescoring:
+    """A run on the disk, and what its answers are scored by now."""
 
-    def __init__(
-        self,
+    folder: RunFolder
+    samples: Samples
+    scorers: Sequence[MetricScorer]
+    methods: ScoringMethods
+
+    @classmethod
+    def planned(
+        cls,
         folder: RunFolder,
-        samples: Samples,
-        scorers: Sequence[MetricScorer],
+        dataset: Path,
         *,
-        kept: IO[bytes],
-        threads: int = 16,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> None:
-        self._folder, self._samples, self._scorers, self._threads = folder, samples, scorers, threads
-        self._kept, self._on_progress = kept, on_progress
-        self._is_scored = False
+        metrics: Sequence[str],
+        methods: ScoringMethods,
+        format: str | None = None,  # noqa: A002  # as the command line calls it
+    ) -> Rescoring:
+        """Plan to score a run of a dataset; its documents are read if a metric looks something up in them."""
+        dialect = recognise(dataset, format=format)
+        methods = with_documents(methods, metrics, dialect=dialect, path=dataset)
+        scorers = scorers_for(metrics, methods)
+
+        def samples() -> Iterator[Sample]:
+            return dialect.stream(dataset)
+
+        if dialect.name in GOLDEN_DIALECTS:
+            scorers = with_located_contexts(scorers, lambda: listed_samples(samples, folder.samples_path))
+        return cls(folder=folder, samples=samples, scorers=scorers, methods=methods)
+
+    @property
+    def head(self) -> RunHead:
+        """The head of the run, with what it is scored by now."""
+        return rescored_head(self.folder, self.scorers, self.methods)
+
+
+class RescoredRows:
+    """The rows of a run, scored when they are summed up; later readings find the scores in ``kept``."""
+
+    def __init__(self, rescoring: Rescoring, *, kept: IO[bytes]) -> None:
+        self._rescoring, self._kept = rescoring, kept
+
+    def summary(self, intervals: IntervalSettings, *, on_progress: OnProgress | None = None) -> RunSummary:
+        """Score the rows, keep their scores, and sum them up."""
+        planned = self._rescoring
+        return summarise_run(
+            self._scored(on_progress),
+            total=planned.folder.counts.total,
+            intervals=intervals,
+            directions={scorer.name: scorer.higher_is_better for scorer in planned.scorers},
+        )
 
     def __call__(self) -> Iterator[RunRow]:
-        """Yield the rows in the order of the dataset."""
-        return self._read() if self._is_scored else self._scored()
-
-    def _scored(self) -> Iterator[RunRow]:
+        """Yield the rows as they were scored, in the order of the dataset."""
         self._kept.seek(0)
+        rows = _rows_to_score(self._rescoring.folder, self._rescoring.samples)
+        for row, line in zip(rows, self._kept, strict=True):
+            scores = tuple(Score(**score) for score in strict_json.decode(line))
+            yield replace(row, result=replace(row.result, scores=scores))
+
+    def _scored(self, on_progress: OnProgress | None) -> Iterator[RunRow]:
+        self._kept.seek(0)
+        planned = self._rescoring
         rows = rescored_rows(
-            self._folder, self._samples, self._scorers, threads=self._threads, on_progress=self._on_progress
+            planned.folder,
+            planned.samples,
+            planned.scorers,
+            threads=planned.methods.threads,
+            on_progress=on_progress,
         )
         for row in rows:
             scores = [{name: getattr(score, name) for name in _FIELDS} for score in row.result.scores]
             self._kept.write(strict_json.encode(scores) + b"\n")
             yield row
-        self._is_scored = True
-
-    def _read(self) -> Iterator[RunRow]:
-        self._kept.seek(0)
-        rows = (row for row in rows_of_folder(self._folder, self._samples) if row.sample is not None)
-        for row, line in zip(rows, self._kept, strict=True):
-            scores = tuple(Score(**score) for score in strict_json.decode(line))
-            yield replace(row, result=replace(row.result, scores=scores))
 
 
 def rescored_head(

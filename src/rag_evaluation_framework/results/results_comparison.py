@@ -8,7 +8,6 @@ from typing import Any
 
 from rag_evaluation_framework.results.comparison import MetricComparison, corrected_together
 from rag_evaluation_framework.results.metric_sections import PERFORMANCE
-from rag_evaluation_framework.results.performance import QUERY_LATENCIES
 from rag_evaluation_framework.results.run_comparison import (
     compare_scored,
     data_differences,
@@ -19,6 +18,8 @@ from rag_evaluation_framework.results.scored_runs import ScoredRun, metric_secti
 
 Figures = dict[str, float | int]
 
+# Where documents of earlier versions have the latency of each query: no figure of the run.
+_QUERY_LATENCIES = "query_latencies_ms"
 # What tells how a figure was made, and is none itself.
 _ABOUT_FIGURES = frozenset({"n_scored", "n_skipped", "n_failed"})
 
@@ -80,7 +81,7 @@ def _performance(document: Mapping[str, Any]) -> dict[str, Any]:
     section = document.get(PERFORMANCE)
     if not isinstance(section, Mapping):
         return {}
-    return {name: value for name, value in section.items() if name != QUERY_LATENCIES}
+    return {name: value for name, value in section.items() if name != _QUERY_LATENCIES}
 
 
 def _paired_tests(runs: list[ScoredRun]) -> tuple[list[MetricComparison], list[dict[str, Any]]]:

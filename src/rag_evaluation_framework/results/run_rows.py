@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
@@ -74,4 +75,5 @@ def _other_data(samples: Samples, path: Path) -> UsageError:
         missing += identifier not in now
         edited += identifier in now and now[identifier] != digits
     found = ", ".join(f"{n:,} {what}" for n, what in ((missing, "missing"), (edited, "edited since")) if n)
-    return UsageError(f"expected the dataset with the {total:,} samples of the run as they were, got {found}")
+    count = counted(total, "sample")
+    return UsageError(f"expected the dataset with the {count} of the run as before, got {found}")

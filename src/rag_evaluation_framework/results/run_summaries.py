@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from rag_evaluation_framework.evaluation.unread_parts import Unread, UnreadTotals
 from rag_evaluation_framework.records.scores import Score, Status
+from rag_evaluation_framework.results.metric_details import DetailTotals
 from rag_evaluation_framework.results.metric_sections import is_higher_better
-from rag_evaluation_framework.results.performance import PerformanceTotals, QueryLatencies
+from rag_evaluation_framework.results.performance import PerformanceTotals
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import IntervalMethod, mean_interval
@@ -55,13 +57,21 @@ class RunSummary:
     context_origins: Mapping[str, int] = field(hash=False)
     metrics: tuple[MetricSummary, ...]
     performance: Mapping[str, Any] = field(hash=False)
-    query_latencies: QueryLatencies
     intervals: IntervalSettings
     unscored: Mapping[str, tuple[Unscored, ...]] = field(default_factory=dict, hash=False)
+    unread: tuple[Unread, ...] = ()
+    """Contexts and citations that the target returned in a shape that could not be read."""
+    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    """What there is of a metric beside its mean."""
 
     @property
     def unfinished(self) -> int:
         return self.total - self.finished
+
+    @property
+    def unmeasured(self) -> tuple[MetricSummary, ...]:
+        """The metrics that have no score at all, and not only because they do not apply: some failed."""
+        return tuple(each for each in self.metrics if each.n_failed and not each.n_scored)
 
     def metric(self, name: str) -> MetricSummary | None:
         """Return one metric's summary, or ``None`` if the run does not have it."""
@@ -85,17 +95,19 @@ def summarise_run(
     failures: Counter[str] = Counter()
     origins: Counter[str] = Counter()
     performance = PerformanceTotals()
+    unread = UnreadTotals()
     finished = 0
     for row in rows:
         finished += 1
         response = row.result.response
         performance.add(row.result, row.timing)
+        unread.add(response)
         if response.failure is not None:
             failures[response.failure.kind] += 1
         if response.context_origin is not None:
             origins[response.context_origin] += 1
         for score in row.result.scores:
-            columns.setdefault(score.metric, _Column()).add(score)
+            columns.setdefault(score.metric, _Column(score.metric)).add(score)
     return RunSummary(
         total=finished if total is None else total,
         finished=finished,
@@ -103,25 +115,29 @@ def summarise_run(
         failures=dict(sorted(failures.items())),
         context_origins=dict(sorted(origins.items())),
         metrics=tuple(
-            column.summary(name, intervals, (directions or {}).get(name)) for name, column in columns.items()
+            column.summary(intervals, (directions or {}).get(name)) for name, column in columns.items()
         ),
         performance=performance.figures(),
-        query_latencies=performance.query_latencies,
         intervals=intervals,
         unscored={name: column.unscored() for name, column in columns.items() if column.unscored()},
+        unread=unread.totals(),
+        details={name: figures for name, column in columns.items() if (figures := column.details.figures())},
     )
 
 
 class _Column:
     """One metric's scores of all samples."""
 
-    def __init__(self) -> None:
+    def __init__(self, metric: str) -> None:
+        self.details = DetailTotals(metric)
+        self._metric = metric
         self._values = array("d")
         self._counts: Counter[str] = Counter()
         self._methods: set[tuple[str, bool]] = set()
         self._reasons: Counter[tuple[Status, str]] = Counter()
 
     def add(self, score: Score) -> None:
+        self.details.add(score)
         self._counts[score.status] += 1
         self._methods.add((score.method, score.status == "scored"))
         if score.value is not None:
@@ -133,7 +149,7 @@ class _Column:
         """Return why samples have no score, the most frequent reason first."""
         return tuple(Unscored(*told, count) for told, count in self._reasons.most_common())
 
-    def summary(self, name: str, intervals: IntervalSettings, told: bool | None) -> MetricSummary:
+    def summary(self, intervals: IntervalSettings, told: bool | None) -> MetricSummary:
         # A score that failed before its scorer was asked may not know the method.
         scored = {method for method, is_scored in self._methods if is_scored}
         method = " + ".join(sorted(scored or {method for method, _ in self._methods}))
@@ -148,13 +164,13 @@ class _Column:
                 seed=intervals.seed,
             )
         return MetricSummary(
-            metric=name,
+            metric=self._metric,
             value=exact_mean(values) if len(values) else None,
             interval=interval,
             n_scored=self._counts["scored"],
             n_skipped=self._counts["skipped"],
             n_failed=self._counts["failed"],
-            higher_is_better=is_higher_better(name, method, told),
+            higher_is_better=is_higher_better(self._metric, method, told),
             method=method,
         )
 

@@ -11,6 +11,7 @@ left out of ``pass_rate``, and counted as failed and as skipped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rag_evaluation_framework.evaluation.conversation_turns import told_answers
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
@@ -52,14 +53,28 @@ def has_error(result: SampleResult) -> bool:
     return result.response.failure is not None or any(score.status == "failed" for score in result.scores)
 
 
+@dataclass(slots=True)
 class PassCounter:
     """Counts the samples of a run that pass, that fail, of which it is not known, that do neither, and those
     with an error.
     """
 
-    def __init__(self, bounds: Sequence[Threshold]) -> None:
-        self.bounds = tuple(bounds)
-        self.passed = self.failed = self.unmeasured = self.undecided = self.errors = 0
+    bounds: tuple[Threshold, ...] = ()
+    passed: int = 0
+    failed: int = 0
+    unmeasured: int = 0
+    undecided: int = 0
+    errors: int = 0
+
+    def __add__(self, other: PassCounter) -> PassCounter:
+        """Return the counts of two runs together, each by its own bounds."""
+        return PassCounter(
+            passed=self.passed + other.passed,
+            failed=self.failed + other.failed,
+            unmeasured=self.unmeasured + other.unmeasured,
+            undecided=self.undecided + other.undecided,
+            errors=self.errors + other.errors,
+        )
 
     def add(self, result: SampleResult) -> None:
         """Add one result."""
@@ -100,4 +115,4 @@ def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:
 
 def _is_empty(response: Response) -> bool:
     """Tell whether the answer, or one of the answers of a conversation, has nothing to score."""
-    return not all(answer.strip() for answer, _ in told_answers(response))
+    return not all(told.text.strip() for told in told_answers(response))

@@ -99,7 +99,7 @@ def threshold_figures(
         threshold=threshold,
         counts=counts,
         figures=classification_figures(counts, confidence=resampling.confidence),
-        kappa=kappa(counts, resampling=resampling).without_point_interval(),
+        kappa=kappa(counts, resampling=resampling),
     )
 
 

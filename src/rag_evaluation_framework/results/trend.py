@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import UsageError, invalid
 from rag_evaluation_framework.results.metric_sections import is_higher_better
 from rag_evaluation_framework.results.scored_runs import metric_sections
@@ -93,9 +94,9 @@ def metric_trend(
     verdict: TrendVerdict = "not enough"
     reason = None
     if current.n_scored < settings.least_samples:
-        reason = f"{current.n_scored} samples, at least {settings.least_samples} are needed"
+        reason = f"{counted(current.n_scored, 'sample')}, at least {settings.least_samples} are needed"
     elif len(history) < 2:
-        reason = f"{len(history)} comparable runs before it, at least 2 are needed"
+        reason = f"{counted(len(history), 'comparable run')} before it, at least 2 are needed"
     else:
         values = [point.value for point in history]
         mean = exact_mean(values)

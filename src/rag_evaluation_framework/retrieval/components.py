@@ -7,7 +7,6 @@ overlap=50)``; ``str()`` of it is that text again. Installed packages add names 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -20,7 +19,7 @@ from rag_evaluation_framework.extensions import (
     Reranker,
     VectorStore,
 )
-from rag_evaluation_framework.specifications import Specification, parse_specification
+from rag_evaluation_framework.specifications import Specification, built, parse_specification
 
 Component = TypeVar("Component")
 
@@ -68,11 +67,7 @@ def component_from(registry: Registry[Callable[..., Component]], text: str | Spe
     specification = parse_specification(text) if isinstance(text, str) else text
     build = registry.get(specification.name)
     arguments = {name: _argument(name, value) for name, value in specification.arguments.items()}
-    try:
-        inspect.signature(build).bind(**arguments)
-    except TypeError as error:
-        raise UsageError(f"{registry.kind} {shown(str(specification))}: {error}") from None
-    return build(**arguments)
+    return built(build, arguments, of=f"{registry.kind} {shown(str(specification))}")
 
 
 def _argument(name: str, value: object) -> object:

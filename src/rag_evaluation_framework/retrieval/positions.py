@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
@@ -53,9 +54,10 @@ class ChunkerPositionAdapter:
         if unplaced:
             self.unplaced[doc.id] = len(unplaced)
             preview = shown(unplaced[0][:_PREVIEW_CHARACTERS])
+            of_all = counted(len(unplaced) + len(chunks), "chunk is", "chunks are")
             warnings.warn(
-                f"{doc.id}: {len(unplaced)} of {len(unplaced) + len(chunks)} chunks are not in the document "
-                f"and are left out: {self.chunker} changed the text; the first is {preview}",
+                f"{doc.id}: {len(unplaced):,} of {of_all} not in the document "
+                f"and left out: {self.chunker} changed the text; the first is {preview}",
                 UnplacedChunkWarning,
                 stacklevel=2,
             )

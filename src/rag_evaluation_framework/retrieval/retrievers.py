@@ -23,7 +23,7 @@ from rag_evaluation_framework.retrieval.components import EMBEDDERS, VECTOR_STOR
 from rag_evaluation_framework.retrieval.embedding import embedded
 from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
 from rag_evaluation_framework.retrieval.vectors import Matrix, check_k
-from rag_evaluation_framework.specifications import Specification, parse_specification
+from rag_evaluation_framework.specifications import Specification, built, parse_specification
 
 _ROOM = "rag_evaluation_framework.retrieval."
 
@@ -78,11 +78,7 @@ def retriever_from(text: str | Specification) -> Retriever:
         name: _argument(name, value, is_option=name in named)
         for name, value in specification.arguments.items()
     }
-    try:
-        inspect.signature(build).bind(**arguments)
-    except TypeError as error:
-        raise UsageError(f"retriever {shown(str(specification))}: {error}") from None
-    return build(**arguments)
+    return built(build, arguments, of=f"retriever {shown(str(specification))}")
 
 
 def _argument(name: str, value: object, *, is_option: bool) -> object:

@@ -7,10 +7,12 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-TITLES = _words(
-    "mr mrs ms dr drs prof rev fr hon gen col maj capt cpt lt sgt cpl pvt cmdr adm gov sen rep cllr supt "
-    "insp pres amb messrs mme mlle wm st mt ft v vs cf viz e.g i.e eg ie approx ca est min max incl excl "
-    "subsp esp ref proc"
+COMMON_TITLES = _words("mr mrs ms dr prof gen col capt gov sen rep st")
+"""What people are most often called before their names, in short."""
+
+NEVER_LAST = COMMON_TITLES | _words(
+    "drs rev fr hon maj cpt lt sgt cpl pvt cmdr adm cllr supt insp pres amb messrs mme mlle wm mt ft v vs cf "
+    "viz e.g i.e eg ie approx ca est min max incl excl subsp esp ref proc"
 )
 """Never the end of a sentence: a name follows, or what is said by example."""
 

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import re
 
+from rag_evaluation_framework.characters import CLOSERS, EMOJI, HAN, ONE_TO_TEN
 from rag_evaluation_framework.retrieval.recursive_spans import SpanList
 from rag_evaluation_framework.retrieval.sentence_words import (
     ABBREVIATIONS,
     BEFORE_NUMBERS,
     DATES,
     NAMED_YEARS,
+    NEVER_LAST,
     STARTERS,
     SURNAMES,
-    TITLES,
 )
 
-_HAN = "\u3400-\u9fff"
-_CLOSERS = "\"'”’»)\\]）】」』》*_"
-_EMOJI = "\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff"
 _NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
 _SOURCE = r"(?i:source|doc|document|ref|context|passage|来源|來源|文档|文檔|资料|資料|参考|參考|出处|出處)"
 _FILE = r"(?!\d{1,2}:\d\d)[^\[\]\n:]{1,80}:[\d?][^\[\]\n]{0,40}"  # but no time of day
@@ -36,18 +34,18 @@ _NAME = r"[A-Z][\w’'-]{1,30}"
 _AUTHORS = rf"(?!(?:{NAMED_YEARS})\s){_NAME}(?:,?\s(?:and|&|et\sal\.?|{_NAME})){{0,4}}"
 _SPACED_MARKER = rf"[ ]{_BRACKETED}|[ ]\({_AUTHORS},?\s(?:19|20)\d\d[a-z]?\)"
 _LIST_ITEM = (
-    r"[-*+•–·]\s|\(?\d{1,3}[.)]\s|\d{1,3}\.(?=[\u3400-\u9fff])|\(?[a-z]\)\s|[（(]\d{1,3}[)）]"
-    r"|\d{1,3}[、．]|[一二三四五六七八九十]{1,3}[、．]|[（(][一二三四五六七八九十]{1,3}[)）]|[①-⑳]|步[骤驟]\s?\d"
+    rf"[-*+•–·]\s|\(?\d{{1,3}}[.)]\s|\d{{1,3}}\.(?=[{HAN}])|\(?[a-z]\)\s|[（(]\d{{1,3}}[)）]"
+    rf"|\d{{1,3}}[、．]|[{ONE_TO_TEN}]{{1,3}}[、．]|[（(][{ONE_TO_TEN}]{{1,3}}[)）]|[①-⑳]|步[骤驟]\s?\d"
 )
 # Marks that can end a sentence with what closes after them; or the end of a block. The first character is
 # matched by one set and looked back at: so most of a text is passed over at the speed of a scan.
 _CANDIDATE = re.compile(
     r"[.!?…。！？｡．\n#|`~•▪◦‣⁃](?:"
-    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>[{_CLOSERS}{_EMOJI}]*+)"
-    rf"(?P<cited>(?:{_MARKER})*+(?:(?:{_SPACED_MARKER})(?:{_MARKER})*+)*+)(?=\s|\Z|[{_HAN}]|[A-Z][a-z])"
+    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>[{CLOSERS}{EMOJI}]*+)"
+    rf"(?P<cited>(?:{_MARKER})*+(?:(?:{_SPACED_MARKER})(?:{_MARKER})*+)*+)(?=\s|\Z|[{HAN}]|[A-Z][a-z])"
     rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
-    rf"[。！？｡．!?…{_CLOSERS}{_EMOJI}]*+(?P<wide_cited>(?:{_MARKER})*+)(?![，、；：]))"
-    rf"|(?P<line>(?<=[{_HAN}\U0001f000-\U0001faff]\n))"
+    rf"[。！？｡．!?…{CLOSERS}{EMOJI}]*+(?P<wide_cited>(?:{_MARKER})*+)(?![，、；：]))"
+    rf"|(?P<line>(?<=[{HAN}\U0001f000-\U0001faff]\n))"
     rf"|(?P<block>(?<=[:：]\n)|(?<=\*\*\n)|(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
     r"|(?P<bullet>(?<=\s[•▪◦‣⁃]))|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
     r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?))",
@@ -55,7 +53,8 @@ _CANDIDATE = re.compile(
 )
 
 # Of small letters, and a full stop after them may yet not end a sentence; so may one after "iv".
-_STOPPED = TITLES | ABBREVIATIONS
+_STOPPED = NEVER_LAST | ABBREVIATIONS
+_ABBREVIATED = _STOPPED | BEFORE_NUMBERS
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
@@ -229,13 +228,13 @@ def _ends_without_space(text: str, match: re.Match[str], last: str, following: s
 
 
 def _is_plain(word: str) -> bool:
-    return _PLAIN_WORD.match(word) is not None and word.lower() not in TITLES | BEFORE_NUMBERS | ABBREVIATIONS
+    return _PLAIN_WORD.match(word) is not None and word.lower() not in _ABBREVIATED
 
 
 def _stop_ends_sentence(last: str, following: str) -> bool:
     """Tell whether one full stop after the word ``last`` ends a sentence that ``following`` comes after."""
     lowered = last.lower().rpartition("-")[2]
-    if lowered in TITLES or (lowered in BEFORE_NUMBERS and following[0].isdigit()):
+    if lowered in NEVER_LAST or (lowered in BEFORE_NUMBERS and following[0].isdigit()):
         return False
     if lowered in DATES and following[0].islower():
         return False

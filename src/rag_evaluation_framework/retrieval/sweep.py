@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.extensions import Reranker, Retriever
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
@@ -116,7 +117,8 @@ class _Search:
         embedded_before = embedder.seconds if embedder else 0.0
         meter = Meter(dense.embedder if dense else None, TOKENS)
         begun = time.perf_counter()
-        self.tell(f"indexing {len(self.chunking.chunks):,} chunks of {self.chunking.chunker} in {self.text}")
+        chunks = counted(len(self.chunking.chunks), "chunk")
+        self.tell(f"indexing {chunks} of {self.chunking.chunker} in {self.text}")
         self.retriever.index(self.chunking.chunks)
         embed = embedder.seconds - embedded_before if embedder else 0.0
         index = time.perf_counter() - begun - embed
@@ -147,7 +149,8 @@ class _Search:
 
     def _candidates(self) -> Mapping[int, Hits]:
         """Return the hits by depth: found once where a shorter list is the beginning of a longer one."""
-        self.tell(f"searching {self.chunking.chunker} with {self.text} for {len(self.queries):,} queries")
+        queries = counted(len(self.queries), "query", "queries")
+        self.tell(f"searching {self.chunking.chunker} with {self.text} for {queries}")
         depths = self.grid.depths
         if has_stable_prefixes(self.retriever, depths[-1]):
             deepest = self._retrieved(depths[-1])

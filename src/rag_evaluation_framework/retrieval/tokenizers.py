@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from rag_evaluation_framework.characters import HAN, KANA
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Registry
 
@@ -25,10 +26,8 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 AnyTokenizer: TypeAlias = object
 """A tokenizer's name, or an object that :func:`tokenizer_from` takes."""
 
-# Scripts that are written without spaces: kana, Chinese characters and their extensions.
-_UNSPACED = (
-    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
+# What is written without spaces, each character a token, and so are the marks of Japanese among it.
+_UNSPACED = f"{HAN}{KANA}〆〇゠・"
 # The space before a word is part of it, as in byte-pair vocabularies; long numbers are cut into threes.
 _WORD = re.compile(rf" ?[^\W\d_{_UNSPACED}]+| ?\d{{1,3}}|[{_UNSPACED}]| ?[^\w\s]+|_+|\s+?(?= \w)|\s+")
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 
 Matrix = npt.NDArray[np.float32]
@@ -37,7 +38,7 @@ def checked_vectors(
     """
     matrix = _matrix(values, source)
     if rows is not None and len(matrix) != rows:
-        raise _wrong(source, _vectors(rows), str(len(matrix)), code="wrong-count")
+        raise _wrong(source, counted(rows, "vector"), str(len(matrix)), code="wrong-count")
     if not len(matrix):
         return matrix.reshape(0, dimensions or 0)
     if not matrix.shape[1]:
@@ -90,7 +91,7 @@ def _matrix(values: Any, source: str) -> Matrix:
     if matrix.ndim == 1 and not matrix.size:
         return matrix.reshape(0, 0)
     if matrix.ndim != 2:
-        found = f"an array of {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}"
+        found = f"an array of {counted(matrix.ndim, 'dimension')}"
         raise _wrong(source, "a list of vectors", found, code="wrong-size")
     return matrix
 
@@ -102,10 +103,6 @@ def _described(values: Any) -> str:
         if len(sizes) > 1:
             return "sizes " + ", ".join(map(str, sorted(sizes)))
     return shown(values)
-
-
-def _vectors(count: int) -> str:
-    return f"{count} vector{'s' * (count != 1)}"
 
 
 def _wrong(path: str, expected: str, found: str, *, code: str) -> InputError:

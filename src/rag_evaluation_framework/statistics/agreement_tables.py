@@ -41,20 +41,27 @@ class Resampling:
         require_count(self.resamples, "resamples")
         require_count(self.seed, "seed", least=0)
 
+    def interval(self, drawn: Floats) -> Interval | None:
+        """Return the percentile interval of the figures drawn; ``None`` if half of the resamples have none,
+        or if all of them are alike."""
+        if 2 * len(drawn) < self.resamples:
+            return None
+        tail = (1.0 - self.confidence) / 2.0
+        low, high = np.round(np.quantile(drawn, [tail, 1.0 - tail]), _DECIMALS).tolist()
+        method = f"bootstrap percentile, {self.resamples:,} resamples"
+        return Interval(low, high, self.confidence, method) if low < high else None
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure and its interval; ``None`` where it is not defined, or there are too few clusters."""
+    """A figure and its interval.
+
+    The value is ``None`` where it is not defined, the interval where there are too few clusters, and where
+    all resamples are alike: these do not tell how far off the figure may be.
+    """
 
     value: float | None
     interval: Interval | None
-
-    def without_point_interval(self) -> Estimate:
-        """Return it without an interval of no width: resamples that are all alike do not tell how far off
-        the figure may be."""
-        if self.interval is None or self.interval.low < self.interval.high:
-            return self
-        return Estimate(self.value, None)
 
 
 def pair_table(pairs: Iterable[tuple[Hashable, Hashable]], labels: Sequence[Hashable]) -> Floats:
@@ -149,13 +156,8 @@ def _estimate(totals: Floats, parts: Parts, resampling: Resampling) -> Estimate:
         return Estimate(float(value), None)
     rng = generator(resampling.seed)
     values, kept = _agreements(resampled_sums(rated, resamples=resampling.resamples, rng=rng), parts)
-    # A resample in which chance could not disagree says nothing; the others tell if they are most.
-    if 2 * int(kept.sum()) < resampling.resamples:
-        return Estimate(float(value), None)
-    tail = (1.0 - resampling.confidence) / 2.0
-    low, high = np.round(np.quantile(values[kept], [tail, 1.0 - tail]), _DECIMALS).tolist()
-    method = f"bootstrap percentile, {resampling.resamples:,} resamples"
-    return Estimate(float(value), Interval(low, high, resampling.confidence, method))
+    # A resample in which chance could not disagree says nothing.
+    return Estimate(float(value), resampling.interval(values[kept]))
 
 
 def _agreements(sums: Floats, parts: Parts) -> tuple[Floats, Flags]:

@@ -1,4 +1,8 @@
-"""Confidence intervals of a mean: bootstrap, Wilson's for proportions, the normal approximation."""
+"""Confidence intervals of a mean: bootstrap, Wilson's for proportions, the normal approximation.
+
+The bootstrap and the normal approximation take the spread from the values. Where these are all equal, the
+interval has no width, and would claim a certainty that nobody has: :func:`mean_interval` never gives one.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviat
 IntervalMethod = Literal["auto", "bootstrap", "wilson", "normal"]
 
 _METHODS = ("auto", "bootstrap", "wilson", "normal")
+_SPREAD_UNKNOWN = "Wilson score at the widest spread, resamples all alike"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +94,17 @@ def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> Inte
     require_count(successes, "successes", least=0)
     if successes > n:
         raise UsageError(f"successes: expected at most n ({n}), got {successes}")
+    low, high = _wilson_ends(successes / n, n, confidence)
+    return Interval(low, high, confidence, "Wilson score")
+
+
+def _wilson_ends(p: float, n: int, confidence: float) -> tuple[float, float]:
     z = normal_quantile((1.0 + require_share(confidence, "confidence")) / 2.0)
-    p, spread = successes / n, z * z / n
+    spread = z * z / n
     middle = (p + spread / 2.0) / (1.0 + spread)
     half = z * math.sqrt(p * (1.0 - p) / n + spread / (4.0 * n)) / (1.0 + spread)
     # At both ends the formula is exactly 0 and 1; rounding must not say otherwise.
-    low = 0.0 if successes == 0 else middle - half
-    high = 1.0 if successes == n else middle + half
-    return Interval(low, high, confidence, "Wilson score")
+    return 0.0 if p == 0.0 else middle - half, 1.0 if p == 1.0 else middle + half
 
 
 def normal_interval(values: Numbers, *, confidence: float = 0.95) -> Interval:
@@ -119,10 +127,14 @@ def mean_interval(
     seed: int = 0,
     clusters: Labels | None = None,
 ) -> Interval | None:
-    """Return the interval of the mean by the method asked for, or ``None`` if there are too few values.
+    """Return the interval of the mean by the method asked for, or ``None`` if the values do not tell one.
 
     ``auto`` is Wilson's interval when every value is 0 or 1 and there are no clusters, else the bootstrap.
     Differences of two systems are not proportions, though they too may all be 0 or 1: ask for the bootstrap.
+
+    Too few values tell no interval, nor do values that are all equal (or the means of clusters that are),
+    from which nothing is known of their spread. If they lie between 0 and 1, ``auto`` then takes the widest
+    spread that such values with this mean can have, that of zeros and ones: Wilson's interval at the mean.
     """
     if method not in _METHODS:
         raise UnknownNameError("interval method", str(method), _METHODS)
@@ -141,8 +153,16 @@ def mean_interval(
     if units < 2:
         return None
     if method == "normal":
-        return normal_interval(array, confidence=confidence)
-    return bootstrap_interval(array, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
+        interval = normal_interval(array, confidence=confidence)
+    else:
+        interval = bootstrap_interval(
+            array, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
+        )
+    if interval.low < interval.high:
+        return interval
+    if method == "auto" and array.min() >= 0.0 and array.max() <= 1.0:
+        return Interval(*_wilson_ends(exact_mean(array), units, confidence), confidence, _SPREAD_UNKNOWN)
+    return None
 
 
 def _resampled_deviations(

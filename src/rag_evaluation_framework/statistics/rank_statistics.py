@@ -2,8 +2,8 @@
 
 Each comes with a bootstrap interval over items, in which ranks are taken anew in every resample. A figure
 that is not defined (one class only, or all values the same) is ``None``; resamples in which it is not are
-left out, and if they are most, there is no interval. The same seed gives the same figures in whatever order
-the items come.
+left out, and if they are most, or if the others are all alike, there is no interval. The same seed gives the
+same figures in whatever order the items come.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy.typing as npt
 from rag_evaluation_framework.statistics.agreement_tables import Estimate, Resampling
 from rag_evaluation_framework.statistics.arrays import Floats, Numbers, finite_array, require_equal_lengths
 from rag_evaluation_framework.statistics.classification import zero_one
-from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.statistics.resampling import generator
 
 Counts = Floats
@@ -24,8 +23,6 @@ Counts = Floats
 
 # Counts held at a time: 2 MB stay in the processor's cache.
 _CELLS = 1 << 18
-# Beyond this, resamples differ by rounding alone, which depends on the machine.
-_DECIMALS = 10
 # A variance below this share of the squares it is the difference of is rounding alone.
 _ROUNDING = 1e-12
 
@@ -116,13 +113,7 @@ def _bootstrapped(figure: Callable[[Counts], Floats], n: int, resampling: Resamp
     if np.isnan(value):
         return Estimate(None, None)
     drawn = np.concatenate([figure(counts) for counts in _resample_counts(n, resampling)])
-    told = drawn[~np.isnan(drawn)]
-    if 2 * len(told) < resampling.resamples:
-        return Estimate(value, None)
-    tail = (1.0 - resampling.confidence) / 2.0
-    low, high = np.round(np.quantile(told, [tail, 1.0 - tail]), _DECIMALS).tolist()
-    method = f"bootstrap percentile, {resampling.resamples:,} resamples"
-    return Estimate(value, Interval(low, high, resampling.confidence, method))
+    return Estimate(value, resampling.interval(drawn[~np.isnan(drawn)]))
 
 
 def _resample_counts(n: int, resampling: Resampling) -> Iterator[Counts]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import ModelError, UsageError, shown
 from rag_evaluation_framework.evaluation.levels.retrieval_datasets import DATASETS_FOLDER
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
@@ -149,5 +150,6 @@ def _complete(generation: Generation) -> Dataset:
     if outcome.interrupted:
         raise KeyboardInterrupt
     kept = "give a run_folder to be able to go on" if generation.run_path is None else "it can be resumed"
-    done = f"{outcome.done:,} of {outcome.done + outcome.remaining:,} requests were answered; {kept}"
+    of_all = counted(outcome.done + outcome.remaining, "request was", "requests were")
+    done = f"{outcome.done:,} of {of_all} answered; {kept}"
     raise ModelError("incomplete", f"{outcome.reason}; {done}")

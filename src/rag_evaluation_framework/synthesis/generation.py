@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import ModelError, UsageError, shown
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
@@ -90,13 +90,15 @@ def generate_with_model(
     seed: int = 0,
     max_characters: int = MAX_CHARACTERS,
     concurrency: int = CONCURRENCY,
+    configuration: Mapping[str, Any] | None = None,
 ) -> Generation:
     """Have a model write questions about a corpus, and keep those whose ground truth holds.
 
     ``model`` is whatever :func:`~rag_evaluation_framework.language_models.clients.as_chat_model` takes. The
     journal is kept in ``run_folder`` (a run, or the path of one, which may not exist yet), or in a new run in
     ``runs_directory``, or else only during the call. The same call with the same ``run_folder`` goes on where
-    it was interrupted. Whatever prevents the generation is raised before the model is asked.
+    it was interrupted. The head of a new run records ``configuration`` beside these settings. Whatever
+    prevents the generation is raised before the model is asked.
     """
     settings = QuestionSettings(
         level=level,
@@ -111,13 +113,26 @@ def generate_with_model(
     chat_model = as_chat_model(model)
     tasks = planned_tasks(corpus, settings, _cut(corpus, settings, chunker))
     name = None if chunker is None or level == "token" else component_text(chunker)
-    with _runs(runs_directory, is_temporary=run_folder is None and runs_directory is None) as runs:
+    is_temporary = run_folder is None and runs_directory is None
+    with _runs(runs_directory, is_temporary=is_temporary) as runs:
         folder = opened_run(
-            run_folder, tasks, settings, model=chat_model.name, chunker=name, runs_directory=runs
+            run_folder,
+            tasks,
+            settings,
+            model=chat_model.name,
+            chunker=name,
+            runs_directory=runs,
+            configuration=configuration or {},
         )
-        asked = ask_for_questions(
-            tasks, chat_model, folder=folder, seed=seed, concurrency=concurrency, on_progress=on_progress
-        )
+        try:
+            asked = ask_for_questions(
+                tasks, chat_model, folder=folder, seed=seed, concurrency=concurrency, on_progress=on_progress
+            )
+        except ModelError as error:
+            if is_temporary or not folder.counts.reaskable:
+                raise
+            way_on = f"once that is mended, a resume of run {folder.head.run_id} asks again"
+            raise ModelError(error.kind, f"{error.message}; {way_on}") from error
     drafts = without_answered(without_duplicates(asked.drafts), corpus)
     if asked.outcome.completed and quality is not None:
         drafts = quality.checked(drafts, corpus)

@@ -62,7 +62,6 @@ def jaccard_figure(of_queries: Sequence[float], resampling: Resampling) -> Agree
     """Return the mean of the queries' Jaccards, beside the target."""
     interval = mean_interval(
         of_queries,
-        method="bootstrap",
         confidence=resampling.confidence,
         resamples=resampling.resamples,
         seed=resampling.seed,

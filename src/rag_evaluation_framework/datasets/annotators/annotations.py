@@ -35,13 +35,17 @@ def read_annotations(path: str | Path, *, on_warning: Callable[[Issue], None] | 
     if isinstance(value, dict) and "annotations" in value:
         dataset_id = value.get("dataset_id")
         extra = {key: item for key, item in value.items() if key not in ("dataset_id", "annotations")}
-    annotations = []
-    for within, record in _annotations(value):
+    records = dict(_annotations(value))
+    places = document.places(list(records))
+    annotations: list[Annotation] = []
+    issues: list[Issue] = []
+    for (within, record), place in zip(records.items(), places, strict=True):
         try:
-            annotations.append(decoded_annotation(record))
+            annotations.append(replace(decoded_annotation(record), place=place))
         except InputError as error:
-            issues = [issue.located(within=within) for issue in error.issues]
-            raise InputError(document.place(issues)).located(document.file) from error
+            issues += [issue.located(within=within) for issue in error.issues]
+    if issues:
+        raise InputError(document.place(issues)).located(document.file)
     return AnnotationSet(tuple(annotations), dataset_id, extra)
 
 

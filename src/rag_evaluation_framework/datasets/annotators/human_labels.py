@@ -16,15 +16,26 @@ from pathlib import Path
 from sys import float_info
 from typing import Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.annotators.annotated_queries import OVERALL, RatedUnit, annotator_of
 from rag_evaluation_framework.datasets.dialects.record_files import PlacedRecord, read_records
-from rag_evaluation_framework.errors import InputError, Issue, Location, Problems, UsageError, shown
+from rag_evaluation_framework.datasets.tables.csv_tables import Columns
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    Location,
+    Problems,
+    UnknownNameError,
+    UsageError,
+    shown,
+)
 from rag_evaluation_framework.records.annotations import QUALITY_SCORES, Annotation, AnswerQualityAnnotation
 
 LABEL = "label"
 """The field of a plain table that is taken when none is named."""
 
 _IDS = ("query_id", "sample_id", "id")
+_COLUMNS = Columns(dict.fromkeys(_IDS, "text"))
 _NOT_FIELDS = frozenset({*_IDS, "annotator_id", "answer_text"})
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _SHOWN_WORDS = 5
@@ -34,7 +45,7 @@ _SHOWN_WORDS = 5
 class HumanLabel:
     """What one person says of one answer; ``answer_text`` is ``None`` where it is not told which answer.
 
-    ``is_named`` tells whether the annotator gave that name, and ``place`` where a table has the label.
+    ``is_named`` tells whether the annotator gave that name, and ``place`` where a file has the label.
     """
 
     query_id: str
@@ -111,35 +122,48 @@ def labels_of_annotations(annotations: Iterable[Annotation]) -> list[HumanLabel]
             overall = annotation.mean_score if annotation.overall_score is None else annotation.overall_score
             fields |= {**annotation.aspect_ratings, **annotation.quality_scores}
             fields |= {} if overall is None else {OVERALL: overall}
-        labels.append(HumanLabel(annotation.query_id, annotator_of(annotation), answer, fields))
+        who = annotator_of(annotation)
+        labels.append(HumanLabel(annotation.query_id, who, answer, fields, place=annotation.place))
     return labels
 
 
-def read_labels(path: str | Path, *, on_warning: Callable[[Issue], None] | None = None) -> list[HumanLabel]:
+def read_labels(
+    path: str | Path,
+    *,
+    wanted: Iterable[LabelField] = (),
+    on_warning: Callable[[Issue], None] | None = None,
+) -> list[HumanLabel]:
     """Read a table of labels: CSV, JSON lines or a JSON array with ``query_id`` (or ``sample_id``, ``id``).
 
     ``annotator_id`` and ``answer_text`` are optional; every other column is a field. Whoever has no name is
     called by the file. Labels of the same query by nobody in particular are taken for those of different
-    people; where such rows are the same word for word, ``on_warning`` is told of it once.
+    people; where such rows are the same word for word, ``on_warning`` is told of it once. An error has every
+    row that cannot be read, and of the others what is wrong with the fields that are ``wanted``.
     """
-    problems = Problems()
     labels: list[HumanLabel] = []
-
-    def keep(error: InputError) -> None:
-        with problems.collected():
-            raise error
-
+    issues: list[Issue] = []
     unnamed: Counter[str] = Counter()
-    for record in read_records(path, on_error=keep):
+    for record in read_records(path, columns=_COLUMNS, on_error=lambda error: issues.extend(error.issues)):
         try:
             labels.append(_label(record, str(path), unnamed))
         except InputError as error:
-            keep(_placed(error, record, str(path)))
-    problems.raise_all()
+            issues.extend(_placed(error, record, str(path)).issues)
+    if issues:
+        issues.extend(issue for each in dict.fromkeys(wanted) for issue in _wrong_labels(labels, each))
+        raise InputError(sorted(issues, key=lambda issue: issue.line or 0))
     repeated = _repeated_rows(labels)
     if repeated is not None and on_warning is not None:
         on_warning(repeated)
     return labels
+
+
+def check_words(labels: Iterable[HumanLabel], wanted: LabelField) -> None:
+    """Raise :class:`UsageError` for the words of a field that no label has, and offer those there are."""
+    said = {str(value) for label in labels if (value := label.fields.get(wanted.name)) is not None}
+    unknown = [word for word in wanted.words if word not in said]
+    if unknown:
+        kind = f"word of label {wanted.name}"
+        raise UsageError("\n".join(str(UnknownNameError(kind, word, sorted(said))) for word in unknown))
 
 
 def merged_labels(labels: Sequence[HumanLabel], wanted: LabelField) -> MergedLabels:
@@ -148,9 +172,14 @@ def merged_labels(labels: Sequence[HumanLabel], wanted: LabelField) -> MergedLab
     An annotator who labels a query twice is an error; one whose label lacks the field says nothing.
     """
     saying = [label for label in labels if label.fields.get(wanted.name) is not None]
-    _refuse_repeated(saying, wanted)
+    problems = Problems()
+    with problems.collected():
+        _refuse_repeated(saying, wanted)
+    with problems.collected():
+        values = _numbers(saying, wanted)
+    problems.raise_all()
     given: dict[str, dict[str, float]] = {}
-    for label, value in zip(saying, _numbers(saying, wanted), strict=True):
+    for label, value in zip(saying, values, strict=True):
         given.setdefault(label.query_id, {})[label.annotator] = value
     is_binary = all(value in (0.0, 1.0) for ratings in given.values() for value in ratings.values())
     means = {query: fsum(ratings.values()) / len(ratings) for query, ratings in given.items()}
@@ -195,7 +224,8 @@ def _label(record: PlacedRecord, file: str, unnamed: Counter[str]) -> HumanLabel
         raise InputError([Issue("wrong-type", "an object", shown(row))])
     identifier = next((row[name] for name in _IDS if row.get(name) is not None), None)
     if not isinstance(identifier, str | int) or isinstance(identifier, bool) or identifier == "":
-        raise InputError([Issue("missing-id", "an id in query_id, sample_id or id", shown(identifier))])
+        found = "nothing" if identifier is None else shown(identifier)
+        raise InputError([Issue("missing-id", "an id in query_id, sample_id or id", found)])
     annotator, answer = row.get("annotator_id"), row.get("answer_text")
     if annotator is None:
         unnamed[str(identifier)] += 1
@@ -236,7 +266,7 @@ def _repeated_rows(labels: Sequence[HumanLabel]) -> Issue | None:
         return None
     label, before = repeated[0]
     n_more = len(repeated) - 1
-    more = f" and {n_more:,} more such row{'s' * (n_more != 1)}" if n_more else ""
+    more = f" and {counted(n_more, 'more such row')}" if n_more else ""
     found = f"that of {before} again{more}: taken for labels of different people"
     expected = "each row once, or annotator_id to tell people apart"
     return label.placed(Issue("repeated-row", expected, found, severity="warning"))
@@ -244,6 +274,17 @@ def _repeated_rows(labels: Sequence[HumanLabel]) -> Issue | None:
 
 def _placed(error: InputError, record: PlacedRecord, file: str) -> InputError:
     return InputError(record.place(issue) for issue in error.issues).located(file)
+
+
+def _wrong_labels(labels: Sequence[HumanLabel], wanted: LabelField) -> tuple[Issue, ...]:
+    """Return what is wrong with the values of a field."""
+    try:
+        merged_labels(labels, wanted)
+    except InputError as error:
+        return error.issues
+    except UsageError:  # a field of words is read once it is told which are good
+        return ()
+    return ()
 
 
 def _refuse_repeated(labels: Iterable[HumanLabel], wanted: LabelField) -> None:

@@ -7,7 +7,7 @@ Some kinds may also be written a record a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from rag_evaluation_framework.datasets.checks.locating import lines_of
 from rag_evaluation_framework.datasets.checks.problems import FileProblems
 from rag_evaluation_framework.datasets.checks.validation import decoded_issues
-from rag_evaluation_framework.errors import InputError, Issue
+from rag_evaluation_framework.errors import InputError, Issue, Location
 from rag_evaluation_framework.files import strict_json, yaml_documents
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import compressing, named_compression, plain_name
@@ -45,16 +45,18 @@ class DocumentFile:
     def place(self, issues: Iterable[Issue]) -> list[Issue]:
         """Return the issues with their lines, in reading order."""
         found = list(issues)
-        lines = self.lines_of([issue.path for issue in found]) if found else {}
+        places = self.places([issue.path for issue in found])
         placed = [
-            replace(
-                issue,
-                line=lines[issue.path],
-                path=_ITEM.sub("", issue.path, count=1) if self.record_a_line else issue.path,
-            )
-            for issue in found
+            replace(issue, line=place.line, path=place.field)
+            for issue, place in zip(found, places, strict=True)
         ]
         return sorted(placed, key=lambda issue: issue.line or 0)
+
+    def places(self, paths: Sequence[str]) -> list[Location]:
+        """Return where the values of these paths are."""
+        lines = self.lines_of(paths) if paths else {}
+        fields = [_ITEM.sub("", path, count=1) if self.record_a_line else path for path in paths]
+        return [Location(self.file, lines[path], field) for path, field in zip(paths, fields, strict=True)]
 
     def checked(
         self, kind: str, *, lenient: bool = False, on_warning: Callable[[Issue], None] | None = None

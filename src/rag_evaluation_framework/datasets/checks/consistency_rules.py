@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeGuard
 
-from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.datasets.checks.golden_rules import GOLDEN_RULES, golden_record_issues
+from rag_evaluation_framework.errors import Issue, UsageError, shown
+from rag_evaluation_framework.files.values import written_path
+from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.annotations import QUALITY_SCORES
 
 Rule: TypeAlias = Callable[[Any], Iterator[Issue]]
 
 # Scores are written with two digits, so their mean may be off by half a hundredth.
 _ROUNDING = 0.005 + 1e-9
+# What is computed as 1 may come out a little above it.
+_FLOATING = 1e-9
+_METRIC_SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
 
 
 def rule_issues(kind: str, value: Any) -> list[Issue]:
@@ -112,7 +118,7 @@ def _overall_scores(value: Any) -> Iterator[Issue]:
 
 def _intervals(value: Any) -> Iterator[Issue]:
     """An interval's lower end is not above its upper end."""
-    for section in ("retrieval_metrics", "citation_metrics", "answer_quality_metrics"):
+    for section in _METRIC_SECTIONS:
         metrics = _field(value, section)
         for name, metric in metrics.items() if isinstance(metrics, dict) else ():
             interval = _field(metric, "confidence_interval")
@@ -185,7 +191,49 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_GOLDEN: tuple[Rule, ...] = (_unique_in("", "id"),)
+def _golden(kind: str) -> tuple[Rule, ...]:
+    """Return the rules of a golden set, of which a value may be one record or all of them."""
+
+    def rule(value: Any) -> Iterator[Issue]:
+        for path, record in [("", value)] if isinstance(value, dict) else _items(value, ""):
+            for issue in golden_record_issues(kind, record):
+                yield issue.located(within=path)
+
+    return _unique_in("", "id"), rule
+
+
+def _query_counts(value: Any) -> Iterator[Issue]:
+    """The queries that were answered and those that failed are together no more than all."""
+    summary = _field(value, "summary")
+    total, *parts = (_field(summary, f"{name}_queries") for name in ("total", "successful", "failed"))
+    counted = [part for part in parts if _is_whole(part)]
+    if _is_whole(total) and sum(counted) > total:
+        expected = f"at least {sum(counted)}, as many as succeeded and failed"
+        yield Issue("count-differs", expected, str(total), "summary.total_queries")
+
+
+def _shares(value: Any) -> Iterator[Issue]:
+    """A metric that is known to be a share is from 0 to 1, of the whole run and of each query."""
+    for section in _METRIC_SECTIONS:
+        yield from _share_issues(_field(value, section), section)
+    for path, query in _items(_field(value, "query_results"), "query_results"):
+        yield from _share_issues(query.get("individual_metrics"), f"{path}.individual_metrics")
+
+
+def _share_issues(metrics: Any, within: str) -> Iterator[Issue]:
+    for name, metric in metrics.items() if isinstance(metrics, dict) else ():
+        path = written_path((name,))
+        place, figure = (f"{path}.value", metric.get("value")) if isinstance(metric, dict) else (path, metric)
+        if _is_number(figure) and not -_FLOATING <= figure <= 1 + _FLOATING and _is_share(name):
+            yield Issue("out-of-range", "a number from 0 to 1", str(figure), place).located(within=within)
+
+
+def _is_share(metric: str) -> bool:
+    try:
+        return parse_metric(metric).metric.is_share
+    except UsageError:
+        return False  # somebody else's metric
+
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "evaluation-dataset": (
@@ -195,12 +243,14 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "annotation": (_annotation_spans, _overall_scores),
     "annotations": (_annotation_ids, _annotation_spans, _overall_scores),
-    "results": (_unique_in("query_results", "query_id"), _citations_in("query_results"), _intervals),
-    "golden-factual": _GOLDEN,
-    "golden-relationship": _GOLDEN,
-    "golden-tracking": _GOLDEN,
-    "golden-multiturn": _GOLDEN,
-    "golden-boundary": _GOLDEN,
+    "results": (
+        _unique_in("query_results", "query_id"),
+        _citations_in("query_results"),
+        _intervals,
+        _query_counts,
+        _shares,
+    ),
+    **{kind: _golden(kind) for kind in GOLDEN_RULES},
     "offline-record": (_aligned_sources,),
     "qa-pair": (_aligned_sources,),
     "summary": (_aligned_sources,),

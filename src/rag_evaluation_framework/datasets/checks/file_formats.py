@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.checks.nearest_format import nearest_format
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, previews, recognise
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.files import strict_json
@@ -25,11 +24,6 @@ from rag_evaluation_framework.records.datasets import Preview
 DOCUMENT_FORMATS = ("annotations", "results", "benchmark", "configuration", "manifest")
 """What is validated and is no dialect of samples."""
 
-# Formats that differ by one field, which may be the one that is missing: here the name decides.
-_FAMILIES: tuple[frozenset[str], ...] = (
-    frozenset(GOLDEN_DIALECTS),
-    frozenset({"offline-records", "qa-pairs", "summaries"}),
-)
 _CHECKED_BYTES = 4 << 20
 _NAMED: Mapping[str, str] = {
     **{f".eval.{ending}": "evaluation-dataset" for ending in ("json", "yaml", "yml", "csv")},
@@ -37,14 +31,6 @@ _NAMED: Mapping[str, str] = {
     **{f".results.{ending}": "results" for ending in ("json", "yaml", "yml", "csv", "parquet")},
     **{f".benchmark.{ending}": "benchmark" for ending in ("json", "parquet", "h5")},
     **{f".config.{ending}": "configuration" for ending in ("yaml", "yml", "json")},
-    "factual_qa.json": "golden-factual",
-    "relationship_qa.json": "golden-relationship",
-    "tracking_qa.json": "golden-tracking",
-    "multiturn_qa.json": "golden-multiturn",
-    "boundary_qa.json": "golden-boundary",
-    "offline_dataset.jsonl": "offline-records",
-    "qa_pairs.jsonl": "qa-pairs",
-    "summaries.jsonl": "summaries",
     "manifest.json": "manifest",
 }
 
@@ -75,7 +61,7 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
         if document is not None:
             return document
     try:
-        told = recognise(path).name
+        return recognise(path).name
     except InputError as error:
         if all(issue.code != "unknown-dialect" for issue in error.issues):
             raise
@@ -85,8 +71,6 @@ def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
             expected = f"a file in one of the formats {', '.join(formats())}"
             raise InputError(replace(issue, expected=expected) for issue in error.issues) from None
         return nearest
-    are_alike = any(told in family and named in family for family in _FAMILIES)
-    return named if named is not None and are_alike else told
 
 
 def _nearest(preview: Preview | None) -> str | None:

@@ -16,18 +16,16 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from rag_evaluation_framework.datasets.checks.locating import lines_of
-from rag_evaluation_framework.datasets.checks.problems import FileProblems
 from rag_evaluation_framework.datasets.checks.scenes import SourceText
 from rag_evaluation_framework.datasets.checks.snippets import Stretch
 from rag_evaluation_framework.datasets.dialects.golden_sets import (
     GOLDEN_DIALECTS,
     GoldenContext,
     golden_contexts,
-    golden_kind,
 )
-from rag_evaluation_framework.datasets.dialects.record_files import layout_of, read_records
+from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.datasets.dialects.record_files import layout_of
 from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
-from rag_evaluation_framework.files.json_comments import without_comments
 from rag_evaluation_framework.files.text import read_text
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset
@@ -212,14 +210,11 @@ def _folders(samples: Sequence[Sample], root: str | Path | None) -> list[Path]:
 
 
 def _read(path: Path) -> Dataset:
-    """Read a golden set of whichever of the five kinds its first record is."""
-    problems = FileProblems(str(path))
-    first = next(read_records(path, prepare=without_comments, on_error=problems.take), None)
-    problems.raise_if_any()
-    kind = golden_kind(first.value) if first and isinstance(first.value, dict) else None
-    if kind is None:
-        raise UsageError(f"{path}: expected a golden set, got records of another kind")
-    return GOLDEN_DIALECTS[kind].read(path)
+    """Read a golden set of whichever of the five kinds it is."""
+    dialect = recognise(path)
+    if dialect.name not in GOLDEN_DIALECTS:
+        raise UsageError(f"{path}: expected a golden set, got one of {dialect.name}")
+    return dialect.read(path)
 
 
 def _placed(found: Sequence[tuple[int, Sample, Issue]]) -> Iterator[Issue]:

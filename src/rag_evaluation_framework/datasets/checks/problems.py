@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError
 
 MAX_ISSUES = 100
@@ -56,6 +57,6 @@ class FileProblems:
             return
         issues = list(self._issues)
         if self._more:
-            found = f"{self._more:,} more problems"
+            found = counted(self._more, "more problem")
             issues.append(Issue("too-many", f"at most {MAX_ISSUES} problems to show", found, file=self.file))
         raise (LimitExceededError if self._limit_exceeded else InputError)(issues)

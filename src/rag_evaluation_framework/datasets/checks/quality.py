@@ -36,6 +36,7 @@ from rag_evaluation_framework.datasets.checks.citation_quality import (
 )
 from rag_evaluation_framework.datasets.checks.consistency_rules import unique
 from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
+from rag_evaluation_framework.datasets.checks.empty_texts import says_nothing
 from rag_evaluation_framework.errors import Issue, described, shown
 
 
@@ -151,9 +152,9 @@ def _inconsistent_relevance(parts: _Parts) -> Iterator[Issue]:
 def _empty_texts(parts: _Parts) -> Iterator[Issue]:
     for path, query in parts.queries:
         question, reference = query.get("query_text"), query.get("ground_truth_answer")
-        if isinstance(question, str) and _says_nothing(question):
+        if isinstance(question, str) and says_nothing(question):
             yield Issue("empty-question", "a question", shown(question), f"{path}.query_text")
-        if isinstance(reference, str) and _says_nothing(reference):
+        if isinstance(reference, str) and says_nothing(reference):
             place = f"{path}.ground_truth_answer"
             yield Issue("empty-reference", "an answer, or no such field", shown(reference), place, "warning")
 
@@ -201,8 +202,3 @@ def _rendered(check: Callable[[_Parts], Iterator[Issue]], dataset: Mapping[str, 
 def _objects(value: Any, within: str) -> list[tuple[str, Mapping[str, Any]]]:
     items = value if isinstance(value, list) else ()
     return [(f"{within}[{index}]", item) for index, item in enumerate(items) if isinstance(item, Mapping)]
-
-
-def _says_nothing(text: str) -> bool:
-    """Tell whether a text is blank or only dots, which stand for something left out."""
-    return not text.strip().strip(".…")

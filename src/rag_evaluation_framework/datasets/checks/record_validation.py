@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.checks.consistency_rules import rule_issues
 from rag_evaluation_framework.datasets.checks.repeated_ids import IdDigests, repetitions
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
+from rag_evaluation_framework.datasets.checks.validation import decoded_issues
 from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
 from rag_evaluation_framework.datasets.dialects.record_files import PlacedRecord, read_records
 from rag_evaluation_framework.datasets.schemas import schema
@@ -39,13 +38,13 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
 
 
 def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
-    if issues := schema_issues(dialect.kind, record, lenient=lenient) + rule_issues(dialect.kind, record):
-        return issues
-    try:
-        dialect.decode(record)  # what is valid can be read: nothing is left to find out later
-    except InputError as error:
-        return list(error.issues)
-    return []
+    issues = decoded_issues(dialect.kind, record, lenient=lenient)
+    if all(issue.severity != "error" for issue in issues):
+        try:
+            dialect.decode(record)  # what is valid can be read: nothing is left to find out later
+        except InputError as error:
+            issues += error.issues
+    return issues
 
 
 def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -> Iterator[Issue]:

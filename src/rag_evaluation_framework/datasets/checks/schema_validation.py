@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.schemas import LENIENT_KINDS, schema_text
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files.values import ValuePath, check_value, written_path
@@ -107,10 +108,6 @@ def _found(value: Any) -> str:
     return shown(value)
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _type(kind: Any) -> str:
     return " or ".join(name for type_, name in _TYPES.items() if type_ in kind.types)
 
@@ -122,8 +119,8 @@ WORDINGS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "pattern": ("wrong-format", lambda kind: _PATTERNS[kind.pattern]),
     "minimum": ("out-of-range", lambda kind: f"a number of at least {kind.limit}"),
     "maximum": ("out-of-range", lambda kind: f"a number of at most {kind.limit}"),
-    "minLength": ("wrong-length", lambda kind: f"at least {_counted(kind.limit, 'character')}"),
-    "minItems": ("wrong-length", lambda kind: f"at least {_counted(kind.limit, 'item')}"),
-    "maxItems": ("wrong-length", lambda kind: f"at most {_counted(kind.limit, 'item')}"),
+    "minLength": ("wrong-length", lambda kind: f"at least {counted(kind.limit, 'character')}"),
+    "minItems": ("wrong-length", lambda kind: f"at least {counted(kind.limit, 'item')}"),
+    "maxItems": ("wrong-length", lambda kind: f"at most {counted(kind.limit, 'item')}"),
 }
 """For each keyword of the schemas, the code of its issue and how to write what it expects."""

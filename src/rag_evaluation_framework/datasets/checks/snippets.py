@@ -8,14 +8,18 @@ linear in the text.
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_WORD = re.compile(r"\S+")
+import numpy as np
+import numpy.typing as npt
+
+WHITE_SPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"
+    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+"""Every character that ``str.isspace`` and ``str.split`` take for white space."""
 _DOTS_AND_SPACE = ".… \t\r\n\u3000"
 
 
@@ -31,36 +35,42 @@ class SqueezedText:
     """A text without its white space, that knows where each of its characters stood."""
 
     def __init__(self, text: str) -> None:
-        self.characters = "".join(_WORD.findall(text))
-        self.positions = array("Q")
-        for word in _WORD.finditer(text):
-            self.positions.extend(range(word.start(), word.end()))
+        self.characters = without_spaces(text)
+        self.positions = np.flatnonzero(~np.isin(code_points(text), code_points(WHITE_SPACE)))
 
     def places(self, snippet: str, within: Stretch) -> list[Stretch]:
         """Return where the snippet stands inside a stretch, whatever its white space."""
         wanted = SqueezedText(snippet)
-        first = bisect_left(self.positions, within.start)
-        last = bisect_left(self.positions, within.end)
+        length = len(wanted.characters)
+        first, last = np.searchsorted(self.positions, (within.start, within.end)).tolist()
         # Where two characters must be parted, or not be parted, just as in the snippet.
-        tight = [
-            (index, wanted._is_parted(index))
-            for index in range(1, len(wanted.characters))
-            if not _is_wide(wanted.characters[index - 1]) and not _is_wide(wanted.characters[index])
-        ]
+        is_narrow = np.array([not _is_wide(character) for character in wanted.characters])
+        tight = is_narrow[:-1] & is_narrow[1:]
+        is_parted = wanted._is_parted(0, length)[tight]
         return [
-            Stretch(self.positions[at], self.positions[at + len(wanted.characters) - 1] + 1)
+            Stretch(int(self.positions[at]), int(self.positions[at + length - 1]) + 1)
             for at in _occurrences(wanted.characters, self.characters, Stretch(first, last))
-            if all(self._is_parted(at + index) == parted for index, parted in tight)
+            if np.array_equal(self._is_parted(at, length)[tight], is_parted)
         ]
 
-    def _is_parted(self, index: int) -> bool:
-        """Tell whether white space stood before a character."""
-        return self.positions[index] - self.positions[index - 1] > 1
+    def _is_parted(self, first: int, length: int) -> npt.NDArray[np.bool_]:
+        """Tell of so many characters whether white space stood between each and the next."""
+        return np.diff(self.positions[first : first + length]) > 1
 
 
 def exact_places(snippet: str, text: str, within: Stretch) -> list[Stretch]:
     """Return where the snippet stands inside a stretch, character by character."""
     return [Stretch(at, at + len(snippet)) for at in _occurrences(snippet, text, within)]
+
+
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the number of each character."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
+def without_spaces(text: str) -> str:
+    """Take out all white space."""
+    return "".join(text.split())
 
 
 def without_dots(snippet: str) -> str:

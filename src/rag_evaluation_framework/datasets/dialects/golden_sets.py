@@ -2,17 +2,19 @@
 
 Each is a JSON array written by hand. ``//`` comments are accepted (validation warns of them) and are lost
 when the file is written; every field is kept. The ground truth ``Refusal`` is an expectation, never a text;
-a snippet of dots alone is one that has still to be filled in, and counts as missing.
+a snippet of dots alone is one that has still to be filled in, and counts as missing. What must not be empty
+is in :mod:`..checks.golden_rules`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from rag_evaluation_framework.datasets.checks.empty_texts import says_nothing
+from rag_evaluation_framework.datasets.dialects.expected_refusals import REFUSAL, declines, is_refusal
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.errors import InputError, invalid
 from rag_evaluation_framework.files.json_comments import without_comments
@@ -26,10 +28,7 @@ from rag_evaluation_framework.records.samples import (
     Turn,
 )
 
-REFUSAL = "Refusal"
-"""The ground truth of a question that the system should decline."""
-
-_ONLY_DOTS = re.compile(r"[\s.…]*\Z")
+_ONLY_OF_BOUNDARY = frozenset({"refusal_reason", "expected_response_pattern"})
 _TURN_FIELDS = ("role", "content", "ground_truth", "context_needs")
 
 
@@ -66,7 +65,7 @@ def _context(context: Mapping[str, Any], path: str) -> GoldenContext:
         file=context.get("file") or None,
         header=context.get(header) or None,
         header_field=header,
-        snippet=None if snippet is None or _ONLY_DOTS.match(snippet) else snippet,
+        snippet=None if snippet is None or says_nothing(snippet) else snippet,
         path=path,
     )
 
@@ -74,12 +73,12 @@ def _context(context: Mapping[str, Any], path: str) -> GoldenContext:
 def _decode_question(record: Mapping[str, Any], *, expected: type[Expectation]) -> Sample:
     """Read a record that asks one question; ``expected`` is what this golden set is about."""
     truth = _object(record)["ground_truth"]
-    expectation = _refusal(record) if truth == REFUSAL else _expectation(record, expected)
+    refuses = declines(record) if expected is Refusal else is_refusal(truth)
     return Sample(
         id=record["id"],
         turns=(Turn(role="user", content=record["question"]),),
-        reference=None if truth == REFUSAL else truth,
-        expectation=expectation,
+        reference=None if refuses else truth,
+        expectation=_refusal(record) if refuses else _expectation(record, expected),
         **_described(record),
     )
 
@@ -117,12 +116,13 @@ def _encode_conversation(sample: Sample) -> Record:
 
 def _decoded_turn(turn: Mapping[str, Any]) -> Turn:
     truth = turn.get("ground_truth")
+    refuses = is_refusal(truth)
     return Turn(
         role=turn["role"],
         content=turn.get("content"),
-        reference=None if truth == REFUSAL else truth,
+        reference=None if refuses else truth,
         needs=tuple(turn.get("context_needs", ())),
-        expectation=Refusal() if truth == REFUSAL else None,
+        expectation=Refusal() if refuses else None,
         extra={key: value for key, value in turn.items() if key not in _TURN_FIELDS},
     )
 
@@ -210,21 +210,25 @@ def golden_kind(record: Mapping[str, Any]) -> str | None:
         return "golden-relationship"
     if "timeline_milestones" in record:
         return "golden-tracking"
-    if record["ground_truth"] == REFUSAL or "refusal_reason" in record:
+    if is_refusal(record["ground_truth"]) or not _ONLY_OF_BOUNDARY.isdisjoint(record):
         return "golden-boundary"
     return "golden-factual"
 
 
 _COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty"})
-_QUESTION = _COMMON | {"question", "reference"}
+_QUESTION = _COMMON | {"question"}
 _REFUSAL = frozenset({"expectation.refusal", "expectation.reason", "expectation.pattern"})
+
+
+def _file_names(dialect: str) -> tuple[str, ...]:
+    return tuple(f"{dialect.removeprefix('golden-')}_qa.{ending}" for ending in ("json", "jsonl"))
 
 
 def _question_dialect(name: str, expected: type[Expectation], *, holds: frozenset[str]) -> RecordDialect:
     return RecordDialect(
         name=name,
         kind=name,
-        suffixes=(f"{name.removeprefix('golden-')}_qa.json",),
+        suffixes=_file_names(name),
         holds=_QUESTION | holds,
         decode=partial(_decode_question, expected=expected),
         encode=partial(_encode_question, expected=expected),
@@ -235,14 +239,20 @@ def _question_dialect(name: str, expected: type[Expectation], *, holds: frozense
     )
 
 
-FACTUAL = _question_dialect("golden-factual", Entities, holds=_REFUSAL | {"expectation.entities"})
-RELATIONSHIP = _question_dialect("golden-relationship", Relation, holds=frozenset({"expectation.relation"}))
-TRACKING = _question_dialect("golden-tracking", Milestones, holds=frozenset({"expectation.milestones"}))
+FACTUAL = _question_dialect(
+    "golden-factual", Entities, holds=_REFUSAL | {"reference", "expectation.entities"}
+)
+RELATIONSHIP = _question_dialect(
+    "golden-relationship", Relation, holds=frozenset({"reference", "expectation.relation"})
+)
+TRACKING = _question_dialect(
+    "golden-tracking", Milestones, holds=frozenset({"reference", "expectation.milestones"})
+)
 BOUNDARY = _question_dialect("golden-boundary", Refusal, holds=_REFUSAL)
 MULTITURN = RecordDialect(
     name="golden-multiturn",
     kind="golden-multiturn",
-    suffixes=("multiturn_qa.json",),
+    suffixes=_file_names("golden-multiturn"),
     holds=_COMMON | {"turns"},
     decode=_decode_conversation,
     encode=_encode_conversation,

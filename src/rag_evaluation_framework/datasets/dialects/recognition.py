@@ -3,7 +3,9 @@
 A preview is taken from the beginning of the file: the keys of the object, the first record of an array or of
 lines, the columns of a table, the names in a folder. Where the first kilobytes do not tell, more are read.
 Each dialect says whether it recognises the preview. If two do, the file's name may decide between them; if it
-does not, that is an error naming both.
+does not, that is an error naming both. Golden sets differ by one field, which may be the one that is wrong,
+and so do the splits of a build: within such a family a name like ``boundary_qa.json`` decides, whatever the
+content.
 """
 
 from __future__ import annotations
@@ -47,6 +49,11 @@ _OURS = {
 for _name, _place in _OURS.items():
     DIALECTS.register(_name, f"{_ROOM}.{_place}")
 
+_FAMILIES = (
+    tuple(name for name in _OURS if name.startswith("golden-")),
+    ("offline-records", "qa-pairs", "summaries"),
+)
+
 # Enough for the keys of most files; the last is as much as anybody's first record may need.
 _PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
 _SEEN_DEPTH = 3
@@ -61,18 +68,21 @@ def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noq
     if format is not None:
         return DIALECTS.get(format)
     path = Path(path)
+    named = _named_relative(path)
     for preview in previews(path):
         found = [dialect for name in DIALECTS.names() if (dialect := DIALECTS.get(name)).recognises(preview)]
         if len(found) > 1:
-            found = [dialect for dialect in found if _is_named_for(path, dialect)] or found
+            found = [dialect for dialect in found if is_named_for(path, dialect)] or found
         if len(found) == 1:
-            return found[0]
+            return named if named is not None and _are_related(named, found[0]) else found[0]
         if found:
             names = " and ".join(dialect.name for dialect in found)
             expected = "a file of one dialect (say which with --format)"
             raise InputError(
                 [Issue("ambiguous-dialect", expected, f"one that reads as {names}", file=str(path))]
             )
+    if named is not None:
+        return named
     expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
     raise InputError([Issue("unknown-dialect", expected, _described(path), file=str(path))])
 
@@ -169,8 +179,19 @@ def _after_space(text: str, position: int) -> int:
     return space.end() if space else position
 
 
-def _is_named_for(path: Path, dialect: Dialect) -> bool:
+def is_named_for(path: Path, dialect: Dialect) -> bool:
+    """Tell whether a file has a name that is usual for a dialect."""
     return plain_name(path).endswith(dialect.suffixes)
+
+
+def _named_relative(path: Path) -> Dialect | None:
+    """Return the dialect of a family that a file is named for."""
+    relatives = (DIALECTS.get(name) for family in _FAMILIES for name in family)
+    return next((dialect for dialect in relatives if is_named_for(path, dialect)), None)
+
+
+def _are_related(first: Dialect, second: Dialect) -> bool:
+    return any(first.name in family and second.name in family for family in _FAMILIES)
 
 
 def _described(path: Path) -> str:

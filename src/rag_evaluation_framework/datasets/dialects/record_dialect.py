@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.checks.problems import FileProblems
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
+from rag_evaluation_framework.datasets.checks.validation import decoded_issues
 from rag_evaluation_framework.datasets.dialects.record_files import (
     PlacedRecord,
     RecordLayout,
@@ -38,8 +38,8 @@ _PREVIEWED_AS = {"lines": "lines", "array": "array", "object": "object", "csv": 
 class RecordDialect:
     """A dialect in which each sample is one record; it fulfils ``extensions.Dialect``.
 
-    ``decode`` gets a record that its schema (``kind``) allows and returns a sample with whatever the sample
-    has a field for; it neither sets ``origin`` nor collects unknown fields. ``encode`` writes
+    ``decode`` gets a record that schema and rules of its ``kind`` allow and returns a sample with whatever
+    the sample has a field for; it neither sets ``origin`` nor collects unknown fields. ``encode`` writes
     those fields down again as plain lists and dictionaries, leaving out what is empty. What a record has
     beyond ``encode(decode(record))`` is kept in ``Sample.extra`` by itself, and written back. A record
     without an id is decoded with the id ``UNNAMED``, and a sample of that id is encoded without one; see
@@ -123,7 +123,7 @@ class RecordDialect:
         return sample
 
     def _sample(self, placed: PlacedRecord, problems: FileProblems) -> Sample | None:
-        issues = schema_issues(self.kind, placed.value)
+        issues = self._errors(placed.value)
         if not issues:
             try:
                 return self.sample(placed.value)
@@ -131,6 +131,9 @@ class RecordDialect:
                 issues = list(error.issues)
         problems.extend(issues, place=placed.place)
         return None
+
+    def _errors(self, record: Any) -> list[Issue]:
+        return [issue for issue in decoded_issues(self.kind, record) if issue.severity == "error"]
 
     def _says_the_same(self, record: Mapping[str, Any], sample: Sample) -> bool:
         try:
@@ -140,11 +143,11 @@ class RecordDialect:
         return replace(read, extra=sample.extra, origin=sample.origin) == sample
 
     def _checked_records(self, samples: Iterable[Sample], problems: FileProblems) -> Iterator[Record]:
-        """Yield records that the schema allows; samples that cannot be written are all named at the end."""
+        """Yield records that schema and rules allow; what cannot be written is all named at the end."""
         for sample in samples:
             try:
                 record = self.record(sample)
-                issues = schema_issues(self.kind, record)
+                issues = self._errors(record)
             except InputError as error:
                 issues = list(error.issues)
             if not issues:

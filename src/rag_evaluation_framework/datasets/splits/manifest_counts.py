@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.checks.checked_documents import read_document
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.files.atomic_group import recover
@@ -49,7 +50,7 @@ def count_issues(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Issue]:
         now = new["splits"].get(name, {"count": 0})["count"]
         least = before * (1 - LARGEST_LOSS)
         if now < least:
-            expected = f"at least {_rounded_up(least):,} records (the older manifest has {before:,})"
+            expected = f"at least {counted(_rounded_up(least), 'record')} (the older manifest has {before:,})"
             issues.append(Issue("count-drop", expected, f"{now:,}", f"splits.{name}.count"))
     return issues
 

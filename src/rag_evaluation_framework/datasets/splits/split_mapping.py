@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.inline_citations import parse_citations
 from rag_evaluation_framework.records.citations import ContextCitation
@@ -133,7 +134,10 @@ def _retrieval(record: Mapping[str, Any]) -> Record:
     if sources and len(sources) != len(contexts):
         path = "rag.sources" if "sources" in rag else "sources"
         raise invalid(
-            path, f"one for each of the {len(contexts)} contexts", len(sources), code="wrong-length"
+            path,
+            f"one for each of the {counted(len(contexts), 'context')}",
+            len(sources),
+            code="wrong-length",
         )
     return {
         "rag_prompt": rag.get("prompt") or record.get("rag_prompt") or "",

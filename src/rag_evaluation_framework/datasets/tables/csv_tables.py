@@ -1,9 +1,9 @@
 """Records as rows of a CSV file, without loss.
 
-The header names the fields. A cell of text is the text itself; a cell of any other kind (a list, an object,
-a number) is JSON; an empty cell means that the record does not have the field. What a plain cell cannot
-say (an empty text, null, a field that is text here and a number there) stands as one JSON object in the
-last column, ``extra_fields``. Columns the schema does not know are text.
+The header names the fields, at least one of which must be known. A cell of text is the text itself; a cell
+of any other kind (a list, an object, a number) is JSON; an empty cell means that the record does not have the
+field. What a plain cell cannot say (an empty text, null, a field that is text here and a number there) stands
+as one JSON object in the last column, ``extra_fields``. Columns the schema does not know are text.
 
 Rows of other tools are read too: a list may be written as Python writes it (``['a', 'b']``), as ragas does.
 """
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer
@@ -32,6 +33,7 @@ CellKind = Literal["text", "json", "either"]
 
 # A cell may hold every context of a sample; the csv module's own limit is 128 KiB.
 _MAX_CELL = 64 << 20
+_SHOWN_COLUMNS = 5
 _ABSENT = object()
 
 
@@ -76,7 +78,7 @@ def read_rows(
                 continue
             try:
                 if header is None:
-                    header = _checked_header(row)
+                    header = _checked_header(row, columns)
                 else:
                     yield line, _record(header, row, columns)
             except InputError as error:
@@ -90,7 +92,7 @@ def header_of(stream: BinaryIO) -> list[str] | None:
     _allow_long_cells()
     try:
         row = next(csv.reader(_lines(stream), strict=True), None)
-        return _checked_header(row) if row else None
+        return _checked_header(row, Columns()) if row else None
     except (csv.Error, UnicodeDecodeError, InputError):
         return None
 
@@ -129,7 +131,7 @@ def _cell_kind(rule: Mapping[str, Any]) -> CellKind:
 def _record(header: Sequence[str], row: Sequence[str], columns: Columns) -> dict[str, Any]:
     if len(row) > len(header):
         found = f"{len(row)}"
-        raise InputError([Issue("wrong-columns", f"{len(header)} cells, as in the header", found)])
+        raise InputError([Issue("wrong-columns", f"{counted(len(header), 'cell')}, as in the header", found)])
     issues: list[Issue] = []
     record: dict[str, Any] = {}
     # A row that ends early lacks its last fields, as spreadsheets write it.
@@ -232,8 +234,14 @@ def _cell(value: Any, kind: CellKind) -> str:
     return strict_json.encode(value).decode()
 
 
-def _checked_header(row: Sequence[str]) -> list[str]:
+def _checked_header(row: Sequence[str], columns: Columns) -> list[str]:
+    """Return the names in the first row; if none of them is known, it is no header, or not cut at commas."""
     names = list(row)
+    known = [EXTRA_FIELDS, *columns.kinds]
+    if columns.kinds and not set(names) & set(known):
+        listed = ", ".join(known[1 : _SHOWN_COLUMNS + 1]) + (", …" if len(known) > _SHOWN_COLUMNS + 1 else "")
+        expected = f"comma-separated columns, among them one of {listed}"
+        raise InputError([Issue("unknown-columns", expected, shown(",".join(names)))])
     twice = [name for index, name in enumerate(names) if name in names[:index]]
     if twice:
         raise InputError([Issue("duplicate-column", "each column once", f"{shown(twice[0])} again")])

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, MissingExtraError, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.compression import DEFAULT_LIMITS, Limits
@@ -103,7 +104,7 @@ class _Reader:
             case _:
                 raise _refused("a column with a name and a known kind", shown(stated), "/head")
         if len(values) != rows:
-            raise _refused(f"{rows} rows", f"{len(values)}", f"/columns/{index}")
+            raise _refused(counted(rows, "row"), f"{len(values)}", f"/columns/{index}")
         return name, values
 
     def texts(self, path: str, decoded: Callable[[str], Any]) -> list[Any]:

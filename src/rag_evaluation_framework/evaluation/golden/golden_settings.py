@@ -23,18 +23,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rag_evaluation_framework.errors import InputError, Problems, UsageError, shown
+from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS
 from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, read_api
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge
 from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
-from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold, read_thresholds
+from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold, read_thresholds
 from rag_evaluation_framework.evaluation.scorers.known_metrics import check_known
 
 _KEYS = ("framework", "datasets", "thresholds", "ciGate", "judge")
 _DATASET_KEYS = ("name", "metrics")
 _THRESHOLD = re.compile(
-    r"\s*(?:(?P<split>[a-z]+):)?(?P<metric>\w+(?:\([^()]*\))?(?:@\d+)?)"
-    r"\s*(?P<operator>>=|<=|=)\s*(?P<bound>\S+)\s*"
+    r"\s*(?:(?P<split>[a-z]+):)?(?P<metric>[^()<>=]+(?:\(.*\)[^()<>=]*)?)"
+    r"(?P<operator>>=|<=|=)\s*(?P<bound>\S+)\s*"
 )
 
 
@@ -45,15 +46,11 @@ class GoldenSettings:
     file: Path | None = None
     thresholds: tuple[Threshold, ...] = ()
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    lines: Mapping[str, int | None] = field(default_factory=dict, hash=False)
+    """Where the metrics of each split are written."""
     gate: bool = False
     api: AgentApi = field(default_factory=AgentApi)
     judge: JudgeSettings | None = None
-
-    @property
-    def splits_named(self) -> tuple[str, ...]:
-        """The splits that settings were made for."""
-        held = (threshold.dataset for threshold in self.thresholds if threshold.dataset is not None)
-        return tuple(dict.fromkeys((*self.metrics, *held)))
 
 
 def read_golden_settings(path: str | Path) -> GoldenSettings:
@@ -62,10 +59,12 @@ def read_golden_settings(path: str | Path) -> GoldenSettings:
     reader = ManifestReader(path, expected="settings with spec.evaluation")
     reader.mapping(*EVALUATION)
     reader.check_keys(_KEYS, *EVALUATION)
+    metrics, lines = _metrics(reader)
     settings = GoldenSettings(
         file=path,
         thresholds=reader.thresholds(),
-        metrics=_metrics(reader),
+        metrics=metrics,
+        lines=lines,
         gate=reader.gate(),
         api=read_api(reader),
         judge=read_judge(reader),
@@ -76,17 +75,23 @@ def read_golden_settings(path: str | Path) -> GoldenSettings:
 
 def with_thresholds(settings: GoldenSettings, written: Iterable[str]) -> GoldenSettings:
     """Return the settings with thresholds as the command line writes them; these switch the gate on."""
-    thresholds = list(settings.thresholds)
     problems = Problems()
-    texts = list(written)
-    for text in texts:
+    found: list[Threshold] = []
+    texts: dict[tuple[str | None, str, Operator], str] = {}
+    for text in dict.fromkeys(written):
         with problems.collected():
-            thresholds += _written(text)
+            threshold = _written(text)
+            first = texts.setdefault((threshold.dataset, threshold.metric, threshold.operator), text)
+            if first != text:
+                told = f"expected one bound of {threshold.metric}, got another beside {shown(first)}"
+                raise UsageError(f"--threshold {shown(text)}: {told}")
+            found.append(threshold)
     problems.raise_all()
-    return replace(settings, thresholds=tuple(thresholds), gate=settings.gate or bool(texts))
+    thresholds = (*settings.thresholds, *found)
+    return replace(settings, thresholds=thresholds, gate=settings.gate or bool(found))
 
 
-def _written(text: str) -> list[Threshold]:
+def _written(text: str) -> Threshold:
     match = _THRESHOLD.fullmatch(text)
     try:
         bound = float(match["bound"]) if match else None
@@ -94,20 +99,27 @@ def _written(text: str) -> list[Threshold]:
         bound = None
     if match is None or bound is None:
         raise UsageError(f"--threshold: expected METRIC=NUMBER, got {shown(text)}")
-    metric, side = match["metric"], {">=": "min", "<=": "max"}.get(match["operator"])
-    check_known(metric, frozenset())
+    metric, side = match["metric"].strip(), {">=": "min", "<=": "max"}.get(match["operator"])
     try:
-        read = read_thresholds(metric, bound if side is None else {side: bound})
-        return [replace(threshold, dataset=match["split"]) for threshold in read]
-    except InputError as error:
+        if match["split"] is not None:
+            _check_split(match["split"])
+        check_known(metric)
+        (threshold,) = read_thresholds(metric, bound if side is None else {side: bound})
+        return replace(threshold, dataset=match["split"])
+    except (InputError, UnknownNameError) as error:
         raise UsageError(f"--threshold {shown(text)}: {error}") from None
 
 
-def _metrics(reader: ManifestReader) -> dict[str, tuple[str, ...]]:
-    """Return the metrics of the splits that are listed with metrics of their own."""
+def _check_split(name: str) -> None:
+    if name not in SPLITS:
+        raise UnknownNameError("split", name, list(SPLITS))
+
+
+def _metrics(reader: ManifestReader) -> tuple[dict[str, tuple[str, ...]], dict[str, int | None]]:
+    """Return the metrics of the splits that are listed with metrics of their own, and their lines."""
     place = (*EVALUATION, "datasets")
     if reader.at(*place) is None:
-        return {}
+        return {}, {}
     found: dict[str, tuple[str, ...]] = {}
     lines: dict[str, int | None] = {}
     for number in range(len(reader.items(*place, expected="a list of splits with metrics"))):
@@ -121,5 +133,9 @@ def _metrics(reader: ManifestReader) -> dict[str, tuple[str, ...]]:
             reader.repeated((*at, "name"), first=lines[name])
         elif name:
             lines[name] = reader.line(at)
+            try:
+                _check_split(name)
+            except UnknownNameError as error:
+                reader.problem((*at, "name"), "the name of a split", str(error))
         found[name] = reader.metrics(*at, "metrics")
-    return found
+    return found, lines

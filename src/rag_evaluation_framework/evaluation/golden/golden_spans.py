@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.checks.golden_contexts import (
     source_texts,
     spans_of_contexts,
     unlocated_contexts,
 )
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
 from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
-from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.samples import Sample
@@ -44,9 +45,14 @@ class LocatedContexts:
         unlocated = tuple(f"{sample.id}: {issue}" for sample, issue in unlocated_contexts(samples))
         return cls(truth=truth, sources=SearchedDocuments(sources, are_all=False), unlocated=unlocated)
 
-    def scorer(self, metric: BoundMetric) -> RetrievedSpansScorer:
-        """Return the scorer of a span metric whose truth is the golden contexts."""
-        return RetrievedSpansScorer(metric, self.sources, truth=self.truth)
+    def scorers(self, scorers: Iterable[MetricScorer]) -> list[MetricScorer]:
+        """Return scorers, those of spans with the golden contexts as their truth."""
+        return [
+            RetrievedSpansScorer(scorer.metric, self.sources, truth=self.truth)
+            if isinstance(scorer, RetrievedSpansScorer)
+            else scorer
+            for scorer in scorers
+        ]
 
     @property
     def count(self) -> str:
@@ -54,4 +60,13 @@ class LocatedContexts:
         located = sum(map(len, self.truth.values()))
         if not located and not self.unlocated:
             return "no golden context has a snippet"
-        return f"{located:,} of {located + len(self.unlocated):,} golden contexts located"
+        return f"{located:,} of {counted(located + len(self.unlocated), 'golden context')} located"
+
+
+def with_located_contexts(
+    scorers: Sequence[MetricScorer], samples: Callable[[], Iterable[Sample]]
+) -> list[MetricScorer]:
+    """Return scorers for the samples of a golden set, which are read only if a scorer is one of spans."""
+    if not any(isinstance(scorer, RetrievedSpansScorer) for scorer in scorers):
+        return list(scorers)
+    return LocatedContexts.of(list(samples())).scorers(scorers)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from copy import copy
 from typing import Protocol, TypeAlias
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import TargetError, UsageError, in_full, shown
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.responses import Hit, Request, Response
@@ -129,11 +130,13 @@ class _Search:
     def _responses(self, queries: Sequence[str]) -> list[Response]:
         found = self._pipeline.retrieve(queries, self._k)
         if len(found) != len(queries):
-            message = f"expected the chunks of {len(queries)} queries, got those of {len(found)}"
+            asked = counted(len(queries), "query", "queries")
+            message = f"expected the chunks of {asked}, got those of {len(found)}"
             raise TargetError("pipeline-error", message)
         return [
             Response(
                 hits=tuple(self._hit(chunk) for chunk in chunks),
+                retrieved_nothing=not chunks,
                 contexts=tuple(chunk.content for chunk in chunks),
                 context_origin="system",
             )

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.checks.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.evaluation.levels.corpus_names import CorpusNames, changed_documents
@@ -217,7 +218,9 @@ def _placed(issue: Issue, sample: Sample, path: str) -> Issue:
 def _no_truth(what: str, dataset: Dataset) -> UsageError:
     others = list(_other_truths(dataset))
     hint = f"; it has {' and '.join(others)}" if others else ""
-    return UsageError(f"dataset: expected {what} in at least one of {len(dataset)} samples, got none{hint}")
+    return UsageError(
+        f"dataset: expected {what} in at least one of {counted(len(dataset), 'sample')}, got none{hint}"
+    )
 
 
 def _other_truths(dataset: Dataset) -> Iterator[str]:

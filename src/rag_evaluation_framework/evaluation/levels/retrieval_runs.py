@@ -108,7 +108,8 @@ def _results(
         for chunk in chunks:
             if id(chunk) not in records:
                 records[id(chunk)] = as_hit(chunk)
-        response = Response(hits=tuple(records[id(chunk)] for chunk in chunks))
+        hits = tuple(records[id(chunk)] for chunk in chunks)
+        response = Response(hits=hits, retrieved_nothing=not hits)
         results.append(SampleResult(sample_id, response, scores[sample_id]))
     return tuple(results)
 

@@ -9,7 +9,7 @@
           - name: rag-quality
             path: $file:evals/rag.jsonl
             metrics: [string_match]     # in place of the list below
-        metrics: [answer_similarity]
+        metrics: [answer_similarity, latency]
         thresholds: {answer_similarity: 0.8, latency: {max: 2000}}
         ciGate: true
         judge: {model: gpt-4o-mini}     # see evaluation.manifests.judge_settings
@@ -68,10 +68,13 @@ class Manifest:
         return tuple(entry for entry in self.datasets if not names or entry.name in names)
 
 
-def read_manifest(path: str | Path) -> Manifest:
-    """Read a manifest; :class:`InputError` has every problem with its line."""
+def read_manifest(path: str | Path, *, uses_metrics: bool = True) -> Manifest:
+    """Read a manifest; :class:`InputError` has every problem with its line.
+
+    Where others take the place of its metrics (``uses_metrics`` is false), these need not be known.
+    """
     path = Path(path)
-    reader = ManifestReader(path, expected="a manifest with spec.evaluation")
+    reader = ManifestReader(path, expected="a manifest with spec.evaluation", uses_metrics=uses_metrics)
     reader.mapping(*EVALUATION, required=True)
     reader.check_keys(_EVALUATION_KEYS, *EVALUATION)
     datasets = _datasets(reader)

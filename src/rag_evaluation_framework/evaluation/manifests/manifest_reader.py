@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag_evaluation_framework.errors import InputError, UnknownNameError, shown
+from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.manifests.references import file_inside
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold, read_thresholds
-from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, check_known
+from rag_evaluation_framework.evaluation.scorers.known_metrics import (
+    PASS_RATE,
+    check_known,
+    check_metric,
+    metric_name,
+)
 from rag_evaluation_framework.files.text import read_text
 from rag_evaluation_framework.files.values import ValuePath
 from rag_evaluation_framework.files.yaml_reader import YamlReader
@@ -20,10 +25,11 @@ class ManifestReader(YamlReader):
 
     code = "invalid-manifest"
 
-    def __init__(self, path: Path, *, expected: str) -> None:
+    def __init__(self, path: Path, *, expected: str, uses_metrics: bool = True) -> None:
         """Open a file with a ``spec``; one without is not what was ``expected``."""
         super().__init__(read_text(path), file=str(path))
         self.folder = path.parent
+        self.uses_metrics = uses_metrics
         if not self.mapping("spec"):
             self.problem((), expected, shown(self.value))
             self.raise_all()
@@ -36,8 +42,13 @@ class ManifestReader(YamlReader):
         """Return the thresholds, of metrics that are known or ``declared`` by the datasets."""
         place = (*EVALUATION, "thresholds")
         found: list[Threshold] = []
+        spelt: dict[str, str] = {}
         for metric, written in self.mapping(*place).items():
             at = (*place, metric)
+            first = spelt.setdefault(metric_name(metric), metric)
+            if first != metric:
+                told = f"{metric_name(metric)} again, after {first} on line {self.line((*place, first))}"
+                self.problem(at, "each metric once, however it is spelt", told)
             try:
                 check_known(metric, declared)
                 found += read_thresholds(metric, written, line=self.line(at))
@@ -48,11 +59,15 @@ class ManifestReader(YamlReader):
         return tuple(found)
 
     def metrics(self, *place: str | int) -> tuple[str, ...]:
-        """Return the metrics listed at a place, where there must be some."""
+        """Return the metrics listed at a place, where there must be some; if they are used, known ones."""
         metrics = self.texts(*place, expected="a list of metrics")
-        if PASS_RATE in metrics:
-            found = f"{PASS_RATE}, which every run has: set a threshold for it"
-            self.problem((*place, metrics.index(PASS_RATE)), "a metric", found)
+        for number, metric in enumerate(metrics if self.uses_metrics else ()):
+            try:
+                if metric == PASS_RATE:
+                    raise UsageError(f"{PASS_RATE}, which every run has: set a threshold for it")
+                check_metric(metric)
+            except UsageError as error:
+                self.problem((*place, number), "a metric", str(error), code="unknown-metric")
         return metrics
 
     def repeated(self, place: ValuePath, *, first: int | None) -> None:

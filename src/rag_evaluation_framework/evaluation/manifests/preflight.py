@@ -19,6 +19,7 @@ from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
+from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, metric_name
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import (
@@ -72,7 +73,7 @@ class DatasetPlan:
     """How often a judge is asked a question: by each of its models, as many times as it votes."""
     incomplete: tuple[Issue, ...] = ()
     is_golden: bool = False
-    """A golden set: every answer is blamed, and "A/B" in a reference means either."""
+    """A golden set: every answer is blamed."""
     unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The metrics that were asked for and cannot be measured, and why."""
     documents: CitableTexts = field(default_factory=lambda: CitableTexts(()), hash=False)
@@ -139,7 +140,23 @@ def plan_evaluation(
         with problems.collected():
             plans.append(_planned(entry, manifest, choice, methods or ScoringMethods()))
     problems.raise_all()
-    return Plan(datasets=tuple(plans), warnings=tuple(_warnings(manifest, plans)))
+    warnings = (*threshold_warnings(manifest, plans), *_incomplete(plans))
+    return Plan(datasets=tuple(plans), warnings=warnings)
+
+
+def threshold_warnings(manifest: Manifest, plans: Iterable[DatasetPlan]) -> list[str]:
+    """Return what is odd about thresholds: one looks inverted, or no dataset is scored by its metric."""
+    entries = (*manifest.datasets, *(plan.entry for plan in plans))
+    scored = {PASS_RATE, *(metric_name(metric) for entry in entries for metric in entry.metrics)}
+    found: list[str] = []
+    for threshold in manifest.thresholds:
+        place = f"{manifest.file}:{threshold.line}: " if threshold.line else ""
+        if threshold.warning:
+            found.append(place + threshold.warning)
+        if threshold.metric not in scored:
+            why = "no dataset is scored by it, so its threshold is not evaluated"
+            found.append(f"{place}{threshold.metric}: {why}")
+    return list(dict.fromkeys(found))
 
 
 def check_writable(folders: Iterable[Path]) -> None:
@@ -188,6 +205,8 @@ def _planned(
         )
     except UsageError as error:
         raise UsageError(f"dataset {entry.name}: {error}") from None
+    except InputError as error:
+        raise error.located(str(entry.path)) from None
     missing = MissingFields(list(scorers.values()), file=str(entry.path))
     calls = input_bytes = output_bytes = 0
     for sample in selection():
@@ -231,21 +250,17 @@ def _scorers(entry: DatasetEntry, manifest: Manifest, methods: ScoringMethods) -
 def _thresholds_of(
     dataset: str, thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
 ) -> Iterator[Threshold]:
-    """Yield the thresholds that hold for a dataset, under the names of scores.
+    """Yield the thresholds that hold for a dataset, under the names of its scores.
 
-    ``rouge(variant=rougeL)`` scores as ``rouge``.
+    Other people's scorers may give them other names than that of the metric.
     """
+    scored = {metric_name(written): scorer.name for written, scorer in scorers.items()}
     for threshold in thresholds:
         if threshold.dataset in (None, dataset):
-            scorer = scorers.get(threshold.metric)
-            yield replace(threshold, metric=scorer.name) if scorer else threshold
+            yield replace(threshold, metric=scored.get(threshold.metric, threshold.metric))
 
 
-def _warnings(manifest: Manifest, plans: Sequence[DatasetPlan]) -> Iterator[str]:
-    for threshold in manifest.thresholds:
-        if threshold.warning:
-            place = f"{manifest.file}:{threshold.line}: " if threshold.line else ""
-            yield place + threshold.warning
+def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
     for plan in plans:
         for issue in plan.incomplete:
             is_context = issue.path == "context"

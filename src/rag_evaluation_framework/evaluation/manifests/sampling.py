@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.records.samples import Sample
 
 _LISTED_TAGS = 10
@@ -93,7 +93,7 @@ def _rank(identifier: str, seed: int) -> int:
 
 def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], present: Counter[str]) -> None:
     if not n_in_file:
-        raise UsageError("expected at least one sample, got an empty file")
+        raise InputError([Issue("empty-file", "at least one sample", "none")])
     if not n_matching:
         tags = " or ".join(sorted(wanted))
         there = ", ".join(tag for tag, _ in present.most_common(_LISTED_TAGS)) or "none"

@@ -1,7 +1,7 @@
 """Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 
 A plain number is a floor where higher is better and a ceiling where lower is. ``min`` and ``max`` say which
-it is, whatever the metric; both together make a corridor.
+it is, whatever the metric; both together make a corridor. A metric may be written in any of its spellings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, shown
-from rag_evaluation_framework.evaluation.scorers.known_metrics import KnownMetric, known_metric
+from rag_evaluation_framework.evaluation.scorers.known_metrics import KnownMetric, known_metric, metric_name
 
 Operator = Literal[">=", "<="]
 
@@ -23,7 +23,7 @@ _HIGH_CEILING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A bound for one metric's mean; equality passes. ``line`` is where the manifest writes it.
+    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
 
     ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
     """
@@ -45,7 +45,7 @@ class Threshold:
 
 def read_thresholds(metric: str, written: Any, *, line: int | None = None) -> Iterator[Threshold]:
     """Yield the thresholds that one entry stands for; :class:`InputError` without a place if it is none."""
-    known = known_metric(metric) or KnownMetric(is_share=False)
+    metric, known = metric_name(metric), known_metric(metric) or KnownMetric(is_share=False)
     operator: Operator = ">=" if known.higher_is_better else "<="
     if isinstance(written, Mapping):
         yield from _explicit(metric, written, known, line)

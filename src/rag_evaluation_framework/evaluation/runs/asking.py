@@ -73,7 +73,7 @@ class Asker:
         attempts = Attempts(key, self._settings.max_attempts, self._settings.seed)
         request = Request(sample=sample, key=key, thread_id=thread_of(self._run_id, sample.id), timeout=0.0)
         self._budget.sample_begun()
-        started_at, left = "", self._settings.sample_timeout
+        started_at, left, requests = "", self._settings.sample_timeout, 0
         while True:
             await self._slot()
             started_at = started_at or datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -82,6 +82,7 @@ class Asker:
             outcome = await self._attempt(replace(request, timeout=timeout))
             took = time.monotonic() - sent
             left -= took
+            requests += _requests_of(outcome) if self._is_live else 0
             if isinstance(outcome, TargetError):
                 attempts.failed(outcome)
                 still_left = await self._wait(attempts, outcome, left)
@@ -89,7 +90,7 @@ class Asker:
                     left = still_left
                     continue
             spent = self._settings.sample_timeout - left
-            return self._ended(outcome, attempts, started_at=started_at, spent=spent)
+            return self._ended(outcome, attempts, started_at=started_at, spent=spent, requests=requests)
 
     def _ended(
         self,
@@ -98,6 +99,7 @@ class Asker:
         *,
         started_at: str,
         spent: float,
+        requests: int,
     ) -> Asked:
         if isinstance(outcome, TargetError):
             response = Response(
@@ -112,6 +114,7 @@ class Asker:
             started_at=started_at,
             attempts=attempts.made + (not isinstance(outcome, TargetError)),
             elapsed_ms=round(spent * 1000, 3),
+            requests=requests,
             latency_ms=response.latency_ms,
         )
         return Asked(response, timing)
@@ -196,6 +199,14 @@ async def _called(target: Target, request: Request, *, is_live: bool) -> Respons
         return TargetError("target-error", f"expected a response, got {type(response).__name__}")
     latency_ms = took * 1000 if response.latency_ms is None and is_live else response.latency_ms
     return replace(response, latency_ms=None if latency_ms is None else round(latency_ms, 3))
+
+
+def _requests_of(outcome: Response | TargetError) -> int:
+    """Count the requests of one attempt that reached the target: one for each turn that was asked."""
+    if isinstance(outcome, TargetError):
+        return len(outcome.answered) + was_reached(outcome)
+    turns = outcome.metadata.get(TURNS)
+    return len(turns) if isinstance(turns, list) and turns else 1
 
 
 def _timed_out() -> TargetError:

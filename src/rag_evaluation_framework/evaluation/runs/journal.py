@@ -9,8 +9,9 @@ A line is written with one call, so a kill leaves it whole or leaves a torn end.
   its sample is asked again.
 
 A sample that has two lines counts once. If scores of the first line failed because a judge's endpoint did, a
-later line with the same answer and new scores wins. Otherwise the first line wins, and a second one that
-differs is reported as an inconsistency.
+later line with the same answer and new scores wins; if the sample itself failed because the target could not
+be reached or turned the caller away, any later line wins. Otherwise the first line wins, and a second one
+that differs is reported as an inconsistency.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from rag_evaluation_framework.evaluation.runs.journal_lines import (
     glance_at,
     intact_entry,
 )
+from rag_evaluation_framework.evaluation.runs.run_records import RunCounts
 from rag_evaluation_framework.evaluation.runs.usage_totals import UsageTotals
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.files.staging import sync_folder
@@ -106,16 +108,30 @@ class JournalIndex:
     torn_bytes: int = 0
     done: int = 0
     failed: int = 0
+    seconds: float = 0.0
+    """For how long the run has been at work, up to its last line."""
     usage: UsageTotals = field(default_factory=UsageTotals)
     metrics: frozenset[str] | None = None
     """The metrics of the first entry, ``None`` in an empty journal."""
     rescorable: set[int] = field(default_factory=set)
     """The samples that have an answer, and scores that failed only because a model's endpoint did."""
+    reaskable: set[int] = field(default_factory=set)
+    """The samples that have no answer for a reason that says nothing about them, such as a wrong key."""
     problems: list[Issue] = field(default_factory=list)
     """Damaged lines, and lines that contradict an earlier one for the same sample."""
 
     def is_done(self, index: int) -> bool:
         return self.offsets[index] != _NOT_THERE
+
+    @property
+    def counts(self) -> RunCounts:
+        return RunCounts(
+            total=len(self.offsets),
+            done=self.done,
+            failed=self.failed,
+            rescorable=len(self.rescorable),
+            reaskable=len(self.reaskable),
+        )
 
 
 def read_index(path: Path, *, total: int) -> JournalIndex:
@@ -133,8 +149,11 @@ def read_index(path: Path, *, total: int) -> JournalIndex:
             index.problems += damaged
             damaged.clear()
             index.end = offset + len(line)
+            index.seconds = max(index.seconds, glance.timing.run_seconds)
             if not index.is_done(glance.index):
                 _count(index, glance, offset)
+            elif glance.index in index.reaskable:
+                _count_anew(index, glance, offset)
             elif _is_rescored(index, glance, content, file=file):
                 _place(index, glance, offset)
             else:
@@ -225,6 +244,7 @@ def _glanced(content: bytes | None, total: int) -> Glance | None:
 def _place(index: JournalIndex, glance: Glance, offset: int) -> None:
     index.offsets[glance.index] = offset
     (index.rescorable.add if glance.may_be_rescored else index.rescorable.discard)(glance.index)
+    (index.reaskable.add if glance.may_be_asked_again else index.reaskable.discard)(glance.index)
 
 
 def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
@@ -234,6 +254,13 @@ def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
     index.usage.add(glance.result.response.usage)
     if index.metrics is None:
         index.metrics = frozenset(glance.metrics)
+
+
+def _count_anew(index: JournalIndex, glance: Glance, offset: int) -> None:
+    """Count a line in place of its sample's earlier one, which had no answer; what both cost was spent."""
+    index.done -= 1
+    index.failed -= 1
+    _count(index, glance, offset)
 
 
 def _is_rescored(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.evaluation.runs.outages import may_be_mended
 from rag_evaluation_framework.evaluation.runs.result_fields import (
     Timing,
     result_fields,
@@ -75,6 +76,7 @@ class _GlancedResult(msgspec.Struct):
 
 class _GlancedTiming(msgspec.Struct):
     scores: list[_GlancedScore] = []
+    run_seconds: float = 0.0
 
 
 class Glance(msgspec.Struct):
@@ -87,6 +89,12 @@ class Glance(msgspec.Struct):
     @property
     def failed(self) -> bool:
         return self.result.response.failure is not None
+
+    @property
+    def may_be_asked_again(self) -> bool:
+        """Whether there is no answer, for a reason that says nothing about the sample."""
+        failure = self.result.response.failure
+        return failure is not None and may_be_mended(failure.kind)
 
     @property
     def may_be_rescored(self) -> bool:

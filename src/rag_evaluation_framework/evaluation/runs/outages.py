@@ -7,6 +7,8 @@
   and not about a sample (401, 403, 404, 405, 407, 429, 502, 503, 504): a wrong key, a wrong address, a target
   that is down behind its gateway. While that is still possible the samples are in doubt, and none of them
   fails for it either.
+
+A sample that does fail for such a reason, since others were answered, is asked again on a resume too.
 """
 
 from __future__ import annotations
@@ -14,13 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.runs.retries import was_reached
+from rag_evaluation_framework.evaluation.runs.retries import NOT_REACHED, was_reached
 
 PATIENCE_AT_START = 2.0
 PATIENCE_LATER = 30.0
 TURNED_AWAY_SAMPLES = 10
 
 _TURNED_AWAY = frozenset(f"http-{status}" for status in (401, 403, 404, 405, 407, 429, 502, 503, 504))
+
+
+def may_be_mended(failure_kind: str) -> bool:
+    """Tell whether a failure says nothing about its sample, so that a resume asks the sample again."""
+    return failure_kind in _TURNED_AWAY or failure_kind in NOT_REACHED
 
 
 class OutageWatch:

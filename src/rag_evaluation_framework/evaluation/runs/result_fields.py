@@ -32,12 +32,20 @@ _KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """When a sample was first asked (UTC), how many attempts it took, and how long it and its answer took."""
+    """When a sample was first asked (UTC), how many attempts it took, and how long it and its answer took.
+
+    ``requests`` are those that reached the target: one for each turn of each attempt; none for recorded
+    answers; ``None`` if they were not counted.
+    ``run_seconds`` is for how long the run had been at work when the sample, asked and scored, was written
+    down: all parts of a resumed run together, without the pauses between them.
+    """
 
     started_at: str
     attempts: int
     elapsed_ms: float
+    requests: int | None = None
     latency_ms: float | None = None
+    run_seconds: float = 0.0
 
 
 def result_fields(result: SampleResult) -> dict[str, Any]:
@@ -46,6 +54,7 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
     written: dict[str, Any] = {
         "text": response.text,
         "hits": [_hit_fields(hit) for hit in response.hits] or None,
+        "retrieved_nothing": response.retrieved_nothing or None,
         "contexts": list(response.contexts) or None,
         "context_origin": response.context_origin,
         "citations": [{"kind": _KIND_OF[type(cited)], **_present(cited)} for cited in response.citations]
@@ -86,6 +95,7 @@ def _response(written: Mapping[str, Any], latency_ms: float | None) -> Response:
     return Response(
         text=written.get("text"),
         hits=tuple(_hit(hit) for hit in written.get("hits", ())),
+        retrieved_nothing=written.get("retrieved_nothing", False),
         contexts=tuple(written.get("contexts", ())),
         context_origin=written.get("context_origin"),
         citations=tuple(_citation(cited) for cited in written.get("citations", ())),

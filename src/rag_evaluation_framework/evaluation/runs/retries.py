@@ -24,7 +24,8 @@ LONGEST_DELAY = 30.0
 LONGEST_RETRY_AFTER = 60.0
 
 _RETRIED_ONCE = frozenset({"malformed-json"})
-_NOT_REACHED = frozenset({"connection-failed", "connect-timeout"})
+NOT_REACHED = frozenset({"connection-failed", "connect-timeout"})
+"""The kinds of failure of requests that did not reach the target."""
 
 # Under 30 % faults an ideal client needs 0.43 retries a sample; the cap leaves room for bad luck and stays
 # below 1.8 attempts a sample whatever the target does.
@@ -35,7 +36,7 @@ _BUDGET_CAP = 100.0
 
 def was_reached(error: TargetError) -> bool:
     """Tell whether the request reached the target."""
-    return error.kind not in _NOT_REACHED
+    return error.kind not in NOT_REACHED
 
 
 def shows_congestion(error: TargetError) -> bool:

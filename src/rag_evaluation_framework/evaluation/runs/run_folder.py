@@ -13,7 +13,8 @@
 
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal,
 *incomplete* when it can be resumed, and *broken* when a file in it cannot be read. A complete run may still
-lack scores that a resume adds (``RunCounts.rescorable``).
+lack scores that a resume adds (``RunCounts.rescorable``), and answers that it asks for again
+(``RunCounts.reaskable``).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from rag_evaluation_framework.evaluation.runs.journal import (
 )
 from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry
 from rag_evaluation_framework.evaluation.runs.run_lock import LockOwner, held_lock, lock_owner
+from rag_evaluation_framework.evaluation.runs.run_records import RunCounts
 from rag_evaluation_framework.evaluation.runs.sample_list import count_listed
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
@@ -53,23 +55,6 @@ DEFAULT_RUNS_DIRECTORY = Path("runs")
 
 # A name, not a way out of the folder, and nothing that hides.
 _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class RunCounts:
-    """How many samples a run has, how many are finished, and how many of those failed.
-
-    ``rescorable`` samples are finished too, but lack scores that a resume may add.
-    """
-
-    total: int
-    done: int
-    failed: int
-    rescorable: int = 0
-
-    @property
-    def remaining(self) -> int:
-        return self.total - self.done
 
 
 class RunFolder:
@@ -105,6 +90,11 @@ class RunFolder:
         for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
             if (path / "head.json").is_file():
                 return cls(path, _read_head(path / "head.json"))
+        if Path(path_or_id).is_file():
+            lacking = "a results file has the figures of a run, not its journal"
+            raise UsageError(
+                f"expected a run by its id or the path of its folder, got the file {path_or_id}: {lacking}"
+            )
         known = [path.name for path in _run_paths(Path(runs_directory))]
         hint = f"the latest there is {known[-1]}" if known else "there is none"
         raise UsageError(f"no run {str(path_or_id)!r} in {runs_directory}; {hint}")
@@ -163,8 +153,7 @@ class RunFolder:
     @property
     def counts(self) -> RunCounts:
         """How far the run is; reads the journal. A run that never began has 0 samples."""
-        index = self.index()
-        return RunCounts(len(index.offsets), index.done, index.failed, len(index.rescorable))
+        return self.index().counts
 
     def index(self) -> JournalIndex:
         """Read where each sample's entry starts in the journal, and what is wrong with the journal."""

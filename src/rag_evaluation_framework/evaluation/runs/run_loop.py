@@ -18,6 +18,7 @@ from rag_evaluation_framework.errors import InputError, ModelOutageError, Storag
 from rag_evaluation_framework.evaluation.runs.asking import Asker
 from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
 from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry, line_of
+from rag_evaluation_framework.evaluation.runs.outages import may_be_mended
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
 from rag_evaluation_framework.evaluation.runs.scoring import (
     rescored_result,
@@ -59,8 +60,9 @@ class _Finished:
 class RunLoop:
     """One pass over the samples that are not in the journal yet, or not with all the scores they could have.
 
-    Both kinds are counted as done when they are written. ``rescorable`` counts those written with scores that
-    failed because a judge's endpoint did.
+    All of them are counted as done when they are written. What a resume has left to do is counted beside it:
+    ``rescorable`` were written with scores that failed because a judge's endpoint did, ``reaskable`` without
+    an answer for a reason that says nothing about the sample.
     """
 
     def __init__(
@@ -77,9 +79,10 @@ class RunLoop:
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self.stop = stop
-        self.done, self.failed = index.done - len(index.rescorable), index.failed
-        self.rescorable = 0
-        self._total = len(index.offsets)
+        before = index.counts.before_resuming()
+        self.done, self.failed = before.done, before.failed
+        self.rescorable = self.reaskable = 0
+        self._total = before.total
         self._samples = samples
         self._target = target
         self._scorers = scorers
@@ -96,6 +99,7 @@ class RunLoop:
         self._sync_now = asyncio.Event()
         self._ending = False
         self._began = self._told = time.monotonic()
+        self._seconds_before = index.seconds
 
     async def run(self) -> None:
         """Ask, score and write down until all is done or the stop sign is set."""
@@ -172,7 +176,8 @@ class RunLoop:
             self.stop.set(str(error))
 
     def _write_down(self, finished: _Finished) -> None:
-        entry = finished.entry
+        seconds = round(self._seconds_before + time.monotonic() - self._began, 3)
+        entry = replace(finished.entry, timing=replace(finished.entry.timing, run_seconds=seconds))
         try:
             line = line_of(entry)
         except InputError:
@@ -214,7 +219,9 @@ class RunLoop:
             result = finished.entry.result
             self.rescorable += any(score.may_be_retried for score in result.scores)
             if finished.is_new:
-                self.failed += result.response.failure is not None
+                failure = result.response.failure
+                self.failed += failure is not None
+                self.reaskable += failure is not None and may_be_mended(failure.kind)
                 self._usage.add(result.response.usage)
 
     def _tell(self) -> None:

@@ -1,8 +1,10 @@
-"""The settings of a run, its progress, and how it ended."""
+"""The settings of a run, its counts, its progress, and how it ended."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from rag_evaluation_framework.errors import UsageError, shown
 
@@ -54,6 +56,40 @@ class Progress:
     output_tokens: int | None = None
     cost_usd: float | None = None
     elapsed: float = 0.0
+
+
+OnProgress: TypeAlias = Callable[[str, Progress], None]
+"""Called with a dataset's name and how far its run is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCounts:
+    """How many samples a run has, how many are finished, and how many of those failed.
+
+    ``rescorable`` samples are finished too, but lack scores that a resume may add. ``reaskable`` ones failed
+    because the target could not be reached or turned the caller away: a resume asks them again.
+    """
+
+    total: int
+    done: int
+    failed: int
+    rescorable: int
+    reaskable: int
+
+    @property
+    def remaining(self) -> int:
+        return self.total - self.done
+
+    def before_resuming(self, total: int | None = None) -> Progress:
+        """Return how far the run is without what a resume does again.
+
+        A run that never began does not know its ``total``.
+        """
+        return Progress(
+            total=self.total if total is None else total,
+            done=self.done - self.rescorable - self.reaskable,
+            failed=self.failed - self.reaskable,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

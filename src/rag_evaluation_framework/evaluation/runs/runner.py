@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
@@ -43,11 +44,12 @@ def run_samples(
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
     The same call begins a run and resumes it. An answer in the journal whose scores failed because a judge's
-    endpoint did is scored again, not asked for again. ``samples`` are read twice: once to check that they are
-    those the run began with, once to ask. Anything that prevents the run (other data, other metrics, a
-    damaged journal, a folder that cannot be written, another process at work on it) is raised before the
-    first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in the outcome,
-    and the run can be resumed.
+    endpoint did is scored again, not asked for again; a sample that failed because the target could not be
+    reached or turned the caller away (a wrong key) is asked again. ``samples`` are read twice: once to check
+    that they are those the run began with, once to ask. Anything that prevents the run (other data, other
+    metrics, a damaged journal, a folder that cannot be written, another process at work on it) is raised
+    before the first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in
+    the outcome, and the run can be resumed.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second. The target is closed at the end; it must open what it needs when it is first asked.
@@ -99,16 +101,18 @@ def _notes(index: JournalIndex) -> tuple[str, ...]:
     return (f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal",)
 
 
-def _left_to_score(count: int) -> tuple[str, ...]:
-    if not count:
-        return ()
-    lacking = "1 sample lacks" if count == 1 else f"{count:,} samples lack"
-    return (f"{lacking} scores because a model's endpoint failed; a resume makes them again",)
+def _left_to_do(run: RunLoop) -> Iterator[str]:
+    if run.rescorable:
+        lacking = counted(run.rescorable, "sample lacks", "samples lack")
+        yield f"{lacking} scores because a model's endpoint failed; a resume makes them again"
+    if run.reaskable:
+        samples = counted(run.reaskable, "sample was", "samples were")
+        yield f"{samples} turned away or did not reach the target; a resume asks again"
 
 
 def _open_samples(samples: Samples, folder: RunFolder, index: JournalIndex) -> Iterator[OpenSample]:
     for place, sample in placed(samples, folder.samples_path):
-        if not index.is_done(place):
+        if not index.is_done(place) or place in index.reaskable:
             yield OpenSample(place, sample)
         elif place in index.rescorable:
             yield OpenSample(place, sample, folder.entry_at(index.offsets[place]))
@@ -129,12 +133,12 @@ def _run_in_thread(
             run = thread.ended.result(timeout=_LONGEST_STOP)
         except (KeyboardInterrupt, TimeoutError):
             # The thread does not come back, or somebody cannot wait: the journal has what is finished.
-            counts = folder.counts
+            kept = folder.counts.before_resuming(total)
             return _outcome(
-                counts.done, counts.failed, total=total, reason=_INTERRUPTED, interrupted=True, notes=notes
+                kept.done, kept.failed, total=total, reason=_INTERRUPTED, interrupted=True, notes=notes
             )
     reason = run.stop.reason
-    notes += _left_to_score(run.rescorable)
+    notes = (*notes, *_left_to_do(run))
     return _outcome(run.done, run.failed, total=total, reason=reason, interrupted=interrupted, notes=notes)
 
 

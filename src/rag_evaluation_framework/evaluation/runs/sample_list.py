@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.checks.repeated_ids import IdDigests, repetitions
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, invalid
 from rag_evaluation_framework.files.json_lines import read_lines, write_lines
@@ -113,7 +114,7 @@ def check_unchanged(samples: Samples, path: Path) -> None:
     if any(counts.values()):
         told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
         raise UsageError(
-            f"cannot resume over other data: expected the {len(then):,} samples the run began with, "
+            f"cannot resume over other data: expected the {counted(len(then), 'sample')} the run began with, "
             f"got {told}; start a new run, or bring the dataset back"
         )
     digests = IdDigests()

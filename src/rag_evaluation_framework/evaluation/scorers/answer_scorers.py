@@ -22,7 +22,7 @@ def answer_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMetri
         return NeedsJudge(metric)
     if method == "judge" and judge is not None:
         if name == "answer_relevancy":
-            return JudgedRelevancy(metric, judge)
+            return JudgedRelevancy(metric, judge, methods.verdicts_by(method).answers)
         if name == "context_precision":
             return JudgedContexts(metric, judge)
         if name not in CLAIM_METRICS:

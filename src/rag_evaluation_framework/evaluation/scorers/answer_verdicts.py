@@ -55,7 +55,7 @@ class AnswerVerdicts:
     @found_once
     def claims(self) -> list[Claim]:
         """The claims of the answer; to refuse, not to know and to ask back claim nothing."""
-        if self.answer_class.kind != "answered":
+        if self.response.is_empty or self.answer_class.kind != "answered":
             return []
         claims = claims_of(self.answer)
         if self._seems_to_answer:
@@ -66,6 +66,8 @@ class AnswerVerdicts:
     @property
     def no_claims_because(self) -> str:
         """Why there are no claims, where there are none."""
+        if self.response.is_empty:
+            return "the answer is empty"
         return NOT_ANSWERED.get(self.answer_class.kind, "the answer claims nothing")
 
     @found_once
@@ -100,12 +102,16 @@ class AnswerVerdicts:
         truth = [claim for context in contexts for claim in claims_of(context)]
         return self._decided(truth, self.response.contexts)
 
+    @property
+    def sought_claims(self) -> list[Claim]:
+        """What useful contexts support: the claims of the reference, or of the answer where it makes none."""
+        return self.reference_claims or self.claims
+
     @found_once
     def useful_contexts(self) -> list[bool]:
-        """Whether each context supports a claim of the reference, or of the answer where there is none."""
-        sought = self.reference_claims or self.claims
+        """Whether each context supports one of the claims that are sought."""
         return [
-            any(verdict.is_supported for verdict in self._decided(sought, [context]))
+            any(verdict.is_supported for verdict in self._decided(self.sought_claims, [context]))
             for context in self.response.contexts
         ]
 

@@ -24,6 +24,7 @@ from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.evaluation.scorers.citation_inputs import open_listed, read_query, read_sources
 from rag_evaluation_framework.evaluation.scorers.citation_settings import CitationSettings, read_settings
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
+from rag_evaluation_framework.evaluation.scorers.flag_counts import flag_counts
 from rag_evaluation_framework.judging.citations.citation_support import CitationReport
 from rag_evaluation_framework.judging.verdicts import ClaimVerdict
 from rag_evaluation_framework.metrics.citation_claims import (
@@ -33,10 +34,9 @@ from rag_evaluation_framework.metrics.citation_claims import (
     citation_precision,
     citation_recall,
     citation_validity,
-    factual_consistency,
-    hallucination_rate,
     overall_citation_accuracy,
 )
+from rag_evaluation_framework.metrics.consistency import factual_consistency, hallucination_rate
 from rag_evaluation_framework.records.responses import Response
 
 
@@ -129,8 +129,7 @@ def _share(
     metric: Callable[[Sequence[bool]], float | None], flags: Sequence[bool], counted: str
 ) -> dict[str, Any]:
     """Return a share with its counts; ``counted`` names those that count, such as ``cited_claims``."""
-    _, _, things = counted.partition("_")
-    return {"value": metric(flags), f"total_{things}": len(flags), counted: sum(flags)}
+    return {"value": metric(flags), **flag_counts(flags, counted)}
 
 
 def _consistency(verdicts: CitationVerdicts, consistent: list[bool]) -> dict[str, Any]:

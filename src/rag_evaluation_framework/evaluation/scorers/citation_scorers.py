@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rag_evaluation_framework.evaluation.scorers.consistency_scorers import ConsistencyScorer, OverallScorer
+from rag_evaluation_framework.evaluation.scorers.flag_counts import flag_counts
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
 from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SupportScorer
 from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
@@ -16,20 +17,25 @@ from rag_evaluation_framework.records.scores import Score
 
 
 class _Cited(NamedTuple):
-    """What of a :class:`CitationReport` a metric is computed from, and what is shown beside the value."""
+    """What of a :class:`CitationReport` a metric is computed from, and what is shown beside the value.
+
+    ``counts`` names, for each list of flags, how many of them are set.
+    """
 
     flags: tuple[str, ...]
+    counts: tuple[str, ...]
     shown: str = "citations"
 
 
 _METRICS: Mapping[str, _Cited] = {
-    "citation_recall": _Cited(("supported",), "sentences"),
-    "citation_precision": _Cited(("relevant",)),
-    "citation_f1": _Cited(("supported", "relevant")),
-    "citation_completeness": _Cited(("cited",), "sentences"),
-    "citation_correctness": _Cited(("correct",)),
+    "citation_recall": _Cited(("supported",), ("supported_sentences",), "sentences"),
+    "citation_precision": _Cited(("relevant",), ("relevant_citations",)),
+    "citation_f1": _Cited(("supported", "relevant"), ("supported_sentences", "relevant_citations")),
+    "citation_completeness": _Cited(("cited",), ("cited_claims",), "sentences"),
+    "citation_correctness": _Cited(("correct",), ("correct_citations",)),
 }
 _NOTHING_CITED = "the answer cites nothing"
+_NOTHING_READ = "the answer cites nothing that can be read"
 # Which figure of the comparison each metric of spans is.
 _FIGURES: Mapping[str, str] = {
     "citation_exact_jaccard": "mean_exact_jaccard",
@@ -62,14 +68,17 @@ class CitedClaimScorer(SupportScorer):
         verdicts = self.verdicts.citations.of(sample, response)
         if reason := verdicts.nothing_claimed_because or verdicts.counted.unusable_because:
             return self.skipped(reason)
-        report, (flags, shown) = verdicts.report, _METRICS[self.metric.metric.name]
-        value = self.metric(*(getattr(report, name) for name in flags))
+        report, (names, counts, shown) = verdicts.report, _METRICS[self.metric.metric.name]
+        flags = [getattr(report, name) for name in names]
+        value = self.metric(*flags)
         if value is None:
             return self.skipped(_NOTHING_CITED)
-        details = {
+        details: dict[str, Any] = {
             "citations_from": verdicts.counted.source,
             shown: [each.to_dict() for each in getattr(report, shown)],
         }
+        for own, counted in zip(flags, counts, strict=True):
+            details |= flag_counts(own, counted)
         return self.scored(value, details)
 
 
@@ -84,7 +93,8 @@ class CitationValidityScorer(SupportScorer):
         value = self.metric(counted.are_open)
         if value is None:
             return self.skipped(_NOTHING_CITED)
-        return self.scored(value, {"citations": [each.to_dict() for each in counted.opened]})
+        shown = [each.to_dict() for each in counted.opened]
+        return self.scored(value, {"citations": shown, **flag_counts(counted.are_open, "valid_citations")})
 
 
 class CitedSpanScorer(SupportScorer):
@@ -97,4 +107,6 @@ class CitedSpanScorer(SupportScorer):
             return self.skipped(reason)
         report = verdicts.spans(self.metric.parameters.get("tolerance_chars", DEFAULT_TOLERANCE))
         value = report[_FIGURES[self.metric.metric.name]]
-        return self.skipped(_NOTHING_CITED) if value is None else self.scored(value, report.to_dict())
+        if value is None:
+            return self.skipped(_NOTHING_READ if verdicts.compared.opened else _NOTHING_CITED)
+        return self.scored(value, report.to_dict())

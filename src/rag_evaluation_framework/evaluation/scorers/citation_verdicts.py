@@ -3,7 +3,8 @@
 Which citations count is decided here, for every metric: those written in the answer, because they show which
 sentence they belong to; where these cannot be used, those that came beside it. Citations that cannot be read
 count as citations that cannot be opened, unless the other list has some that can be read. Citations of
-several kinds, such as characters of files and numbered contexts, are never counted together.
+several kinds, such as characters of files and numbered contexts, are never counted together. The same place
+in one sentence, or twice beside the answer, is one citation. Those of an empty answer do not count.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from rag_evaluation_framework.judging.citations.citation_support import (
     CitationReport,
     check_inline_citations,
     check_listed_citations,
-    open_brackets,
+    each_once,
+    open_written,
 )
 from rag_evaluation_framework.judging.citations.cited_sentences import CitedAnswer, cited_answer
 from rag_evaluation_framework.judging.citations.cited_texts import (
@@ -31,8 +33,9 @@ from rag_evaluation_framework.judging.citations.cited_texts import (
     cited_kinds,
 )
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.metrics.citation_claims import citation_validity, factual_consistency
+from rag_evaluation_framework.metrics.citation_claims import citation_validity
 from rag_evaluation_framework.metrics.citations import CitationSpanReport, evaluate_citation_spans
+from rag_evaluation_framework.metrics.consistency import factual_consistency
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -89,18 +92,18 @@ class CitationVerdicts:
     @found_once
     def nothing_claimed_because(self) -> str | None:
         """Why there is nothing to cite for, or ``None``; to refuse and not to know claim nothing."""
-        if not (self.response.text or "").strip():
-            return "the answer is empty"
+        if self._empty_because:
+            return self._empty_because
         verdicts = AnswerVerdicts(self.sample, self.response, self._support)
         is_answer = verdicts.answer_class.kind == "answered"
-        return None if is_answer and self.answer.sentences else verdicts.no_claims_because
+        return None if is_answer and self.answer.claiming else verdicts.no_claims_because
 
     @found_once
     def claims(self) -> list[Claim]:
         """The claims of the answer."""
         if self.nothing_claimed_because:
             return []
-        return [claim for sentence in self.answer.sentences for claim in sentence.claims]
+        return [claim for sentence in self.answer.claiming for claim in sentence.claims]
 
     @found_once
     def counted(self) -> CountedCitations:
@@ -130,17 +133,15 @@ class CitationVerdicts:
         return self.compared.unusable_because
 
     def spans(self, tolerance_chars: int) -> CitationSpanReport:
-        """Compare the cited characters with the relevant ones; a place that is cited twice counts once.
+        """Compare the cited characters with the relevant ones.
 
         With the documents at hand, both sides are compared by document and by place in the whole document;
         without, by the names and pages they give.
         """
         cited = [each.citation for each in self.compared.opened]
-        placed = (self._texts.placed(each) for each in cited if isinstance(each, SpanCitation))
-        predicted = {(each.file, each.page, each.start, each.end): each for each in placed}
         return evaluate_citation_spans(
             [self._texts.placed(each) for each in self.sample.relevant_spans],
-            list(predicted.values()),
+            [self._texts.placed(each) for each in cited if isinstance(each, SpanCitation)],
             tolerance_chars,
             unreadable=cited.count(None),
         )
@@ -206,6 +207,10 @@ class CitationVerdicts:
         }
         return {part: None if part in self.missing_parts else value for part, value in parts.items()}
 
+    @property
+    def _empty_because(self) -> str | None:
+        return "the answer is empty" if self.response.is_empty else None
+
     def _listed(self) -> list[OpenedCitation]:
         """Open the citations beside the answer, also those that its reader could not read."""
         unread = self.response.metadata.get("unread_citations", 0)
@@ -220,13 +225,14 @@ class CitationVerdicts:
 
         A list in which nothing can be read counts only where the other list has nothing to read either.
         """
-        written = open_brackets(self.answer.brackets, self._opened)
+        written = [each for own in open_written(self.answer, self._opened) for each in own]
         found = [
-            CountedCitations(opened, are_written, obstacle(_kinds(opened)))
-            for opened, are_written in ((written, True), (self._beside, False))
+            CountedCitations(opened, are_written, self._empty_because or obstacle(_kinds(opened)))
+            for opened, are_written in ((written, True), (each_once(self._beside), False))
             if opened
         ]
-        return min(found, key=_unreadable_then_unusable, default=CountedCitations())
+        nothing = CountedCitations(unusable_because=self._empty_because)
+        return min(found, key=_unreadable_then_unusable, default=nothing)
 
     def _not_opened_because(self, kinds: set[str]) -> str | None:
         if len(kinds) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rag_evaluation_framework.evaluation.scorers.flag_counts import flag_counts
 from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SupportScorer
 from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
 from rag_evaluation_framework.records.responses import Response
@@ -22,7 +23,11 @@ class ConsistencyScorer(SupportScorer):
         found = verdicts.consistency
         return self.scored(
             self.metric([each.is_supported for each in found]),
-            {"claims": [each.shown_in(response.text or "") for each in found]},
+            {
+                "claims": [each.shown_in(response.text or "") for each in found],
+                **flag_counts([not each.is_supported for each in found], "hallucinated_claims"),
+                "mean_consistency": verdicts.mean_consistency,
+            },
         )
 
 

@@ -1,9 +1,14 @@
-"""Scores answers by what golden sets expect: names, relations, steps, turns of a conversation."""
+"""Scores answers by what golden sets expect: names, relations, steps, turns of a conversation.
+
+An answer is first classified: one that declines or asks back tells nothing, whatever words it has.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from rag_evaluation_framework.evaluation.conversation_turns import (
     NOT_TOLD_BY_TURN,
@@ -13,6 +18,8 @@ from rag_evaluation_framework.evaluation.conversation_turns import (
     is_conversation,
     no_answer_in_turn,
 )
+from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
+from rag_evaluation_framework.evaluation.scorers.expected_answers import class_by_patterns, class_of_answer
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
@@ -30,15 +37,49 @@ from rag_evaluation_framework.records.scores import Score
 _DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
 
 
-class EntityScorer(DeclaredMetricScorer):
-    """Scores which of the expected names an answer has."""
+class ExpectationScorer(DeclaredMetricScorer):
+    """A scorer of one kind of expectation, or a ``part`` of it; samples without it are skipped."""
+
+    kind: type[Entities | Relation | Milestones]
+    part: str
+    unexpected: str
+
+    def _inapplicable(self, sample: Sample, response: Response) -> str | None:
+        if reason := super()._inapplicable(sample, response):
+            return reason
+        expected = sample.expectation
+        is_expected = isinstance(expected, self.kind) and bool(getattr(expected, self.part))
+        return None if is_expected else self.unexpected
+
+
+class ToldScorer(ExpectationScorer):
+    """A scorer of what an answer tells."""
 
     def measured(self, sample: Sample, response: Response) -> Score:
-        """Score the names; a sample that expects none is skipped."""
-        expected = sample.expectation
-        if not isinstance(expected, Entities) or not expected.names:
-            return self.skipped("the sample expects no entities")
-        named = names_in(response.text or "", expected.names, question=sample.question)
+        """Score what the answer tells; the class of one that tells nothing stands in the details."""
+        answer = response.text or ""
+        silent = _class_if_silent(sample, answer)
+        if silent is None:
+            return self.told(sample, answer)
+        score = self.told(sample, "")
+        if score.status == "skipped":
+            return self.skipped(NOT_ANSWERED[silent])
+        return replace(score, details={**score.details, "class": silent, "reason": NOT_ANSWERED[silent]})
+
+    @abstractmethod
+    def told(self, sample: Sample, answer: str) -> Score:
+        """Score an answer."""
+
+
+class EntityScorer(ToldScorer):
+    """Scores which of the expected names an answer has."""
+
+    kind, part, unexpected = Entities, "names", "the sample expects no entities"
+
+    def told(self, sample: Sample, answer: str) -> Score:
+        """Score the names."""
+        expected = cast("Entities", sample.expectation)
+        named = names_in(answer, expected.names, question=sample.question)
         pairs = list(zip(expected.names, named, strict=True))
         details = {
             "named": [name for name, is_named in pairs if is_named],
@@ -47,16 +88,16 @@ class EntityScorer(DeclaredMetricScorer):
         return self.scored(self.metric(named), details)
 
 
-class RelationScorer(DeclaredMetricScorer):
+class RelationScorer(ToldScorer):
     """Scores what an answer says of a relation."""
 
-    def measured(self, sample: Sample, response: Response) -> Score:
+    kind, part, unexpected = Relation, "relation", "the sample expects no relation"
+
+    def told(self, sample: Sample, answer: str) -> Score:
         """Score ends, relation and direction; a relation whose words are not known is skipped."""
-        expected = sample.expectation
-        if not isinstance(expected, Relation):
-            return self.skipped("the sample expects no relation")
+        expected = cast("Relation", sample.expectation)
         reading = read_relation(
-            response.text or "",
+            answer,
             (expected.subject, expected.relation, expected.object),
             question=sample.question,
             reference=sample.reference or "",
@@ -75,15 +116,15 @@ class RelationScorer(DeclaredMetricScorer):
         )
 
 
-class MilestoneScorer(DeclaredMetricScorer):
+class MilestoneScorer(ToldScorer):
     """Scores which steps an answer tells, or their order."""
 
-    def measured(self, sample: Sample, response: Response) -> Score:
-        """Score the steps; a sample that expects none is skipped, and an order where none is told."""
-        expected = sample.expectation
-        if not isinstance(expected, Milestones) or not expected.steps:
-            return self.skipped("the sample expects no milestones")
-        places = first_tellings(response.text or "", expected.steps)
+    kind, part, unexpected = Milestones, "steps", "the sample expects no milestones"
+
+    def told(self, sample: Sample, answer: str) -> Score:
+        """Score the steps; an order where none is told is skipped."""
+        expected = cast("Milestones", sample.expectation)
+        places = first_tellings(answer, expected.steps)
         told = [step for step, place in zip(expected.steps, places, strict=True) if place is not None]
         if self.metric.metric.name == "milestone_order" and not told:
             return self.skipped("the answer tells no milestone")
@@ -92,14 +133,15 @@ class MilestoneScorer(DeclaredMetricScorer):
         return self.scored(self.metric(places), details)
 
 
-class HopScorer(DeclaredMetricScorer):
+class HopScorer(ExpectationScorer):
     """Scores how many of the places were retrieved that must be put together."""
 
+    kind, part, unexpected = Milestones, "hops", "the sample has no context_hops"
+    counts_nothing_retrieved = True
+
     def measured(self, sample: Sample, response: Response) -> Score:
-        """Score the contexts; without hops or contexts the sample is skipped."""
-        expected = sample.expectation
-        if not isinstance(expected, Milestones) or not expected.hops:
-            return self.skipped("the sample has no context_hops")
+        """Score the contexts."""
+        expected = cast("Milestones", sample.expectation)
         if sample.reference_contexts:
             places, by = golden_places(response.contexts, sample.reference_contexts), "golden snippets"
         else:
@@ -132,7 +174,7 @@ class TurnScorer(DeclaredMetricScorer):
         if turns is None:
             return self.skipped(NOT_TOLD_BY_TURN)
         wanted = [turn for turn in turns if turn.expected.needs or not self._only_with_needs]
-        scored = list(_scored_turns([turn for turn in wanted if turn.answer.strip()]))
+        scored = list(_scored_turns(sample, [turn for turn in wanted if turn.answer.strip()]))
         details = {TURNS: scored} if scored else {}
         if (reason := no_answer_in_turn(response)) is not None:
             return self.failed(reason, details)
@@ -145,7 +187,16 @@ class TurnScorer(DeclaredMetricScorer):
         return self.scored(self.metric([turn["value"] for turn in scored]), details)
 
 
-def _scored_turns(turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
+def _class_if_silent(sample: Sample, answer: str) -> str | None:
+    """Return the class of an answer that tells nothing; one that sounds like its reference tells that."""
+    kind = class_of_answer(sample, answer).kind
+    if kind not in NOT_ANSWERED:
+        return None
+    expected = class_by_patterns(sample.reference, sample.question).kind if sample.reference else ""
+    return None if expected == kind else kind
+
+
+def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
         if turn.expected.expectation is not None:
             kind = classify_answer(turn.answer, turn.question).kind
@@ -157,10 +208,14 @@ def _scored_turns(turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
             }
             continue
         reference = turn.expected.reference or ""
-        match = match_reference(turn.answer, reference, turn.question, before=turn.before)
+        silent = _class_if_silent(turn.as_sample(sample), turn.answer)
+        answer = turn.answer if silent is None else ""
+        match = match_reference(answer, reference, turn.question, before=turn.before)
         if match is not None:
             found = {"said": list(match.said), "unsaid": list(match.unsaid)}
-            yield {"turn": turn.number, "value": match.value, **found, "needs": list(turn.expected.needs)}
+            said_as = {} if silent is None else {"class": silent, "reason": NOT_ANSWERED[silent]}
+            needs = list(turn.expected.needs)
+            yield {"turn": turn.number, "value": match.value, **found, "needs": needs, **said_as}
 
 
 def golden_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMetricScorer:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
+from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.evaluation.scorers.metric_scorer import NOTHING_RETRIEVED, DeclaredMetricScorer
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -13,7 +14,6 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 NO_TRUTH = "the dataset has no relevant {} for it"
-_NOTHING_FOUND = "nothing was retrieved"
 _EXCERPT = "pa_chunk_"
 
 
@@ -26,7 +26,7 @@ class RetrievalScorer(DeclaredMetricScorer):
 
     def _compared(self, retrieved: Sequence[Any], relevant: Sequence[Any]) -> Score:
         if not retrieved and "precision" in self.metric.metric.name:
-            return self.skipped(_NOTHING_FOUND)
+            return self.skipped(NOTHING_RETRIEVED)
         return self.scored(self.metric(retrieved, relevant))
 
 
@@ -45,7 +45,8 @@ class SpanScorer(RetrievalScorer):
         spans = [hit.span for hit in response.hits if hit.span is not None]
         if len(spans) < len(response.hits):
             missing = len(response.hits) - len(spans)
-            return self.failed(f"{missing} of {len(response.hits)} hits have no position")
+            of_all = counted(len(response.hits), "hit has", "hits have")
+            return self.failed(f"{missing:,} of {of_all} no position")
         return self._compared(spans, relevant)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts
+from rag_evaluation_framework.evaluation.scorers.found_once import LatestOf
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.judged_answers import (
@@ -28,17 +30,19 @@ def asks(judge: Judge, prompt: str) -> dict[str, Any]:
 
 
 class JudgedRelevancy(DeclaredMetricScorer):
-    """A judge says how far the answer addresses the question."""
+    """A judge says how far the answer addresses the question, unless it said already that it is none."""
 
-    def __init__(self, metric: BoundMetric, judge: Judge) -> None:
+    def __init__(self, metric: BoundMetric, judge: Judge, answers: LatestOf[AnswerVerdicts]) -> None:
         super().__init__(metric, **asks(judge, "relevancy"))
-        self._judge = judge
+        self._judge, self._answers = judge, answers
 
     def measured(self, sample: Sample, response: Response) -> Score:
-        """Score by the judge's rating."""
+        """Score by the judge's rating; an answer that does not answer is not relevant."""
+        kind = self._answers.of(sample, response).answer_class.kind
+        if kind != "answered":
+            return self.scored(self.metric(0.0, is_noncommittal=True), {"answer_class": kind})
         rating = judge_relevancy(self._judge, sample.question, response.text or "")
-        value = self.metric(rating.value, is_noncommittal=False)
-        return self.scored(value, rating_fields(rating))
+        return self.scored(self.metric(rating.value, is_noncommittal=False), rating_fields(rating))
 
 
 def rating_fields(rating: Rating) -> dict[str, Any]:

@@ -50,11 +50,14 @@ class LexicalRelevancy(DeclaredMetricScorer):
         """Score the answer; one that does not answer is not relevant."""
         answer = response.text or ""
         asked = set(content_keys(sample.question))
-        if not asked:
-            return self.skipped("the question has no content words")
         kind = class_of_answer(sample, answer).kind
         likeness = len(asked & set(content_keys(said_in(answer)))) / len(asked)
         return self.scored(self.metric(likeness, is_noncommittal=kind != "answered"), {"answer_class": kind})
+
+    def _inapplicable(self, sample: Sample, response: Response) -> str | None:
+        if reason := super()._inapplicable(sample, response):
+            return reason
+        return None if content_keys(sample.question) else "the question has no content words"
 
 
 def cosine(embedder: Embedder, first: str, second: str) -> float:

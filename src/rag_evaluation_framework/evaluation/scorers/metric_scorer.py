@@ -12,6 +12,11 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 
+NOTHING_RETRIEVED = "nothing was retrieved"
+
+# What there is nothing of where the answer is empty.
+_OF_THE_ANSWER = frozenset({"answer", "citations"})
+
 
 class MetricScorer(Protocol):
     """A scorer that says what it is: an ``extensions.Scorer`` with what a summary and a preflight need."""
@@ -42,6 +47,9 @@ class MetricScorer(Protocol):
 class DeclaredMetricScorer(MetricScorer):
     """A scorer of one declared metric by one method; by default, the method that the metric declares."""
 
+    counts_nothing_retrieved = False
+    """Whether a system that says it retrieved nothing has a score, as where the share found is then 0."""
+
     def __init__(
         self,
         metric: BoundMetric,
@@ -63,11 +71,14 @@ class DeclaredMetricScorer(MetricScorer):
         self.is_slow = is_slow or bool(self.questions)
 
     def score(self, sample: Sample, response: Response) -> Score:
-        """Score the answer. What does not apply is skipped; an empty answer or a silent judge has failed."""
-        if response.text is None or not response.text.strip():
-            return self.failed("the answer is empty")
+        """Score the answer. What does not apply is skipped; an empty answer or a silent judge has failed.
+
+        A metric that needs no answer scores an empty one like any other.
+        """
         if reason := self._inapplicable(sample, response):
             return self.skipped(reason)
+        if not _OF_THE_ANSWER.isdisjoint(self.needs) and response.is_empty:
+            return self.failed("the answer is empty")
         try:
             return self.measured(sample, response)
         except ModelOutageError:
@@ -78,7 +89,7 @@ class DeclaredMetricScorer(MetricScorer):
 
     @abstractmethod
     def measured(self, sample: Sample, response: Response) -> Score:
-        """Score an answer that is not empty and has everything that the metric needs beside it."""
+        """Score an answer that has all that the metric needs; where it needs an answer, it is not empty."""
 
     def scored(self, value: float, details: Mapping[str, Any] | None = None) -> Score:
         """Return a value."""
@@ -98,7 +109,10 @@ class DeclaredMetricScorer(MetricScorer):
         if "reference" in self.needs and not (sample.reference or "").strip():
             return "the sample expects no text"
         if "contexts" in self.needs and not any(text.strip() for text in response.contexts):
-            return "no contexts: neither the system nor the dataset gave any"
+            if not response.retrieved_nothing:
+                return "no contexts: neither the system nor the dataset gave any"
+            if not self.counts_nothing_retrieved:
+                return NOTHING_RETRIEVED
         if "reference_contexts" in self.needs and not any(map(str.strip, sample.reference_contexts)):
             return "the sample has no reference contexts"
         return None

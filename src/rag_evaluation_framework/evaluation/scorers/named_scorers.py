@@ -41,6 +41,7 @@ _BUILDERS: dict[Family, Callable[[BoundMetric, ScoringMethods], MetricScorer]] =
     "texts": text_scorer,
     "answers": answer_scorer,
     "citations": citation_scorer,
+    "consistency": citation_scorer,
     "refusals": refusal_scorer,
     "safety": safety_scorer,
     "golden": golden_scorer,
@@ -89,9 +90,9 @@ def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer
         if specification.arguments or cut_off is not None:
             raise UsageError(f"metric {shown(text)}: it has no parameters; it is written latency")
         return LatencyScorer()
-    for name in (text, specification.name):  # a registered name may have an @ of its own
-        if name in SCORERS.names():
-            return WrappedScorer(SCORERS.get(name)(text))
+    registered = registered_name(text)
+    if registered is not None:
+        return WrappedScorer(SCORERS.get(registered)(text))
     try:
         metric = parse_metric(text)
     except UnknownNameError as error:
@@ -101,6 +102,15 @@ def scorer_for(text: str, methods: ScoringMethods | None = None) -> MetricScorer
     scorer = _BUILDERS[metric.metric.family](metric, methods)
     is_by_turn = metric.metric.family in _BY_TURN and not scorer.needs_judge
     return TurnByTurn(scorer, methods.turns) if is_by_turn else scorer
+
+
+def registered_name(text: str) -> str | None:
+    """Return the name under which other people's scorer of a metric is registered, if one is.
+
+    It may have an @ of its own.
+    """
+    specification, _ = split_cut_off(text)
+    return next((name for name in (text, specification.name) if name in SCORERS.names()), None)
 
 
 def available_metrics() -> list[str]:

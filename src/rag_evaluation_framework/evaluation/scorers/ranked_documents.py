@@ -17,6 +17,8 @@ _OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")
 def ranked_documents(hits: Sequence[Hit], documents: CitableTexts) -> list[str] | str:
     """Return the ids of the documents of the hits, each once, or why they cannot be told."""
     names = [hit.id if hit.span is None else hit.span.doc_id for hit in hits]
+    if not names:
+        return []
     if are_own_chunks(names):
         return "its hits are chunks that do not tell their documents"
     if documents and not any(map(documents.document, names)):

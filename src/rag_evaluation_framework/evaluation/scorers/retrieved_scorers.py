@@ -1,9 +1,10 @@
 """Scores what a system says it retrieved against what the sample marks as relevant.
 
 A system that reports no ids of what it retrieved has no score; neither has one whose ids are of another kind
-than the sample's, such as chunks where documents are relevant. Where the documents are at hand, their names
-are looked up on both sides, and contexts without a position are searched for in their texts. To score a
-retrieval pipeline over its own corpus, and check the truth as well, use ``rag-eval retrieval``.
+than the sample's, such as chunks where documents are relevant. One that reports an empty list has one.
+Where the documents are at hand, their names are looked up on both sides, and contexts without a position are
+searched for in their texts. To score a retrieval pipeline over its own corpus, and check the truth as well,
+use ``rag-eval retrieval``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class RankedDocumentsScorer(RetrievalScorer):
         """Score the ranking; skip a sample without relevant documents, and hits that name no document."""
         if not sample.relevant_documents:
             return self.skipped(NO_TRUTH.format("documents"))
-        if not response.hits:
+        if not response.hits and not response.retrieved_nothing:
             return self.skipped(_NO_HITS)
         ranking = ranked_documents(response.hits, self._documents)
         if isinstance(ranking, str):
@@ -74,9 +75,10 @@ class RetrievedChunksScorer(ChunkScorer):
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the hits; skip a sample without relevant chunks, and hits that are not chunks."""
         relevant, found = sample.relevant_chunk_ids, [hit.id for hit in response.hits]
-        if relevant and not found:
+        if relevant and not found and not response.retrieved_nothing:
             return self.skipped(_NO_HITS)
-        if relevant and are_own_chunks(relevant) and not any(are_own_chunks([each]) for each in found):
+        are_foreign = bool(found) and not any(are_own_chunks([each]) for each in found)
+        if relevant and are_own_chunks(relevant) and are_foreign:
             return self.skipped("the ids of its hits are not of the kind that the dataset's chunks have")
         return super().measured(sample, response)
 
@@ -105,7 +107,7 @@ class RetrievedSpansScorer(RetrievalScorer):
         retrieved = self._retrieved(response, relevant)
         if isinstance(retrieved, str):
             return self.skipped(retrieved)
-        return self.scored(self.metric(retrieved, relevant))
+        return self._compared(retrieved, relevant)
 
     def _cited(self, sample: Sample) -> list[CharacterSpan]:
         placed = map(self._documents.texts.placed, sample.relevant_spans)
@@ -113,6 +115,8 @@ class RetrievedSpansScorer(RetrievalScorer):
 
     def _retrieved(self, response: Response, relevant: Sequence[CharacterSpan]) -> list[CharacterSpan] | str:
         """Return the characters that were retrieved, or why they are not known."""
+        if response.retrieved_nothing:
+            return []
         spans = [hit.span for hit in response.hits if hit.span is not None]
         if spans and len(spans) == len(response.hits):
             id_of = self._documents.texts.id_of

@@ -24,8 +24,9 @@ from rag_evaluation_framework.records.documents import Corpus
 HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
 HOW_TO_EMBED = "give --embedder EMBEDDER"
 
-# Citations are opened in documents; what was retrieved is looked up in them by name and by text.
-_FAMILIES_WITH_DOCUMENTS = frozenset({"citations", "ranking", "spans"})
+# Citations are opened in documents, and claims held against them; what was retrieved is looked up in them by
+# name and by text.
+_FAMILIES_WITH_DOCUMENTS = frozenset({"citations", "consistency", "ranking", "spans"})
 
 
 @dataclass(frozen=True, kw_only=True)

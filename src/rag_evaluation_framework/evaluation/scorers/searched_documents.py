@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from rag_evaluation_framework.datasets.checks.snippets import (
     SqueezedText,
     Stretch,
     exact_places,
     without_dots,
+    without_spaces,
 )
+from rag_evaluation_framework.evaluation.scorers.shingle_index import ShingleIndex
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.spans import CharacterSpan
@@ -26,7 +28,7 @@ class SearchedDocuments:
         self._documents, self.are_all = documents, are_all
         self.texts = CitableTexts(documents)
         # Documents that cannot hold a text are ruled out by their characters alone, which take less memory.
-        self._characters = cache(_without_spaces)
+        self._characters = cache(without_spaces)
         self._squeezed = lru_cache(maxsize=64)(SqueezedText)
         self._places_of = lru_cache(maxsize=256)(self._searched)  # several metrics ask about the same texts
 
@@ -39,8 +41,8 @@ class SearchedDocuments:
 
     def _searched(self, text: str, name: str | None) -> Sequence[CharacterSpan]:
         document = None if name is None else self.texts.document(name)
-        among = self._documents if document is None else (document,)
         for wanted in filter(str.strip, dict.fromkeys((text, without_dots(text)))):
+            among = self._that_may_hold(wanted) if document is None else [document]
             for search in (_to_the_letter, self._with_other_spaces):
                 if found := [
                     CharacterSpan(each.id, place.start, place.end)
@@ -50,15 +52,18 @@ class SearchedDocuments:
                     return found
         return []
 
+    def _that_may_hold(self, wanted: str) -> list[Document]:
+        return [self._documents[number] for number in self._index.may_hold(wanted)]
+
+    @cached_property
+    def _index(self) -> ShingleIndex:
+        return ShingleIndex(document.content for document in self._documents)
+
     def _with_other_spaces(self, wanted: str, text: str) -> list[Stretch]:
-        if _without_spaces(wanted) not in self._characters(text):
+        if without_spaces(wanted) not in self._characters(text):
             return []
         return self._squeezed(text).places(wanted, Stretch(0, len(text)))
 
 
 def _to_the_letter(wanted: str, text: str) -> list[Stretch]:
     return exact_places(wanted, text, Stretch(0, len(text)))
-
-
-def _without_spaces(text: str) -> str:
-    return "".join(text.split())

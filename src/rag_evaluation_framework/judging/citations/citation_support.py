@@ -3,16 +3,17 @@
 The definitions are those of ALCE (Gao et al., EMNLP 2023), for a sentence and the set of what it cites:
 
 - The sentence is *supported* when all that it cites, taken together, supports it. A sentence that cites
-  nothing, or cites something that cannot be opened, is not supported.
+  nothing is not supported. What cannot be opened supports nothing, and takes nothing from the rest.
 - A citation is *idle* when the sentence is supported without it, and *irrelevant* when it is idle and does
   not support the sentence alone. It is *relevant* when its sentence is supported and it is not irrelevant: of
   two citations that each suffice both are relevant; of one that suffices and one that adds nothing, the
   former only.
 
-Citing the same place twice in one sentence counts once. The first hundred citations of a sentence are
-weighed; any after them are neither relevant nor correct. Citations that come beside an answer do not tell
-where they belong: each sentence is then held against all of them that can be opened, and a citation counts
-once, as relevant when it is to at least one sentence.
+A citation in a sentence that claims nothing, such as a question or a heading, is neither relevant nor
+correct. Citing the same place twice in one sentence counts once. The first hundred citations of a sentence
+are weighed; any after them count neither for it nor against it. Citations that come beside an answer do not
+tell where they belong: each sentence is then held against all of them, and a citation counts once, as
+relevant when it is to at least one sentence.
 
 Beyond ALCE, a citation is *correct* when it alone supports a claim of its sentence. Who decides what supports
 what is a :class:`SupportMethod`.
@@ -66,7 +67,7 @@ class CheckedSentence:
 
 @dataclass(frozen=True, slots=True)
 class CitationReport:
-    """The sentences of an answer that claim something, and its citations, both in reading order."""
+    """The sentences of an answer that claim something, and its citations sentence by sentence."""
 
     sentences: tuple[CheckedSentence, ...]
     citations: tuple[CheckedCitation, ...]
@@ -98,29 +99,23 @@ def check_inline_citations(
 ) -> CitationReport:
     """Check the citations that are written in an answer; ``opened`` opens one."""
     verdicts = _Verdicts(support, question)
-    cited = [(each, _each_once(open_brackets(each.brackets, opened))) for each in answer.sentences]
-    weighed = [(each, own[:MOST_WEIGHED]) for each, own in cited]
-    verdicts.ask(pair for sentence, own in weighed for pair in _first_questions(sentence, _texts(own)))
-    verdicts.ask(
-        pair
-        for sentence, own in weighed
-        if all(each.is_open for each in own)
-        for pair in verdicts.without_each(sentence.sentence, _texts(own))
+    opened_at = zip(answer.sentences, open_written(answer, opened), strict=True)
+    cited = [(sentence, own[:MOST_WEIGHED]) for sentence, own in opened_at]
+    verdicts.ask(pair for each, own in cited for pair in _first_questions(each, _texts(own)))
+    verdicts.ask(pair for each, own in cited for pair in verdicts.without_each(each.sentence, _texts(own)))
+    sentences = tuple(
+        CheckedSentence(
+            each.sentence, verdicts.supports(each.sentence, _texts(own)), (bool(own),) * len(each.claims)
+        )
+        for each, own in cited
+        if each.claims
     )
-    sentences, citations = [], []
-    for sentence, own in cited:
-        chosen, rest = own[:MOST_WEIGHED], own[MOST_WEIGHED:]
-        texts = _texts(chosen)
-        is_supported = len(texts) == len(chosen) and verdicts.supports(sentence.sentence, texts)
-        relevant = verdicts.relevant(sentence.sentence, texts) if is_supported else [False] * len(chosen)
-        claims_cited = (bool(own),) * len(sentence.claims)
-        sentences.append(CheckedSentence(sentence.sentence, is_supported, claims_cited))
-        citations += [
-            CheckedCitation(each, verdicts.is_correct(each, sentence.claims), is_relevant)
-            for each, is_relevant in zip(chosen, relevant, strict=True)
-        ]
-        citations += [CheckedCitation(each, is_correct=False, is_relevant=False) for each in rest]
-    return CitationReport(tuple(sentences), tuple(citations))
+    citations = tuple(
+        CheckedCitation(citation, verdicts.is_correct(citation, each.claims), is_relevant)
+        for each, own in cited
+        for citation, is_relevant in zip(own, verdicts.relevant(each.sentence, own), strict=True)
+    )
+    return CitationReport(sentences, citations)
 
 
 def check_listed_citations(
@@ -128,28 +123,27 @@ def check_listed_citations(
 ) -> CitationReport:
     """Check citations that come beside an answer; those written in it are left aside."""
     verdicts = _Verdicts(support, question)
-    listed = _each_once(listed)
-    listed, rest = listed[:MOST_WEIGHED], listed[MOST_WEIGHED:]
+    listed, claiming = each_once(listed)[:MOST_WEIGHED], answer.claiming
     texts = _texts(listed)
-    verdicts.ask(pair for each in answer.sentences for pair in _first_questions(each, texts))
-    verdicts.ask(pair for each in answer.sentences for pair in verdicts.without_each(each.sentence, texts))
+    verdicts.ask(pair for each in claiming for pair in _first_questions(each, texts))
+    verdicts.ask(pair for each in claiming for pair in verdicts.without_each(each.sentence, texts))
     sentences = tuple(
         CheckedSentence(
             each.sentence,
             verdicts.supports(each.sentence, texts),
             tuple(any(verdicts.is_correct(cited, [claim]) for cited in listed) for claim in each.claims),
         )
-        for each in answer.sentences
+        for each in claiming
     )
-    to_each_sentence = [verdicts.relevant(each.sentence, texts) for each in answer.sentences]
-    relevant = iter([any(flags) for flags in zip(*to_each_sentence, strict=True)] or [False] * len(texts))
-    claims = [claim for each in answer.sentences for claim in each.claims]
+    claims = [claim for each in claiming for claim in each.claims]
+    to_each_sentence = [verdicts.relevant(each.sentence, listed) for each in claiming]
     citations = tuple(
-        CheckedCitation(each, verdicts.is_correct(each, claims), each.is_open and next(relevant))
-        for each in listed
+        CheckedCitation(
+            each, verdicts.is_correct(each, claims), any(flags[number] for flags in to_each_sentence)
+        )
+        for number, each in enumerate(listed)
     )
-    uncounted = tuple(CheckedCitation(each, is_correct=False, is_relevant=False) for each in rest)
-    return CitationReport(sentences, citations + uncounted)
+    return CitationReport(sentences, citations)
 
 
 def relevant_citations(count: int, suffices: Callable[[tuple[int, ...]], bool]) -> list[bool]:
@@ -163,10 +157,26 @@ def relevant_citations(count: int, suffices: Callable[[tuple[int, ...]], bool]) 
     ]
 
 
-def open_brackets(
+def open_written(
+    answer: CitedAnswer, opened: Callable[[Citation], OpenedCitation]
+) -> list[list[OpenedCitation]]:
+    """Open the citations of each sentence; the same place cited twice in one is one citation."""
+    return [each_once(_open_brackets(each.brackets, opened)) for each in answer.sentences]
+
+
+def each_once(opened: Iterable[OpenedCitation]) -> list[OpenedCitation]:
+    """Leave out what cites the same place again; what cannot be read has no place."""
+    kept: dict[object, OpenedCitation] = {}
+    for number, each in enumerate(opened):
+        place = each.span if each.is_open and each.span is not None else each.citation
+        kept.setdefault(number if place is None else place, each)
+    return list(kept.values())
+
+
+def _open_brackets(
     brackets: Iterable[Bracket], opened: Callable[[Citation], OpenedCitation]
 ) -> list[OpenedCitation]:
-    """Open the citations written in an answer; a bracket that cannot be read is one that cannot be opened."""
+    """Open what brackets cite; a bracket that cannot be read is a citation that cannot be opened."""
     found = []
     for bracket in brackets:
         if isinstance(bracket, MalformedCitation):
@@ -189,7 +199,7 @@ class _Verdicts:
         """Find out whether each claim is supported by the texts beside it."""
         claims_by_texts: dict[Texts, dict[Claim, None]] = {}
         for claim, texts in pairs:
-            if _has_words(texts) and (claim, texts) not in self._known:
+            if any(text.strip() for text in texts) and (claim, texts) not in self._known:
                 claims_by_texts.setdefault(texts, {})[claim] = None
         for texts, claims in claims_by_texts.items():
             given = self._support.decide(list(claims), texts, question=self._question)
@@ -198,17 +208,22 @@ class _Verdicts:
             }
 
     def supports(self, claim: Claim, texts: Texts) -> bool:
-        return _has_words(texts) and self._known[claim, texts]
+        """Tell whether the texts support a claim; where nobody was asked, they do not."""
+        return self._known.get((claim, texts), False)
 
     def is_correct(self, citation: OpenedCitation, claims: Iterable[Claim]) -> bool:
         """Tell whether a citation alone supports one of the claims."""
         return citation.is_open and any(self.supports(claim, (citation.text,)) for claim in claims)
 
-    def relevant(self, claim: Claim, texts: Texts) -> list[bool]:
-        """Return which of the texts are relevant to a claim."""
-        return relevant_citations(
-            len(texts), lambda numbers: self.supports(claim, tuple(texts[number] for number in numbers))
+    def relevant(self, claim: Claim, cited: Sequence[OpenedCitation]) -> list[bool]:
+        """Return which citations are relevant to a claim; what cannot be opened never is."""
+        texts = _texts(cited)
+        flags = iter(
+            relevant_citations(
+                len(texts), lambda numbers: self.supports(claim, tuple(texts[number] for number in numbers))
+            )
         )
+        return [each.is_open and next(flags) for each in cited]
 
     def without_each(self, claim: Claim, texts: Texts) -> list[tuple[Claim, Texts]]:
         """Return what is still to be asked to tell which texts are relevant: the others without each."""
@@ -222,22 +237,12 @@ class _Verdicts:
 
 
 def _first_questions(sentence: CitedSentence, texts: Texts) -> Iterator[tuple[Claim, Texts]]:
-    """Yield what is asked of every sentence: all texts together, then each alone."""
+    """Yield what is asked of a sentence that claims something: all texts together, then each alone."""
+    if not sentence.claims:
+        return
     yield sentence.sentence, texts
     for text in texts:
         yield from ((claim, (text,)) for claim in (sentence.sentence, *sentence.claims))
-
-
-def _has_words(texts: Texts) -> bool:
-    """Tell whether there is anything to ask about: nothing, and blank texts, support nothing."""
-    return any(text.strip() for text in texts)
-
-
-def _each_once(opened: Sequence[OpenedCitation]) -> list[OpenedCitation]:
-    kept: dict[object, OpenedCitation] = {}
-    for number, each in enumerate(opened):
-        kept.setdefault(number if each.citation is None else each.citation, each)
-    return list(kept.values())
 
 
 def _texts(opened: Iterable[OpenedCitation]) -> Texts:

@@ -24,7 +24,7 @@ from rag_evaluation_framework.records.citations import (
     TokenSpanCitation,
 )
 from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.pages import place_in, range_counted_in
+from rag_evaluation_framework.records.pages import has_pages, place_in, range_counted_in
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 CHARACTERS, TOKENS, CONTEXTS = "characters of files", "tokens of files", "numbered contexts"
@@ -34,6 +34,8 @@ _KINDS: dict[type[Citation], str] = {
     ContextCitation: CONTEXTS,
 }
 _LEFT_OUT = re.compile(r"\.\.\.|…")
+# In the place of a page's number where its characters are counted in the whole document: the number of none.
+_WHOLE_DOCUMENT = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +108,19 @@ class CitableTexts:
     def placed(self, citation: SpanCitation) -> SpanCitation:
         """Return a citation under its document's id and counted in the whole document, as far as is known.
 
-        The page stays, so that a page which the document does not have is no other page's place.
+        Where its pages are known, a place is the same with its page and without; a page which the document
+        does not have stays, and is no other page's place.
         """
         document = self._document(citation.file)
         if isinstance(document, Issue):
             return citation
         counted = range_counted_in(citation.page, document.metadata, length=len(document.content))
-        first = 0 if counted is None else counted[0]
-        return replace(citation, file=document.id, start=first + citation.start, end=first + citation.end)
+        placed = replace(citation, file=document.id)
+        if counted is None or not has_pages(document.metadata):
+            return placed
+        first, _ = counted
+        start, end = first + citation.start, first + citation.end
+        return replace(placed, page=_WHOLE_DOCUMENT, start=start, end=end)
 
     def _opened_span(self, citation: SpanCitation) -> OpenedCitation:
         document = self._document(citation.file)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.judging.classes.answer_patterns import (
     AnswerKind,
@@ -35,7 +36,16 @@ _ENDING = 350
 
 # What may stand before an answer's first word: marks of Markdown, "Answer:".
 _LEAD = re.compile(r"[\s*_#>~-]*+(?:(?:(?:(?:final|short) )?answer|response|回答|答案|答)\s*:[\s*_]*+)?")
-_QUOTED = re.compile(r"([\"'])[^\"]*\1\s*\Z")
+_QUOTED = re.compile(r"(?:\"[^\"]*\"|'(?:[^'\"]|(?<=\w)')*')[\s.]*\Z")
+# An apostrophe stands at a letter and opens no quotation: "don't", "guests'", "'90s", "'tis".
+_LETTER = rf"[^\W{HAN}]"
+_QUOTATION = re.compile(
+    rf"""\"[^\"]*+\"?+
+    |(?<!{_LETTER})'(?![\s\d]|(?:tis|twas|til|cause|em|n)\b)
+      (?:[^'\"\n]|(?<={_LETTER})'(?={_LETTER}))+'(?!{_LETTER})""",
+    re.VERBOSE,
+)
+_TITLE = re.compile(r"《[^《》]*》")
 _BARE = " \t\r\n\"'*_.!。~"
 
 
@@ -55,8 +65,8 @@ class AnswerClass:
 def classify_answer(text: str, question: str = "") -> AnswerClass:
     """Return the class of an answer.
 
-    Words that stand in the question too, or in quotation marks, prove nothing and are passed over. A text
-    without a word is no answer of any kind: an :class:`InputError`.
+    Words that stand in the question too, in quotation marks or in a title prove nothing and are passed over.
+    A text without a word is no answer of any kind: an :class:`InputError`.
 
     >>> classify_answer("I’m sorry, the documents don’t mention a price.")
     AnswerClass(kind='dont_know', pattern='not in the documents', start=11, end=38)
@@ -111,6 +121,8 @@ class _FoldedAnswer:
         begin += _QUOTED.match(folded, begin) is not None
         self.text = folded[begin:]
         self.places = places[begin:]
+        self._quotations = [each.span() for each in _QUOTATION.finditer(self.text)]
+        self._titles = [each.span() for each in _TITLE.finditer(self.text)]
         is_read_whole = len(text.rstrip()) <= _READ
         self.is_brief = is_read_whole and len(self.text) <= _BRIEF
         concluding = answer_patterns().besides["conclusion"].search(self.text, _OPENING, _LAST_CONCLUSION)
@@ -160,8 +172,9 @@ class _FoldedAnswer:
         return self.is_brief and pattern.unless_goes_on
 
     def quotes(self, match: re.Match[str]) -> bool:
-        """Tell whether the match stands in quotation marks."""
-        return self.text.count('"', 0, match.start()) % 2 == 1
+        """Tell whether the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""
+        begins_quoted = any(start < match.start() < end for start, end in self._quotations)
+        return begins_quoted or any(start < match.end() < end for start, end in self._titles)
 
     def original(self, match: re.Match[str]) -> tuple[int, int]:
         """Return where the match stands in the text as it was given."""

@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
+from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.classes.pattern_cues import (
     Cue,
     Shape,
@@ -18,6 +19,8 @@ from rag_evaluation_framework.judging.classes.pattern_cues import (
     shape_of,
     words_in,
 )
+from rag_evaluation_framework.judging.words.folded_text import folded_with_places
+from rag_evaluation_framework.judging.words.number_words import PLAIN_NUMERALS
 
 AnswerKind = Literal["answered", "refused", "dont_know", "asks_back"]
 Where = Literal["opening", "brief", "ending", "whole"]
@@ -91,7 +94,7 @@ def answer_patterns() -> AnswerPatterns:
     from rag_evaluation_framework.files.yaml_documents import decode  # only who classifies waits for it
 
     data = decode(files(__package__).joinpath("data", "answer_patterns.yaml").read_bytes())
-    phrases = _Phrases(data["phrases"])
+    phrases = _Phrases({**_phrases_of_characters(), **data["phrases"]})
     patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
     by_cue: dict[str | None, set[Expression]] = defaultdict(set)
     for pattern in patterns:
@@ -105,6 +108,12 @@ def answer_patterns() -> AnswerPatterns:
         tuple(_sought(entry, phrases) for entry in data["sought"]),
         dict(by_cue),
     )
+
+
+def _phrases_of_characters() -> dict[str, str]:
+    """Return the phrases that the data file need not spell out, in the characters of folded texts."""
+    numerals, _ = folded_with_places("".join(sorted(PLAIN_NUMERALS)))
+    return {"han": f"[{HAN}]", "zh_numeral": f"[{numerals}]"}
 
 
 def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:

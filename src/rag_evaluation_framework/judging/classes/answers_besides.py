@@ -6,11 +6,12 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
+from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPattern, answer_patterns
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
 
-_CODE = re.compile(r"(?<=[\u3400-\u9fff])[a-z0-9]+|[a-z0-9]+(?=[\u3400-\u9fff])")
-_WORD = re.compile(r"[\u3400-\u9fff]{2}|[^\W\u3400-\u9fff]+")
+_CODE = re.compile(rf"(?<=[{HAN}])[a-z0-9]+|[a-z0-9]+(?=[{HAN}])")
+_WORD = re.compile(rf"[{HAN}]{{2}}|[^\W{HAN}]+")
 # How many words make an answer: after a contrast or before a full stop, right before a contrast, and before a
 # refusal that comes late.
 _ENOUGH, _ENOUGH_BEFORE_A_CONTRAST, _ENOUGH_TO_COMPLY = 6, 2, 20
@@ -21,7 +22,7 @@ _FRAGMENT = 4
 _FEW_KEYS = 3
 _NEAR, _REPORT = 20, 80
 # So many Chinese characters are more than what leads up to a question back.
-_ENOUGH_BEFORE_A_QUESTION = re.compile(r"(?:[^\u3400-\u9fff]*+[\u3400-\u9fff]){60}")
+_ENOUGH_BEFORE_A_QUESTION = re.compile(rf"(?:[^{HAN}]*+[{HAN}]){{60}}")
 
 
 def goes_on_to_answer(text: str, found: tuple[int, int], *, asked: str) -> bool:
@@ -72,10 +73,11 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
 
 
 def denies_what_was_asked(text: str, found: tuple[int, int], *, asked: str) -> bool:
-    """Tell whether the denial found is the answer, since whether or what is not said was asked.
+    """Tell whether the denial found is the answer, since whether or what is not said was asked, or what is.
 
     "The contract does not mention overtime" answers "Does the contract mention overtime?", and "Part-time
     staff are not covered" answers "Who is not covered?". "The documents do not say who" answers neither.
+    "Only adults are covered", which denies it of all others, answers "Who is covered?".
     In Chinese, a reason or a supposition belongs to an answer (因为没有登记); why not is told by a denial.
     """
     besides = answer_patterns().besides
@@ -85,9 +87,12 @@ def denies_what_was_asked(text: str, found: tuple[int, int], *, asked: str) -> b
     is_untold = besides["told"].search(text, *found) and besides["documents"].search(text, begin, stop)
     if besides["asks_why_not"].match(asked) and not is_untold:
         return True
+    of_others = any(word[1] not in asked for word in besides["these_documents"].finditer(text, begin, stop))
+    same_verb = not _verbs_of_telling(asked).isdisjoint(_verbs_of_telling(text[slice(*found)]))
+    if besides["only"].search(text, *found) and besides["asks_what_is"].search(asked):
+        return same_verb and not of_others
     if any(word[0] not in asked for word in besides["undecided"].finditer(text, begin, stop)):
         return False
-    of_others = any(word[1] not in asked for word in besides["these_documents"].finditer(text, begin, stop))
     asked_keys = _keys_to_the_point(asked)
     if besides["asks_what_is_not"].match(asked):
         told = besides["telling"].sub(" ", text[begin:stop])
@@ -96,7 +101,6 @@ def denies_what_was_asked(text: str, found: tuple[int, int], *, asked: str) -> b
         return False
     told_keys = _keys_to_the_point(text[begin:stop])
     same_thing = not asked_keys.isdisjoint(told_keys)
-    same_verb = not _verbs_of_telling(asked).isdisjoint(_verbs_of_telling(text[slice(*found)]))
     if besides["asks_whether_said"].match(asked):
         return same_thing or (same_verb and not told_keys)
     shown = besides["asks_whether_shown"].match(asked) is not None

@@ -1,24 +1,30 @@
 """Which steps of a story an answer tells, and where it first tells each.
 
 A step is told where one sentence has at least three quarters of its units, in their order and close
-together: Chinese characters and kana one by one, other words by their stems, words of grammar left out.
-``报名竞技场`` is told by 报名参加了竞技场试炼 and not by 离开竞技场. A step of three units or fewer must be
-told whole. A step in quite other words is not recognised.
+together: Chinese characters and kana one by one, other words by their stems, numbers by their value, words of
+grammar left out unless the step has no others. ``报名竞技场`` is told by 报名参加了竞技场试炼 and not by
+离开竞技场. A step of three units or fewer must be told whole. A step in quite other words is not recognised.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rag_evaluation_framework.judging.golden.stances import stance_at
-from rag_evaluation_framework.judging.words.comparable_text import alternatives, comparable, pieces
+from rag_evaluation_framework.judging.words.comparable_text import (
+    SENTENCE_END,
+    alternatives,
+    comparable,
+    pieces,
+)
 from rag_evaluation_framework.judging.words.english_stems import stem
-from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
+from rag_evaluation_framework.judging.words.figures import with_figures
+from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS, STRUCTURE
 
-_SENTENCE = re.compile(r"[^。！？!?；;\n]+?(?:[。！？!?；;\n]|\.(?=\s|\Z)|\Z)")
-# Words of grammar inside a Chinese step: what a telling of the step may leave out or add.
-_PARTICLES = frozenset("的了着过在于从到被把将与和之并")
+_SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
+# What a telling of a step may leave out or add.
+_GRAMMAR = STOP_WORDS | STRUCTURE | frozenset("过到将并")
 
 Unit = tuple[str, int]
 """What is compared, and where it stands."""
@@ -30,28 +36,35 @@ def first_tellings(answer: str, steps: Sequence[str]) -> list[int | None]:
     >>> first_tellings("旅行者报名参加了竞技场试炼，赢得了胜利。", ["初入纳塔", "报名竞技场", "赢得胜利"])
     [None, 3, 14]
     """
-    said = comparable(answer)
-    sentences = [list(units(found[0], found.start())) for found in _SENTENCE.finditer(said)]
+    said = with_figures(comparable(answer))
+    sentences = list(_sentences(said, _GRAMMAR))
     return [_first_telling(said, sentences, step) for step in steps]
 
 
-def units(text: str, offset: int = 0) -> Iterator[Unit]:
-    """Yield the units of a comparable text that are no words of grammar."""
+def _sentences(said: str, idle: Collection[str]) -> Iterator[list[Unit]]:
+    for found in _SENTENCE.finditer(said):
+        yield list(_units(found[0], idle, found.start()))
+
+
+def _units(text: str, idle: Collection[str], offset: int = 0) -> Iterator[Unit]:
+    """Yield the units of a comparable text that are not idle."""
     for piece in pieces(text):
-        if piece.text not in _PARTICLES and piece.text not in STOP_WORDS:
+        if piece.text not in idle:
             unit = piece.text if piece.is_unspaced else stem(piece.text.removesuffix("'s"))
             yield unit, offset + piece.start
 
 
 def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) -> int | None:
-    found = (_first_in(said, sentences, text) for text in alternatives(step))
+    found = []
+    for text in map(with_figures, alternatives(step)):
+        if wanted := [unit for unit, _ in _units(text, _GRAMMAR)]:
+            found.append(_first_in(said, sentences, wanted))
+        elif every := [unit for unit, _ in _units(text, ())]:
+            found.append(_first_in(said, list(_sentences(said, ())), every))
     return min((place for place in found if place is not None), default=None)
 
 
-def _first_in(said: str, sentences: Sequence[Sequence[Unit]], step: str) -> int | None:
-    wanted = [unit for unit, _ in units(step)]
-    if not wanted:
-        return None
+def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[str]) -> int | None:
     told = (place for sentence in sentences for place in _tellings(sentence, wanted))
     return next((place for place in told if stance_at(said, place) == "stated"), None)
 

@@ -2,8 +2,8 @@
 
 The words are data (``data/relations.yaml``). ``friend_of``, ``is_friend_of``, ``friends_with`` and
 ``friendOf`` are one relation. A relation that is not in the table is expressed by its own words only,
-``sworn_sister_of`` by "sworn sister"; it may be written in the words of the answers, 结义姐妹, or as several,
-结义姐妹/sworn_sister_of.
+``sworn_sister_of`` by "sworn sister", ``acquired`` by "acquires" too, and ``acquired_by`` from the other end;
+it may be written in the words of the answers, 结义姐妹, or as several, 结义姐妹/sworn_sister_of.
 """
 
 from __future__ import annotations
@@ -13,17 +13,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Literal, cast
+from typing import Any
 
 from rag_evaluation_framework.files import yaml_documents
-from rag_evaluation_framework.judging.golden.mentions import mentions
-from rag_evaluation_framework.judging.words.comparable_text import alternatives, comparable, is_unspaced
+from rag_evaluation_framework.judging.golden.mentions import Mention, mentions
+from rag_evaluation_framework.judging.golden.relation_frames import (
+    INVERSE_ROLE,
+    INVERSE_VERB,
+    MUTUAL,
+    OWN,
+    ROLE,
+    VERB,
+)
+from rag_evaluation_framework.judging.words.comparable_text import (
+    alternatives,
+    comparable,
+    is_unspaced,
+    pieces,
+)
+from rag_evaluation_framework.judging.words.english_stems import stem
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AROUND = re.compile(r"\A(?:is|are|was|were|has|have)_(?=.)|(?<=.)_(?:of|with|to|by|for|from|in|on|at)\Z")
-
-
-Reading = Literal["mutual", "role", "verb"]
+_PASSIVE = re.compile(r"(?<=.)_by\Z|\A被(?=.)")
+# 拜_为师 has its object inside.
+_GAP = "_"
+_WIDEST_GAP = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,28 +50,50 @@ class RelationWords:
     inverse_roles: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ()
     inverse_verbs: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     inverted: bool = False
     is_known: bool = True
 
     @property
     def has_direction(self) -> bool:
-        return any(sign for _, _, sign in self.readings)
+        return bool(self.roles or self.inverse_roles or self.verbs or self.inverse_verbs or self.own)
 
     @property
-    def readings(self) -> Iterator[tuple[str, Reading, int]]:
-        """Yield each word, how it is read, and 1 for what the subject is or does, -1 for the object."""
-        for words, reading, sign in (
-            (self.mutual, "mutual", 0),
-            (self.roles, "role", 1),
-            (self.inverse_roles, "role", -1),
-            (self.verbs, "verb", 1),
-            (self.inverse_verbs, "verb", -1),
+    def marks(self) -> Iterator[tuple[str, str]]:
+        """Yield each word with the mark that says how it is read."""
+        for words, mark in (
+            (self.mutual, MUTUAL),
+            (self.verbs, VERB),
+            (self.inverse_verbs, INVERSE_VERB),
+            (self.roles, ROLE),  # after the verbs: "mentors" does, and is only then a plural
+            (self.inverse_roles, INVERSE_ROLE),
+            (self.own, OWN),
         ):
-            yield from ((word, cast("Reading", reading), sign) for word in words)
+            yield from ((word, mark) for word in words)
 
     @property
     def all(self) -> tuple[str, ...]:
-        return tuple(word for word, _, _ in self.readings)
+        return tuple(word for word, _ in self.marks)
+
+    def found_in(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield where a comparable text has one of the words, and its mark.
+
+        A word inside a longer one that says another relation is not found: no mother in "mother-in-law".
+        """
+        for word, mark in self.marks:
+            before, _, after = word.partition(_GAP)
+            for found in self._mentions(text, before, mark):
+                if after:
+                    end = text.find(after, found.end, found.end + _WIDEST_GAP)
+                    if end > found.end:
+                        yield found.start, found.end, mark
+                        yield end, end + len(after), ""
+                elif not _is_in_longer(text, found, word, self):
+                    yield found.start, found.end, mark
+
+    @staticmethod
+    def _mentions(text: str, word: str, mark: str) -> Iterator[Mention]:
+        return _mentions_by_stem(text, word) if mark == OWN else mentions(text, word)
 
 
 def words_of_relation(relation: str) -> list[RelationWords]:
@@ -69,8 +106,7 @@ def words_of_relation(relation: str) -> list[RelationWords]:
 @lru_cache(maxsize=256)
 def relations_said(text: str) -> tuple[RelationWords, ...]:
     """Return the relations of the table one of whose words a comparable text has."""
-    said = (words for words in _table()[1] if any(next(mentions(text, word), None) for word in words.all))
-    return tuple(said)
+    return tuple(words for words in _table()[1] if next(words.found_in(text), None))
 
 
 def _ways(name: str) -> Iterator[RelationWords]:
@@ -82,15 +118,45 @@ def _ways(name: str) -> Iterator[RelationWords]:
     if known is not None:
         yield from known
         return
-    own = comparable(bare.replace("_", " "))
-    is_role = whole.endswith("_of")
-    yield RelationWords(roles=(own,) if is_role else (), mutual=() if is_role else (own,), is_known=False)
+    own = (comparable(_PASSIVE.sub("", bare).replace("_", " ")),)
+    if whole.endswith("_of"):
+        yield RelationWords(roles=own, is_known=False)
+    else:
+        yield RelationWords(own=own, inverted=_PASSIVE.search(whole) is not None, is_known=False)
 
 
 def is_told_in(words: RelationWords, answer: str) -> bool:
-    """Tell whether a relation has words in the script of a comparable answer: it could be said there."""
+    """Tell whether a relation has words in the script of a comparable answer, or could where it has none."""
     scripts = {is_unspaced(character) for character in answer if character.isalpha()}
-    return any(is_unspaced(word[0]) in scripts for word in words.all if word)
+    return not scripts or any(is_unspaced(word[0]) in scripts for word in words.all if word)
+
+
+def _mentions_by_stem(text: str, name: str) -> Iterator[Mention]:
+    """Yield where a text has a name in any inflection; Chinese has none."""
+    if is_unspaced(name[:1] or " "):
+        yield from mentions(text, name)
+        return
+    wanted = [stem(piece.text) for piece in pieces(name)]
+    found = list(pieces(text))
+    for first in range(len(found) - len(wanted) + 1 if wanted else 0):
+        window = found[first : first + len(wanted)]
+        if [stem(piece.text) for piece in window] == wanted:
+            yield Mention(window[0].start, window[-1].end)
+
+
+def _is_in_longer(text: str, found: Mention, word: str, way: RelationWords) -> bool:
+    return any(
+        longer.start <= found.start and found.end <= longer.end
+        for other in _longer_words(word)
+        if other not in way.all
+        for longer in mentions(text, other)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _longer_words(word: str) -> tuple[str, ...]:
+    _, listed = _table()
+    return tuple({other for way in listed for other in way.all if word in other and word != other})
 
 
 def _even(name: str) -> str:

@@ -12,13 +12,16 @@ What is denied further away, by irony or by a later sentence, is not seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Literal
+
+from rag_evaluation_framework.judging.words.comparable_text import SENTENCE_END
+from rag_evaluation_framework.judging.words.negation import CHINESE_NEGATIONS, CHINESE_NOT, NEGATIONS
+from rag_evaluation_framework.judging.words.question_words import CHINESE_QUESTION_WORDS, QUESTION_WORDS
 
 Stance = Literal["stated", "denied", "open"]
 
 _LACKS = "缺乏|缺少|欠缺|讨厌|厌恶|反感|憎恶|嫌弃|厌倦|排斥|否认|谈不上|算不上|称不上|说不上"
-_NEGATIONS = frozenset(["没有", "没法", "无法", *"不没未无非", *_LACKS.split("|")])
+_NEGATIONS = frozenset(("没有", "没法", "无法", *CHINESE_NEGATIONS, *_LACKS.split("|")))
 # What may stand between a negation and what it denies; also denials of a denial, which are none.
 _LIGHT = """
 喜欢 参加 参与 成为 属于 认识 认为 存在 获得 得到 赢得 去过 可能 应该 可以 任何 这么 那么 怎么 什么 经常
@@ -28,11 +31,8 @@ _LIGHT = """
 _STEPS = sorted((*_NEGATIONS, *_LIGHT.split()), key=len, reverse=True)
 _LAST_CHARACTERS = frozenset(word[-1] for word in _STEPS)
 
-_ENGLISH_DENIALS = (
-    "not|never|no|neither|nor|without|cannot|hardly|lack|lacks|lacked|lacking|dislike|dislikes|disliked"
-    "|hate|hates|hated"
-)
-_ENGLISH_NEGATIONS = frozenset(_ENGLISH_DENIALS.split("|"))
+_ENGLISH_LACKS = "hardly lack lacks lacked lacking dislike dislikes disliked hate hates hated"
+_ENGLISH_NEGATIONS = (*NEGATIONS, *_ENGLISH_LACKS.split())
 _ENGLISH_LIGHT = """
 a an the be been being is was are were have has had do does did really very at all exactly actually even
 that so as to like likes love loves his her their its any anyone longer ever in on with by of called named
@@ -48,8 +48,7 @@ _LACKED_TOO = re.compile(
     r"|(?:缺乏|缺少|欠缺|毫无|没有)对于?[^,。;!?]{1,10}的\Z"
 )
 
-_CLAUSE_END = re.compile(r"[,。;!?\n]|\.(?=\s|\Z)")
-_SENTENCE_END = re.compile(r"[。;!?\n]|\.(?=\s|\Z)")
+_CLAUSE_END = re.compile(f",|{SENTENCE_END.pattern}")
 _HEAD, _TAIL = 160, 80
 
 # Not shown, not said, not known: what follows in the clause is not stated. "No evidence" may be
@@ -103,14 +102,12 @@ _OR_ELSE = re.compile(
 )
 _OR_NEXT = re.compile(r",\s*(?:也可能|也许|或者?|还是|又或|or\b|maybe\b|perhaps\b)")
 
-_ASKS_FOR = re.compile(r"什么|[谁哪何几]|多少|怎[么样]|为何|\b(?:what|who|whom|which|where|when|why|how)\b")
-_DENIES = re.compile(
-    rf"不(?![同过仅但少断久论管])|没|无法|未能|从未|{_LACKS}|\b(?:{_ENGLISH_DENIALS})\b|n't\b"
-)
+_ASKS_FOR = re.compile(rf"{CHINESE_QUESTION_WORDS}|\b(?:{QUESTION_WORDS})\b")
+_DENIES = re.compile(rf"{CHINESE_NOT}|无法|{_LACKS}|\b(?:{'|'.join(_ENGLISH_NEGATIONS)})\b|n't\b")
 _BARE = re.compile(r"\W*(?:就?是|it is|it's|the|a|an)?\s*")
 
 
-def stance_at(text: str, start: int, *, through: Sequence[str] = ()) -> Stance:
+def stance_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> Stance:
     """Return the stance of a comparable text on what begins at a place; ``through`` are more light words.
 
     >>> [stance_at(text, text.index("热情")) for text in ("很热情", "缺乏热情", "没有证据表明她热情")]
@@ -125,9 +122,14 @@ def stance_at(text: str, start: int, *, through: Sequence[str] = ()) -> Stance:
     return "open" if _is_a_guess(text, start, head, tail) else "stated"
 
 
+def asks_for_name(question: str) -> bool:
+    """Tell whether a comparable question asks who or what, and not for a yes or no."""
+    return _ASKS_FOR.search(question) is not None
+
+
 def asks_for_denied(question: str) -> bool:
     """Tell whether a comparable question asks for what is denied: 她讨厌什么？, "What did he not see?"."""
-    return bool(_ASKS_FOR.search(question) and _DENIES.search(question))
+    return asks_for_name(question) and _DENIES.search(question) is not None
 
 
 def stands_bare(text: str, start: int) -> bool:
@@ -138,7 +140,7 @@ def stands_bare(text: str, start: int) -> bool:
 def _around(text: str, start: int) -> tuple[str, str]:
     """Return the sentence before a place and the rest of the clause after it, as far as they matter."""
     head = text[max(0, start - _HEAD) : start]
-    ends = [found.end() for found in _SENTENCE_END.finditer(head)]
+    ends = [found.end() for found in SENTENCE_END.finditer(head)]
     tail = text[start : start + _TAIL]
     end = _CLAUSE_END.search(tail)
     return head[ends[-1] if ends else 0 :], tail[: end.start()] if end else tail
@@ -163,7 +165,7 @@ def _is_a_guess(text: str, start: int, head: str, tail: str) -> bool:
     return _UNSURE_BEFORE.search(before) is not None and not _BUT.match(clause)
 
 
-def _is_negated(text: str, start: int, through: Sequence[str]) -> bool:
+def _is_negated(text: str, start: int, through: tuple[str, ...]) -> bool:
     floor = max(0, start - _BEHIND)
     at, negations = start, 0
     while (step := _step_back(text, at, floor, through)) is not None:
@@ -172,7 +174,7 @@ def _is_negated(text: str, start: int, through: Sequence[str]) -> bool:
     return negations % 2 == 1
 
 
-def _step_back(text: str, at: int, floor: int, through: Sequence[str]) -> tuple[int, bool] | None:
+def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tuple[int, bool] | None:
     """Return where the light word or negation before a place begins, and whether it is a negation."""
     if at > floor and text[at - 1] in _LAST_CHARACTERS:
         for word in _STEPS:
@@ -180,9 +182,8 @@ def _step_back(text: str, at: int, floor: int, through: Sequence[str]) -> tuple[
                 return at - len(word), word in _NEGATIONS
     before = text[floor:at].rstrip(" ")
     end = floor + len(before)
-    for name in through:
-        if name and before.endswith(name):
-            return end - len(name), False
+    if before.endswith(through):  # of very many, all at once
+        return end - next(len(name) for name in through if before.endswith(name)), False
     word = before.rpartition(" ")[2]
     if end == at or not word:  # words of spaced scripts are parted from what they deny
         return None

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from rag_evaluation_framework.characters import OTHER_UNSPACED, UNSPACED
 from rag_evaluation_framework.judging.verdicts import Evidence
 from rag_evaluation_framework.judging.words.folded_text import folded_with_places
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
@@ -20,11 +21,8 @@ from rag_evaluation_framework.retrieval.sentences import sentence_spans
 _WRAPPING = " \t\r\n\"'`“”‘’„«»「」『』….*"
 # Fewer letters and digits than this stand in almost any text.
 _FEWEST_CHARACTERS = 3
-# Scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Chinese characters.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    r"\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
-)
+# Scripts without spaces between words; kana of half width among them.
+_UNSPACED = re.compile(rf"[{UNSPACED}{OTHER_UNSPACED}\uff66-\uff9f]")
 _UNSPACED_CHARACTERS_OF_A_WORD = 2
 # Only a quote that is made for it stands so often, and never as whole words.
 _MOST_COMPARED = 10_000_000

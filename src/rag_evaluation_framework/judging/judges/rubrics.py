@@ -12,7 +12,7 @@ from math import fsum, isclose, isfinite
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.errors import invalid, shown
 from rag_evaluation_framework.files.text import read_text
 from rag_evaluation_framework.files.yaml_reader import YamlReader
 from rag_evaluation_framework.judging.judges.judge import Judge
@@ -130,6 +130,9 @@ def read_rubric(path: str | Path) -> Rubric:
             description: Friendly, and to the point.
     """
     given = YamlReader(read_text(path), file=str(path))
+    if not isinstance(given.value, dict):
+        given.problem((), "a rubric with name, version and criteria", shown(given.value))
+        given.raise_all()
     given.check_keys(_KEYS, strict=True)
     name, version = given.text("name"), given.whole_number("version")
     listed = given.items("criteria", expected="a list of criteria")

@@ -10,16 +10,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.support.substitutions import Substitution
 from rag_evaluation_framework.judging.words.exclusive_words import chinese_exclusive, exclusive_words
 from rag_evaluation_framework.judging.words.folded_text import folded_with_places
-from rag_evaluation_framework.judging.words.stop_words import PARTICLES
+from rag_evaluation_framework.judging.words.stop_words import STOP_CHARACTERS
 
 _INTRODUCES = frozenset("叫在是为由于从到名自住去往")
-_HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
+_HAN_RUN = re.compile(f"[{HAN}]+")
 _OF_TIME = re.compile(r"[年月日周时点午晚早春夏秋冬]|星期")
 # Characters that weaken or count, and name nothing.
-_NOTHING = PARTICLES | frozenset("很也都就还又更最有不没无未会能可以要")
+_NOTHING = STOP_CHARACTERS | frozenset("很也都就还又更最有不没无未会能可以要")
 _LONGEST = 4
 _LONGEST_SHARED = 1
 

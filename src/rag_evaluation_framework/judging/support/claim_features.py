@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from rag_evaluation_framework.judging.support.evidence_texts import (
-    PREFIX,
     EvidenceText,
     Number,
     number_set,
@@ -16,6 +16,7 @@ from rag_evaluation_framework.judging.support.evidence_texts import (
 )
 from rag_evaluation_framework.judging.support.key_places import KeyPlaces
 from rag_evaluation_framework.judging.verdicts import Evidence
+from rag_evaluation_framework.judging.words.comparable_text import comparable
 from rag_evaluation_framework.judging.words.content_tokens import (
     ContentToken,
     content_tokens,
@@ -31,6 +32,7 @@ HeldUnit = tuple[int, int]
 """The number of an evidence text, and that of one of its units."""
 
 _NONE: frozenset[str] = frozenset()
+_MARKS = re.compile(r"[\W_]+")
 # An answer's claims and its question are held against several bodies of evidence, one after the other.
 _KEPT_CLAIMS, _KEPT_QUESTIONS = 256, 16
 
@@ -48,6 +50,8 @@ class ClaimFeatures(NamedTuple):
     new_forms: int
     """How many words of the claim do not stand in the evidence in this very form."""
     numbers: Sequence[Quantity]
+    own_numbers: Sequence[Quantity]
+    """Those that the question does not have."""
     new_numbers: Sequence[Quantity]
     pairs: int
     parted_pairs: int
@@ -57,7 +61,8 @@ class ClaimFeatures(NamedTuple):
     coverage: float
     """The share of the claim's different keys that stand in a closest unit or in the question.
 
-    Of a claim that is nothing but numbers, the share of these that the evidence has.
+    Of a claim that is nothing but numbers, the share of these that the evidence has; of one without either,
+    such as the letter of a choice, 1 where the evidence has its very words.
     """
     is_of_records: bool
     """Whether there are records in the evidence: a sentence then joins what stands in many facts."""
@@ -78,45 +83,59 @@ def _claim_tokens(claim: str) -> Sequence[ContentToken]:
     return tuple(content_tokens(claim))
 
 
+class _Asked(NamedTuple):
+    """What a question says."""
+
+    keys: frozenset[str] = _NONE
+    forms: frozenset[str] = _NONE
+    numbers: frozenset[Number] = frozenset()
+
+
+_NOTHING_ASKED = _Asked()
+
+
 @lru_cache(maxsize=_KEPT_QUESTIONS)
-def _question_words(question: str) -> tuple[frozenset[str], frozenset[str], frozenset[Number]]:
-    """Return the keys, the forms and the numbers of a question."""
+def _asked(question: str) -> _Asked:
     words = words_in(question)
-    return frozenset(keys_of(words)), frozenset(forms_of(words)), number_set(question)
-
-
-def _share_known(missing: int, count: int) -> float:
-    return 1.0 - missing / count if count else 1.0
+    return _Asked(frozenset(keys_of(words)), frozenset(forms_of(words)), number_set(question))
 
 
 class EvidenceBody:
-    """The evidence texts of one answer taken together, with the words of the question."""
+    """The evidence texts of one answer taken together, with the words of the question.
+
+    What was asked counts as given, but only where a claim adds something that the evidence has: a claim that
+    says no more than the question did, or that adds what is nowhere, has nothing from the evidence.
+    """
 
     def __init__(self, texts: Sequence[EvidenceText], question: str = "") -> None:
         self.texts = texts
         self.records = [text.record for text in texts if text.record is not None]
-        self._asked, forms, numbers = _question_words(question)
+        self._question = _asked(question)
         self._denied = _NONE.union(*(record.denied for record in self.records))
-        self._forms = forms.union(*(text.forms for text in texts))
-        self._numbers = numbers.union(*(text.numbers for text in texts))
-        self._prefixes = _NONE.union(*(text.prefixes for text in texts))
+        self._forms = _NONE.union(*(text.forms for text in texts))
+        self._numbers = frozenset[Number]().union(*(text.numbers for text in texts))
         self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
 
     def features(self, claim: str) -> ClaimFeatures:
         """Compare one claim with the evidence."""
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
-        given = self._asked | denied
         places = self._places
         keys, forms, numbers = _claim_words(claim)
+        asked = self._question if self._has_news(keys, numbers) else _NOTHING_ASKED
+        given = asked.keys | denied
         tokens: Sequence[ContentToken] = ()
         if not claim.isascii():
             known = {key for key in keys if places[key] or key in given}
             tokens = without_junctures(_claim_tokens(claim), known)
             keys = [token.key for token in tokens]
         distinct = frozenset(keys)
-        unknown = {key for key in distinct if not (places[key] or key in given or self._begins_alike(key))}
+        unknown = {key for key in distinct if not (places[key] or key in given)}
         new = [each for each in tokens or _claim_tokens(claim) if each.key in unknown] if unknown else []
-        new_numbers = [each for each in numbers if self._numbers.isdisjoint(readings(each))]
+        new_numbers = [
+            each
+            for each in numbers
+            if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
+        ]
         sought = distinct - given
         most, closest = places.with_most(sought or distinct)
         missing = len(sought) - most if sought else 0
@@ -125,23 +144,41 @@ class EvidenceBody:
             new=new,
             new_names=sum([token.start > 0 and claim[token.start].isupper() for token in new]),
             words=len(forms),
-            new_forms=sum([form not in self._forms for form in forms]),
+            new_forms=sum([form not in self._forms and form not in asked.forms for form in forms]),
             numbers=numbers,
+            own_numbers=[each for each in numbers if self._question.numbers.isdisjoint(readings(each))],
             new_numbers=new_numbers,
             pairs=max(len(keys) - 1, 0),
             parted_pairs=sum([not places[one] & places[other] for one, other in pairwise(keys)]),
             closest=closest if len(closest) < 2 else sorted(closest, key=self._order),
             coverage=(
-                _share_known(missing, len(distinct))
+                1.0 - missing / len(distinct)
                 if distinct
-                else _share_known(len(new_numbers), len(numbers))
+                else 1.0 - len(new_numbers) / len(numbers)
+                if numbers
+                else float(self._has_words(claim, forms))
             ),
             is_of_records=bool(self.records),
         )
 
+    def _has_news(self, keys: Iterable[str], numbers: Iterable[Quantity]) -> bool:
+        """Tell whether the evidence has something of a claim that the question does not have."""
+        asked = self._question
+        if any(self._places[key] for key in keys if key not in asked.keys):
+            return True
+        told = (frozenset(readings(each)) - asked.numbers for each in numbers)
+        return any(not self._numbers.isdisjoint(each) for each in told)
+
     def has(self, unit: HeldUnit, key: str) -> bool:
         """Tell whether a unit of the evidence has a key."""
         return self._places.has(unit, key)
+
+    def _has_words(self, claim: str, forms: Sequence[str]) -> bool:
+        """Tell whether the evidence has the very words of a claim, or the characters of one without words."""
+        if forms:
+            return self._forms.issuperset(forms)
+        said = _MARKS.sub("", comparable(claim))
+        return any(said in comparable(text.text) for text in self.texts)
 
     def evidence(self, unit: HeldUnit) -> Evidence:
         """Return a unit as it is written."""
@@ -156,7 +193,3 @@ class EvidenceBody:
         text = self.texts[number]
         start, end = text.units[place]
         return end - start, text.text[start:end], number
-
-    def _begins_alike(self, key: str) -> bool:
-        """Tell whether the evidence has a word that begins as this one does."""
-        return len(key) > PREFIX and key[:PREFIX] in self._prefixes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -70,10 +70,14 @@ def sentence_conflicts(
     """Yield conflicts of a claim with a sentence of the evidence close to it; ``has`` tells of its keys."""
     if features.coverage < _SAME_MATTER or sentence in claim:
         return  # about something else; or quoted, whatever else the claim says
-    if features.new_numbers and len(features.keys) + len(features.numbers) >= _FEWEST_TOKENS:
-        yield from _number_conflicts(claim, features, sentence)
     rest = set(features.keys).difference(token.key for token in features.new)
     missing = [key for key in rest if not has(key)]
+    if features.numbers and len(features.keys) + len(features.numbers) >= _FEWEST_TOKENS:
+        says_the_same = bool(rest) and not missing and not features.new
+        doubted = [
+            number for number in features.own_numbers if says_the_same or number in features.new_numbers
+        ]
+        yield from _number_conflicts(claim, features, sentence, doubted)
     is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
     if is_statement and len(missing) <= _MOST_MISSING * len(rest):
         is_covered = not missing and all(
@@ -104,10 +108,16 @@ def _word_conflicts(
             yield Conflict("negation", phrase)
 
 
-def _number_conflicts(claim: str, features: ClaimFeatures, sentence: str) -> Iterator[Conflict]:
+def _number_conflicts(
+    claim: str, features: ClaimFeatures, sentence: str, doubted: Sequence[Quantity]
+) -> Iterator[Conflict]:
+    """Yield numbers that the sentence does not have, and what it has in their place."""
     found = [quantity for quantity in quantities(sentence) if not quantity.is_vague]
     stated = {number for quantity in features.numbers for number in readings(quantity)}
-    for quantity in features.new_numbers:
+    had = {number for quantity in found for number in readings(quantity)}
+    for quantity in doubted:
+        if not had.isdisjoint(readings(quantity)):
+            continue
         rivals = [
             rival for rival in found if rival.kind == quantity.kind and stated.isdisjoint(readings(rival))
         ]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from rag_evaluation_framework.characters import HAN_CHARACTER
 from rag_evaluation_framework.judging.words.folded_text import folded_with_places
+from rag_evaluation_framework.judging.words.negation import CHINESE_NEGATIONS, NEGATIONS
 from rag_evaluation_framework.judging.words.sentence_words import Word, sentence_words
 from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
 
@@ -18,7 +20,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_CUES = _words("not no never cannot neither nor none nobody without unable hardly")
+_CUES = frozenset((*NEGATIONS, "none", "nobody", "unable", "hardly"))
 # "not only", "no more than", "not until": these deny nothing, or not the whole.
 _NO_DENIAL_BEFORE = _words(
     "only just merely simply necessarily least limited until more less fewer later sooner matter doubt all "
@@ -38,11 +40,10 @@ _CHINESE_WORDS = re.compile(
     r"不同|不仅|不但|不过|不断|不久|不少|不错|不管|不论|不锈|不得不|无论|未来|非常|非洲|非遗|是非|除非|并不仅|不只|不止|不足|不满"
 )
 _CHINESE_MODAL = frozenset("能可以会得要应该许准被有再曾去把将")
-_CHINESE_DENIAL = frozenset("不没沒无無未非") | _CHINESE_MODAL
+_CHINESE_DENIAL = _CHINESE_MODAL.union(CHINESE_NEGATIONS)
 _CHINESE_CONDITION = re.compile(
     r"如果|除非|除了|只有|只要|之前|之后|以前|以后|以内|的时候|[若仅]|时(?=[,，])"
 )
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 def denial_conflict(claim: str, sentence: str) -> str:
@@ -51,7 +52,7 @@ def denial_conflict(claim: str, sentence: str) -> str:
     >>> denial_conflict("You can return it.", "You cannot return it.")
     'affirmed, evidence denies'
     """
-    if _HAN.search(claim) and _HAN.search(sentence):
+    if HAN_CHARACTER.search(claim) and HAN_CHARACTER.search(sentence):
         denies, is_denied = _chinese_disagreement(claim, sentence)
     else:
         denies, is_denied = _disagreement(sentence_words(claim), sentence_words(sentence))
@@ -148,7 +149,7 @@ def _chinese_denies(text: str, cues: Sequence[re.Match[str]], other: str) -> boo
         begin = cue.end()
         while text[begin : begin + 1] in _CHINESE_MODAL:
             begin += 1
-        denied = "".join(character for character in text[begin : begin + 2] if _HAN.match(character))
+        denied = "".join(character for character in text[begin : begin + 2] if HAN_CHARACTER.match(character))
         if denied and denied in other:
             return True
     return False

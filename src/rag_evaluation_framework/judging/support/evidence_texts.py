@@ -17,13 +17,14 @@ from rag_evaluation_framework.judging.support.structured_evidence import (
     facts_of,
     is_structured,
 )
+from rag_evaluation_framework.judging.words.calendar_words import MONTHS
 from rag_evaluation_framework.judging.words.content_tokens import (
     content_keys,
     forms_of,
     words_in,
     words_of_parts,
 )
-from rag_evaluation_framework.judging.words.quantities import MONTHS, Quantity, quantities
+from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
 Number = tuple[str, float]
@@ -36,8 +37,6 @@ Piece = tuple[int, int, str, str]
 """Start and end of a fact, the words of the keys around it, and what it says."""
 
 _ISO_MONTH = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
-# Words of more letters than this that begin alike are taken for forms of one word.
-PREFIX = 5
 _KEPT_TEXTS = 256
 
 
@@ -60,7 +59,6 @@ class EvidenceText(NamedTuple):
     blocks: tuple[Block, ...]
     """Which units have a key."""
     forms: frozenset[str]
-    prefixes: frozenset[str]
     numbers: frozenset[Number]
     record: Record | None
 
@@ -75,7 +73,7 @@ def evidence_text(text: str) -> EvidenceText:
     words = words_of_parts(text, units)
     forms = frozenset(forms_of(chain.from_iterable(words)))
     blocks = key_blocks(words)
-    return EvidenceText(text, units, blocks, forms, _prefixes(blocks), number_set(text, forms), None)
+    return EvidenceText(text, units, blocks, forms, number_set(text, forms), None)
 
 
 def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
@@ -88,11 +86,7 @@ def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
     keys = frozenset[str]().union(*blocks)
     record = Record(polar_facts(facts), week_of(facts), frozenset(content_keys(denied)), keys)
     units = tuple((start, end) for start, end, _, _ in pieces)
-    return EvidenceText(text, units, blocks, forms, _prefixes(blocks), numbers, record)
-
-
-def _prefixes(blocks: Sequence[Block]) -> frozenset[str]:
-    return frozenset([key[:PREFIX] for block in blocks for key in block if len(key) > PREFIX])
+    return EvidenceText(text, units, blocks, forms, numbers, record)
 
 
 def number_set(text: str, forms: Iterable[str] | None = None) -> frozenset[Number]:

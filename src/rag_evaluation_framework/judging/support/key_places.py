@@ -19,7 +19,7 @@ def key_blocks(units: Iterable[Iterable[Words]]) -> tuple[Block, ...]:
 
     >>> from rag_evaluation_framework.judging.words.content_tokens import words_in
     >>> key_blocks([words_in("Rome is old."), words_in("Rome has a port.")])
-    ({'rom': 3, 'old': 1, 'port': 2},)
+    ({'rome': 3, 'old': 1, 'port': 2},)
     """
     blocks: list[dict[str, int]] = []
     for number, words in enumerate(units):

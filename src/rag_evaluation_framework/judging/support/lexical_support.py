@@ -37,7 +37,10 @@ class LexicalSupport:
     def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[ClaimVerdict]:
-        """Return a verdict for each claim, in order. Words of the question count as given."""
+        """Return a verdict for each claim, in order.
+
+        Words of the question count as given beside something that the evidence has.
+        """
         body = EvidenceBody([evidence_text(text) for text in evidence], question)
         return [self._verdict(claim, body) for claim in claims]
 

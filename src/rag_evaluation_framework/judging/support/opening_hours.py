@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rag_evaluation_framework.judging.support.structured_evidence import Fact
+from rag_evaluation_framework.judging.words.calendar_words import DAYS
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
-
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 Week = Mapping[int, frozenset[tuple[float, float]]]
 """The hours of each day from Monday, 0, in minutes after midnight; a day without any is closed."""
 
-_DAY = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_DAY = "|".join(DAYS)
 _DAYS_NAMED = re.compile(
     rf"\b(?P<first>{_DAY})s?\s*(?:to|through|thru|until|-|–|—)\s*(?P<last>{_DAY})s?\b|\b(?P<day>{_DAY})s?\b"
     r"|\b(?P<workdays>weekdays?)\b|\b(?P<weekend>weekends?)\b"

@@ -12,18 +12,15 @@ from itertools import groupby
 from typing import NamedTuple
 from unicodedata import normalize
 
-from rag_evaluation_framework.judging.support.opening_hours import DAYS
+from rag_evaluation_framework.judging.words.calendar_words import DAYS, MONTHS
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
-from rag_evaluation_framework.judging.words.quantities import MONTHS
 from rag_evaluation_framework.judging.words.sentence_words import Word, sentence_words
 from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
+from rag_evaluation_framework.retrieval.sentence_words import COMMON_TITLES
 
-_TITLES = frozenset(
-    [
-        *("mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir", "madam", "lord", "lady", "president"),
-        *("st", "saint", "rep", "sen", "gov", "gen", "col", "capt", "mayor"),
-    ]
-)
+_TITLES = COMMON_TITLES | {
+    *("miss", "professor", "sir", "madam", "lord", "lady", "president", "saint", "mayor")
+}
 _CALENDAR = frozenset((*MONTHS, *DAYS))
 # Endings of nouns that most often have a capital only because they begin a sentence.
 _COMMON_ENDINGS = ("s", "ion", "ing", "ment", "ness", "ity", "ance", "ence", "ship")

@@ -22,7 +22,7 @@ _FURTHEST = 15.0
 
 
 def feature_values(features: ClaimFeatures) -> dict[str, float]:
-    """Return the features as numbers; each but the last three grows with what the evidence does not have."""
+    """Return the features as numbers; each but the last two grows with what the evidence does not have."""
     count = len(features.keys)
     return {
         "new_share": len(features.new) / (count + 2),
@@ -32,7 +32,6 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
         "pair_share": features.parted_pairs / (features.pairs + 2),
         "uncovered": 1.0 - features.coverage,
         "length": math.log1p(min(count, _LONGEST_CLAIM)) / 3,
-        "without_content": float(count == 0 and not features.numbers),
         "of_records": float(features.is_of_records),
     }
 

@@ -12,22 +12,28 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rag_evaluation_framework.judging.words.folded_text import simplified_characters
+from rag_evaluation_framework.characters import UNSPACED
+from rag_evaluation_framework.judging.words.folded_text import STRAIGHT_APOSTROPHES, simplified_characters
 from rag_evaluation_framework.metrics.tokens import folded, has_unspaced_script
 
-_QUOTES = str.maketrans("‘’‛′`´", "''''''")
 _SPACE_BETWEEN = re.compile(r"(\S) (?=(\S))")
 # Left out by whoever wrote a reference: "on the ... day he got ...". What is left counts.
 _DOTS = re.compile(r"\.{2,}|…+|。{2,}")
 # A slash between two figures is a date, a fraction or a score.
 _SLASH = re.compile(r"(?<!\d)[/／]|[/／](?!\d)")
 _EDGE = re.compile(r"[\s,.;:!?，。；：！？、()（）\"“”「」]")
-_LETTERS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+# A figure with its sign, its point or colon, and the ending of an ordinal or a decade; a unit is a word.
+_FIGURE = r"(?:(?<![\da-z])-)?\d+(?:[.:]\d+)*(?:(?:st|nd|rd|th|s)\b)?"
+_WORD = rf"[^\W_{UNSPACED}]+"
+_PIECE = re.compile(rf"{_FIGURE}|[{UNSPACED}]|{_WORD}(?:'{_WORD})*")
 _MOST_VARIANTS = 16
+
+SENTENCE_END = re.compile(r"[。!?;\n]|\.(?=\s|\Z)")
+"""What ends a sentence of a comparable text."""
 
 
 class Piece(NamedTuple):
-    """A character of an unspaced script, or a word of another: ``text[start:end]``."""
+    """A character of an unspaced script, or a word or a number of another: ``text[start:end]``."""
 
     text: str
     start: int
@@ -44,7 +50,7 @@ def comparable(text: str) -> str:
     >>> comparable("Ｋａｅｌ 的 龍夥伴")
     'kael的龙伙伴'
     """
-    even = folded(text.translate(_QUOTES)).translate(simplified_characters())
+    even = folded(text.translate(STRAIGHT_APOSTROPHES)).translate(simplified_characters())
     return _SPACE_BETWEEN.sub(_kept_space, even)
 
 
@@ -58,17 +64,11 @@ def pieces(text: str) -> Iterator[Piece]:
 
     >>> [piece.text for piece in pieces("kael's 龙伙伴")]
     ["kael's", '龙', '伙', '伴']
+    >>> [piece.text for piece in pieces("2.5kg, the 3rd")]
+    ['2.5', 'kg', 'the', '3rd']
     """
-    for found in _LETTERS.finditer(text):
-        start = found.start()
-        for at in range(start, found.end()):
-            if is_unspaced(text[at]):
-                if start < at:
-                    yield Piece(text[start:at], start, at)
-                yield Piece(text[at], at, at + 1)
-                start = at + 1
-        if start < found.end():
-            yield Piece(text[start : found.end()], start, found.end())
+    for found in _PIECE.finditer(text):
+        yield Piece(found[0], *found.span())
 
 
 def alternatives(name: str) -> list[str]:

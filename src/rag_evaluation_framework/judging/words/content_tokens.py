@@ -12,19 +12,17 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
-from unicodedata import normalize
 
+from rag_evaluation_framework.characters import HAN, HAN_CHARACTER
 from rag_evaluation_framework.judging.words.comparable_text import comparable
 from rag_evaluation_framework.judging.words.english_stems import stem
-from rag_evaluation_framework.judging.words.stop_words import PARTICLES, STOP_WORDS
+from rag_evaluation_framework.judging.words.stop_words import STOP_CHARACTERS, STOP_WORDS
+from rag_evaluation_framework.judging.words.written_words import WRITTEN_WORD, word_form
 
-_HAN = r"\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTERS = rf"[^\W\d_{_HAN}]+"
 # Markers of citations, HTML entities and ordinals are matched so that nothing in them is taken for a word.
 _TOKEN = re.compile(
-    rf"{_LETTERS}(?:['’]{_LETTERS})*|[{_HAN}]+|\[\d[\d,，、;\s–-]{{0,60}}\]|&#?\w{{1,8}};|(?<!\d)\d{{1,12}}(?:st|nd|rd|th)\b"
+    rf"{WRITTEN_WORD}|[{HAN}]+|\[\d[\d,，、;\s–-]{{0,60}}\]|&#?\w{{1,8}};|(?<!\d)\d{{1,12}}(?:st|nd|rd|th)\b"
 )
-_IS_HAN = re.compile(rf"[{_HAN}]")
 # Marks that stand in no token that has a word: those of entities and apostrophes are not among them.
 _BETWEEN = str.maketrans(dict.fromkeys('!"$%()*+,-./:<=>?@[\\]^`{|}~', " "))
 _KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
@@ -52,7 +50,7 @@ def content_tokens(text: str) -> list[ContentToken]:
     """Return the content tokens of a text in reading order.
 
     >>> content_tokens("The cities of Peru")
-    [ContentToken(key='cit', start=4, end=10), ContentToken(key='peru', start=14, end=18)]
+    [ContentToken(key='citi', start=4, end=10), ContentToken(key='peru', start=14, end=18)]
     """
     found: list[ContentToken] = []
     end = 0
@@ -104,11 +102,11 @@ def without_junctures(tokens: Sequence[ContentToken], known: Container[str]) -> 
     familiar = {
         place for token, held in zip(tokens, places, strict=True) if token.key in known for place in held
     }
-    told = {place for held in places if familiar.isdisjoint(held) for place in held}
+    told = familiar.union(*(held for held in places if familiar.isdisjoint(held)))
     kept: list[ContentToken] = []
     for token, held in zip(tokens, places, strict=True):
-        is_whole = token.key in known or not _IS_HAN.match(token.key) or familiar.isdisjoint(held)
-        if is_whole or not held <= familiar | told:  # one new character alone is told by its first pair
+        is_whole = token.key in known or not HAN_CHARACTER.match(token.key) or familiar.isdisjoint(held)
+        if is_whole or not held <= told:  # one new character alone is told by its first pair
             kept.append(token)
             told |= held
     return kept
@@ -139,10 +137,10 @@ def _read(piece: str) -> Words:
     tokens: list[ContentToken] = []
     for match in _TOKEN.finditer(piece):
         token, start = match[0], match.start()
-        if _IS_HAN.match(token):
+        if HAN_CHARACTER.match(token):
             tokens += _pairs(token, start)
         elif token[0].isalpha():
-            form = normalize("NFKC", token).casefold().replace("’", "'").removesuffix("'s")
+            form = word_form(token)
             forms.append(form)
             if form not in STOP_WORDS and not (len(form) == 1 and form.isascii()):
                 key = stem(form) if form.isascii() else form
@@ -160,5 +158,5 @@ def _pairs(run: str, start: int) -> Iterator[ContentToken]:
     length = min(len(even), 2)
     for place in range(len(even) + 1 - length):
         key = even[place : place + length]
-        if PARTICLES.isdisjoint(key):
+        if STOP_CHARACTERS.isdisjoint(key):
             yield ContentToken(key, start + place, start + place + length)

@@ -6,9 +6,8 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from rag_evaluation_framework.characters import HAN_CHARACTER
 from rag_evaluation_framework.judging.words.english_stems import stem
-
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 @cache
@@ -34,9 +33,9 @@ def exclusive_words() -> dict[str, frozenset[str]]:
 @cache
 def chinese_exclusive() -> re.Pattern[str]:
     """Return the pattern of the Chinese words among them, longer ones first."""
-    words = [word for word in exclusive_words() if _HAN.match(word)]
+    words = [word for word in exclusive_words() if HAN_CHARACTER.match(word)]
     return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))))
 
 
 def _key(word: str) -> str:
-    return word if _HAN.match(word) else stem(word)
+    return word if HAN_CHARACTER.match(word) else stem(word)

@@ -9,17 +9,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from rag_evaluation_framework.characters import HAN, HAN_CHARACTER, ONE_TO_TEN
+from rag_evaluation_framework.judging.words.measures import UNIT_NAMES
+from rag_evaluation_framework.judging.words.number_words import COUNTED, NUMERALS, ORDINALS
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_COUNTED = "次个名位只条件天年月日岁点人米元块倍种张本辆层楼家座头匹级章卷集回枚颗把艘间"
+MEASURE_WORDS = "个名位只条件种张本辆家座头匹枚颗把艘间台架部首篇封份套棵株朵根支幅口"
+"""What stands between a number and a noun and says nothing by itself: 三只猫 are 3 cats."""
+COUNTERS = f"{MEASURE_WORDS}{COUNTED}级章卷集回度"
+"""What may stand right after a number: those, and what is counted itself."""
+_COUNTED = (*COUNTERS, *UNIT_NAMES)
+_DIGITS = f"{ONE_TO_TEN[:9]}零〇"
 # 十 alone, which may be a part of a word: 十分 is "very".
-_TEN = re.compile(
-    rf"(?<![\u3400-\u9fff\d])十(?![\u3400-\u9fff\d])|(?<![零〇一二三四五六七八九十百千万亿\d])十(?=[{_COUNTED}])"
-)
+_TEN = re.compile(rf"(?<![{HAN}\d])十(?![{HAN}\d])|(?<![{NUMERALS}\d])十(?=[{COUNTERS}])(?!点[{_DIGITS}])")
 # 小五, 老三 and 阿七 are names.
 _NAMED = frozenset("小老阿")
-_ROUND_ZERO = re.compile(r"(?<=[一二三四五六七八九〇○])○|○(?=[一二三四五六七八九〇])")
+_ROUND_ZERO = re.compile(rf"(?<=[{_DIGITS}○])○|○(?=[{_DIGITS}])")
+_ORDINAL = re.compile(rf"\d.*(?:st|nd|rd|th)|{'|'.join(ORDINALS)}")
+_MINUS = re.compile(r"(?:\bminus |负|零下|−)(?=\d)")
 _GUESS = re.compile(r"一二|[二两]三|三四|三五|四五|五六|六七|七八|八九")
 
 
@@ -38,21 +45,21 @@ def with_figures(text: str) -> str:
         if readings[quantity.start] == 1 and _is_figure(quantity, even):
             parts += [even[at : quantity.start], _figure(quantity, even)]
             at = quantity.end
-    return "".join(parts) + even[at:]
+    return _MINUS.sub("-", "".join(parts) + even[at:])
 
 
 def _is_figure(quantity: Quantity, text: str) -> bool:
     written = text[quantity.start : quantity.end]
     if quantity.kind == "time" or len(quantity.values) > 1 or _GUESS.fullmatch(written):
         return False
-    before, after = text[: quantity.start][-1:], text[quantity.end : quantity.end + 1]
-    if not _HAN.match(written):
-        return not quantity.is_vague and not written.endswith(("st", "nd", "rd", "th"))
+    before, after = text[quantity.start - 1 : quantity.start], text[quantity.end : quantity.end + 1]
+    if not HAN_CHARACTER.match(written):
+        return not quantity.is_vague and not _ORDINAL.fullmatch(written)
     if len(written) > 1:
         return True
-    if after and after in _COUNTED:
+    if text.startswith(_COUNTED, quantity.end):
         return before not in _NAMED
-    return not (_HAN.match(before) or _HAN.match(after))
+    return not (HAN_CHARACTER.match(before) or HAN_CHARACTER.match(after))
 
 
 def _figure(quantity: Quantity, text: str) -> str:

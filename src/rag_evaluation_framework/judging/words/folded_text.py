@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-_QUOTES = str.maketrans("‘’‛′`´“”„″「」『』", '\'\'\'\'\'\'""""""""')
+STRAIGHT_APOSTROPHES = dict.fromkeys(map(ord, "‘’‛′`´"), "'")
+_STRAIGHT_QUOTES = STRAIGHT_APOSTROPHES | dict.fromkeys(map(ord, "“”„″「」『』"), '"')
 
 
 def folded_with_places(text: str) -> tuple[str, Sequence[int]]:
@@ -21,7 +22,7 @@ def folded_with_places(text: str) -> tuple[str, Sequence[int]]:
         return text.lower(), range(len(text))
     characters: list[str] = []
     places: list[int] = []
-    for place, character in enumerate(text.translate(_QUOTES)):
+    for place, character in enumerate(text.translate(_STRAIGHT_QUOTES)):
         if not character.isascii():
             character = unicodedata.normalize("NFKC", character).translate(simplified_characters())
         characters.append(character.lower())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rag_evaluation_framework.characters import HAN_CHARACTER
+
 Measure = tuple[str, float]
 """What is measured, and the value in one unit of it."""
 
@@ -41,7 +43,10 @@ _MEASURES = {
     for names, factor in units.items()
     for name in names.split()
 }
-_AFTER = re.compile(r"[\s-]?(\w+)")
+UNIT_NAMES = tuple(_MEASURES)
+"""How units are written, English ones without an ending."""
+# A word that is longer than every unit is none, however long it is.
+_AFTER = re.compile(rf"[\s-]?(\w{{1,{max(map(len, UNIT_NAMES)) + 2}}})")
 _LONGEST_CHINESE = 2
 # The same in other units, but for the last digits that a computer's fractions have.
 _DIGITS = 6
@@ -63,6 +68,6 @@ def measure(text: str, end: int, value: float) -> Measure | None:
 
 def _unit(word: str) -> tuple[str, float] | None:
     """Return what a word is a unit of, and how many of the common one it is; Chinese goes on after a unit."""
-    if word[0] < "\u3400":
-        return _MEASURES.get(word) or _MEASURES.get(word.removesuffix("s"))
-    return _MEASURES.get(word[:_LONGEST_CHINESE]) or _MEASURES.get(word[0])
+    if HAN_CHARACTER.match(word):
+        return _MEASURES.get(word[:_LONGEST_CHINESE]) or _MEASURES.get(word[0])
+    return _MEASURES.get(word) or _MEASURES.get(word.removesuffix("s"))

@@ -15,45 +15,33 @@ from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from rag_evaluation_framework.judging.words.measures import Measure, measure
+from rag_evaluation_framework.judging.words.number_words import (
+    ABBREVIATED_SCALES,
+    CHINESE_DIGITS,
+    CHINESE_MYRIADS,
+    CHINESE_SCALES,
+    COUNTED,
+    NUMERALS,
+    ORDINALS,
+    SCALES,
+    TENS,
+    TIMES,
+    UNITS,
+)
 
 Kind = Literal["number", "percent", "time"]
 
+# What is counted in more than one character, by its first: 公里, 小时, 分钟.
+_COUNTED = frozenset(COUNTED) | frozenset("公小分秒周")
 
-def _numbered(words: str, *, first: int = 0, step: int = 1) -> dict[str, int]:
-    return {word: first + step * place for place, word in enumerate(words.split())}
-
-
-MONTHS = tuple(
-    _numbered("january february march april may june july august september october november december")
-)
-_UNITS = _numbered(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-)
-_TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", first=20, step=10)
-_ORDINALS = _numbered(
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth", first=1
-)
-_TIMES = {"once": 1, "twice": 2, "thrice": 3}
-_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_ABBREVIATED = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
-_HAN_DIGITS = {
-    character: value
-    for value, characters in enumerate(
-        ("零〇", "一壹", "二两兩贰", "三叁", "四肆", "五伍", "六陆", "七柒", "八捌", "九玖")
-    )
-    for character in characters
-}
-_HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "拾": 10, "佰": 100, "仟": 1000}
-_HAN_BIG = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-
-# What stands between a number and what it counts, or is counted itself: 三次, 两个.
-_COUNTED = frozenset("次个個名位只隻条條件天年月日岁歲点點人米元块塊倍种種张張本辆輛层層楼樓家座公小分秒周")
-
-_NUMERALS = "零〇一二三四五六七八九十百千万萬亿億两兩壹贰叁肆伍陆柒捌玖拾佰仟"
 # Where a number in digits or Chinese numerals may begin; trying the whole pattern everywhere is too slow.
-_START = re.compile(rf"[\d\[第{_NUMERALS}]")
+_START = re.compile(rf"[\d\[第{NUMERALS}]")
 _ASCII_START = re.compile(r"[0-9\[]")
+# 三点七五 has a point in it, and so has 三点五万; 三点五十 and 三点五分 are times of day.
+_HAN_DIGITS = "".join(CHINESE_DIGITS)
+_HAN_NUMBER = (
+    rf"[{NUMERALS}]{{1,30}}(?:[点點][{_HAN_DIGITS}]{{1,30}}(?:[百千]?[万萬亿億]|(?![{NUMERALS}分刻])))?"
+)
 _NUMBER = re.compile(
     rf"""(?P<marker>\[\d[\d,，、;\s–-]{{0,60}}\])
     |(?P<date>\d{{4}}-\d{{1,2}}-\d{{1,2}}\b)
@@ -63,17 +51,28 @@ _NUMBER = re.compile(
        (?:(?:st|nd|rd|th)\b
          |\s?(?P<scale>thousand|million|billion|trillion|bn|mn|tn|[kmb](?=\b)|[十百千]?[万萬亿億]|[百千])(?![a-z])
          |\s?(?P<percent>%|％|percent\b|per\ cent\b))?
-    |百分之(?P<hanpercent>[{_NUMERALS}]{{1,30}})
-    |(?P<han>第?[{_NUMERALS}]{{1,30}})""",
+    |百分之(?P<hanpercent>{_HAN_NUMBER})
+    |(?P<han>第?{_HAN_NUMBER})""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NUMBER_WORDS = frozenset([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, *_TIMES])
-_WORD = "|".join([*_UNITS, *_TENS, *_SCALES])
+_HAN_POINT = re.compile(rf"(.+)[点點]([{_HAN_DIGITS}]+)(.*)")
+_NUMBER_WORDS = frozenset([*UNITS, *TENS, *SCALES, *ORDINALS, *TIMES])
+# A number in words: two parts of a year, nineteen eighty-four; below a hundred; or with scales, after which
+# "and" may stand. "Twenty and thirty" are two numbers; what goes on for longer than one does is several.
+_NEXT, _SCALE = r"[\s-]+", f"(?:{'|'.join(SCALES)})"
+_ONES = "|".join(word for word, value in UNITS.items() if 0 < value < 10)
+_TEENS = "|".join(word for word, value in UNITS.items() if value >= 10)
+_FROM_TWENTY = rf"(?:{'|'.join(TENS)})(?:{_NEXT}(?:{_ONES}))?"
+_BELOW_HUNDRED = rf"(?:{_FROM_TWENTY}|{'|'.join(UNITS)})\b"
+_SCALES = rf"{_SCALE}(?:{_NEXT}{_SCALE}){{0,9}}"
+_SCALED = rf"{_SCALES}(?:{_NEXT}(?:and{_NEXT})?{_BELOW_HUNDRED}(?:{_NEXT}{_SCALES})?){{0,9}}"
+_YEAR = rf"(?:{_TEENS}|twenty){_NEXT}(?:{_FROM_TWENTY}|{_TEENS})\b"
+_WORDS = rf"{_YEAR}|{_BELOW_HUNDRED}(?:{_NEXT}{_SCALED})?|{_SCALED}"
 # With which letters they begin is looked at first: most words begin with another.
 _IN_WORDS = re.compile(
     rf"\b(?=[{''.join(sorted({word[0] for word in _NUMBER_WORDS}))}])(?:"
-    rf"(?P<words>(?:{_WORD})(?:[\s-]+(?:and[\s-]+)?(?:{_WORD}))*)\b(?P<percent>\s(?:percent|per\scent)\b)?"
-    rf"|(?P<ordinal>{'|'.join(_ORDINALS)})\b|(?P<times>{'|'.join(_TIMES)})\b)",
+    rf"(?P<words>{_WORDS})\b(?P<percent>\s(?:percent|per\scent)\b)?"
+    rf"|(?P<ordinal>{'|'.join(ORDINALS)})\b|(?P<times>{'|'.join(TIMES)})\b)",
     re.IGNORECASE,
 )
 _IN_SMALL_WORDS = re.compile(_IN_WORDS.pattern)  # the same for small letters, and faster
@@ -114,12 +113,12 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
     """
     found = list(_in_digits(text))
     if not _NUMBER_WORDS.isdisjoint(_words(text.lower()) if forms is None else forms):
-        taken = [(quantity.start, quantity.end) for quantity in found]
+        taken = {place for quantity in found for place in range(quantity.start, quantity.end)}
         in_words = _IN_SMALL_WORDS.finditer(text.lower()) if text.isascii() else _IN_WORDS.finditer(text)
         found += [
             _read_words(match)
             for match in in_words
-            if not any(start <= match.start() < end for start, end in taken)  # the million of "3 million"
+            if match.start() not in taken  # the million of "3 million"
         ]
         found.sort(key=lambda quantity: quantity.start)
     return [_measured(quantity, text) for quantity in found]
@@ -141,7 +140,7 @@ def number_word(word: str) -> str:
     >>> number_word("seven"), number_word("seventh")
     ('7', '')
     """
-    value = _UNITS.get(word) or _TENS.get(word)
+    value = UNITS.get(word) or TENS.get(word)
     return str(value) if value else ""
 
 
@@ -181,7 +180,7 @@ def _read(match: re.Match[str]) -> Iterator[Quantity]:
     elif match["digits"]:
         value = _value(match["digits"])
         scale = (match["scale"] or "").lower()
-        scaled = value * (_SCALES.get(scale) or _ABBREVIATED.get(scale) or _han_scale(scale))
+        scaled = value * (SCALES.get(scale) or ABBREVIATED_SCALES.get(scale) or _han_scale(scale))
         # "5 m" may be millions or metres.
         values = (scaled, value) if scale == "m" else (scaled,)
         kind: Kind = "percent" if match["percent"] else "number"
@@ -190,7 +189,7 @@ def _read(match: re.Match[str]) -> Iterator[Quantity]:
         yield Quantity((_han_value(match["hanpercent"]),), "percent", start, end)
     else:
         numeral = match["han"].removeprefix("第")
-        if numeral not in _HAN_BIG and numeral not in _HAN_SCALES:
+        if numeral not in CHINESE_MYRIADS and numeral not in CHINESE_SCALES:
             counts = numeral != "一" and match.string[end : end + 1] in _COUNTED
             is_vague = len(match["han"]) == 1 and not counts
             yield Quantity((_han_value(numeral),), "number", start, end, is_vague)
@@ -200,9 +199,9 @@ def _read_words(match: re.Match[str]) -> Quantity:
     start, end = match.span()
     if match["ordinal"]:
         word = match["ordinal"].lower()
-        return Quantity((float(_ORDINALS[word]),), "number", start, end, word in ("first", "second"))
+        return Quantity((float(ORDINALS[word]),), "number", start, end, word in ("first", "second"))
     if match["times"]:
-        return Quantity((float(_TIMES[match["times"].lower()]),), "number", start, end, is_vague=True)
+        return Quantity((float(TIMES[match["times"].lower()]),), "number", start, end, is_vague=True)
     kind: Kind = "percent" if match["percent"] else "number"
     return Quantity((_words_value(match["words"]),), kind, start, end, match["words"].lower() == "one")
 
@@ -213,7 +212,7 @@ def _value(digits: str) -> float:
 
 def _han_scale(scale: str) -> float:
     """Return what ``百万`` multiplies by; 1 for nothing."""
-    return float(prod(_HAN_SCALES.get(character) or _HAN_BIG[character] for character in scale))
+    return float(prod(CHINESE_SCALES.get(character) or CHINESE_MYRIADS[character] for character in scale))
 
 
 def _times(hour: str, minute: str, half: str | None) -> tuple[float, ...]:
@@ -234,28 +233,37 @@ def _times(hour: str, minute: str, half: str | None) -> tuple[float, ...]:
 def _words_value(words: str) -> float:
     total = current = 0.0
     for word in _LETTERS.findall(words.lower()):
-        if word in _UNITS or word in _TENS:
-            current += _UNITS.get(word, 0) + _TENS.get(word, 0)
+        if word in UNITS or word in TENS:
+            value = UNITS.get(word, 0) + TENS.get(word, 0)
+            is_of_year = value >= 10 and 10 <= current <= 20  # eighty, after nineteen
+            current = 100 * current + value if is_of_year else current + value
         elif word == "hundred":
-            current = (current or 1) * 100
-        elif word in _SCALES:
-            total += (current or 1) * _SCALES[word]
+            current = (current or 1.0) * 100
+        elif word in SCALES:
+            total += (current or 1) * SCALES[word]
             current = 0.0
     return total + current
 
 
 @lru_cache(maxsize=1 << 12)
 def _han_value(text: str) -> float:
-    if not set(text) - _HAN_DIGITS.keys():
-        return float("".join(str(_HAN_DIGITS[digit]) for digit in text))
+    if point := _HAN_POINT.fullmatch(text):
+        whole, digits, scale = point.groups()
+        return float(f"{_han_value(whole):.0f}.{_figures(digits)}") * _han_scale(scale)
+    if not set(text) - CHINESE_DIGITS.keys():
+        return float(_figures(text))
     total = section = digit = 0
     for character in text:
-        if character in _HAN_DIGITS:
-            digit = _HAN_DIGITS[character]
-        elif character in _HAN_SCALES:
-            section += (digit or 1) * _HAN_SCALES[character]
+        if character in CHINESE_DIGITS:
+            digit = CHINESE_DIGITS[character]
+        elif character in CHINESE_SCALES:
+            section += (digit or 1) * CHINESE_SCALES[character]
             digit = 0
         else:
-            total = (total + section + digit) * _HAN_BIG[character]
+            total = (total + section + digit) * CHINESE_MYRIADS[character]
             section = digit = 0
     return float(total + section + digit)
+
+
+def _figures(digits: str) -> str:
+    return "".join(str(CHINESE_DIGITS[digit]) for digit in digits)

@@ -10,16 +10,15 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
+from rag_evaluation_framework.characters import HAN_CHARACTER
 from rag_evaluation_framework.judging.words.english_stems import stem
 from rag_evaluation_framework.judging.words.folded_text import simplified_characters
 from rag_evaluation_framework.judging.words.quantities import number_word
+from rag_evaluation_framework.judging.words.written_words import WRITTEN_WORD, word_form
 
-_HAN = r"\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(
-    rf"(?P<letters>[^\W\d_{_HAN}]+(?:['’][^\W\d_{_HAN}]+)*)|(?P<han>[{_HAN}])"
-    r"|(?P<money>[$€£¥])?\s?(?P<digits>\d+(?:[.,:]\d+)*)"
+    rf"{WRITTEN_WORD}|{HAN_CHARACTER.pattern}|(?P<money>[$€£¥])?\s?(?P<digits>\d+(?:[.,:]\d+)*)"
 )
-_IS_HAN = re.compile(rf"[{_HAN}]")
 _BREAK = re.compile(r"[,;:.!?()\[\]，。；：！？、（）]")
 _ARTICLES = frozenset(("a", "an", "the"))
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
@@ -41,10 +40,6 @@ class Word(NamedTuple):
     def is_number(self) -> bool:
         return self.key[0].isdigit()
 
-    @property
-    def is_han(self) -> bool:
-        return self.key[0] >= "\u3005" and len(self.key) == 1
-
 
 @lru_cache(maxsize=_KEPT_SENTENCES)
 def sentence_words(sentence: str) -> tuple[Word, ...]:
@@ -54,11 +49,11 @@ def sentence_words(sentence: str) -> tuple[Word, ...]:
     ['ticket', 'cost', '5', 'dollar', 'or', '5', 'euro']
     """
     found: list[Word] = []
-    last = 0
+    last, after_break = 0, False
     for match in _WORD.finditer(sentence):
         start, end = match.span()
-        between = sentence[last:start]
-        after_break = between != " " and _BREAK.search(between) is not None
+        between, last = sentence[last:start], end
+        after_break = after_break or (between != " " and _BREAK.search(between) is not None)
         if match["digits"]:
             digits = normalize("NFKC", match["digits"]).replace(",", "")
             found.append(Word(digits, digits, match.start("digits"), end, False, after_break))
@@ -70,13 +65,13 @@ def sentence_words(sentence: str) -> tuple[Word, ...]:
             if form in _ARTICLES:
                 continue
             found.append(Word(key, form, start, end, match[0][0].isupper(), after_break))
-        last = end
+        after_break = False
     return tuple(found)
 
 
 @lru_cache(maxsize=_KEPT_WORDS)
 def _form_and_key(word: str) -> tuple[str, str]:
-    form = normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
-    if _IS_HAN.match(word):
+    form = word_form(word)
+    if HAN_CHARACTER.match(word):
         return form, form.translate(simplified_characters())
     return form, number_word(form) or stem(form)

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from rag_evaluation_framework.judging.words.number_words import (
+    COMMON_ORDINALS,
+    PLAIN_NUMERALS,
+    SCALES,
+    TENS,
+    UNITS,
+)
+
 _GRAMMAR = """
 a about above according across after again against ago ain all almost along already also although always am
 among an and another any anyone anything are aren't around as at away back be became because become becomes
@@ -38,17 +46,22 @@ stating suggest suggested suggesting suggests summarize summarized summarizes su
 unable use used uses using writer
 """
 
-_NUMBER_WORDS = """
-a.m am billion eight eighteen eighty eleven fifteen fifty first five forty four fourteen hundred million
-nine nineteen ninety p.m percent percentage pm second seven seventeen seventy six sixteen sixty ten third
-thirteen thirty thousand three trillion twelve twenty two zero
+# Verbs that tell little without what stands beside them: to take place, to give way, to come into force.
+_LIGHT_VERBS = """
+came come comes coming gave give gives giving go goes going gone taken take takes taking took went
 """
 
-STOP_WORDS = frozenset((_GRAMMAR + _TALK + _NUMBER_WORDS).split())
+_BESIDE_NUMBERS = "a.m am p.m percent percentage pm"
 
-# Chinese particles, pronouns and conjunctions; and numerals, which are compared as numbers. A pair of
-# characters with one of them is grammar or a number more often than a word, so that it is left out.
-PARTICLES = frozenset(
-    "的了是在和与與或及被把给給从從于於之其这這那该該您你我他她它们們个個吗嗎呢吧啊呀着著"
-    "零〇一二三四五六七八九十百千万萬亿億两兩第"
-)
+_LISTED = (_GRAMMAR + _TALK + _LIGHT_VERBS + _BESIDE_NUMBERS).split()
+STOP_WORDS = frozenset((*_LISTED, *UNITS, *TENS, *SCALES, *COMMON_ORDINALS))
+
+STRUCTURE = frozenset("的了着著在于於从從被把与與和之")
+"""Chinese characters that only join others: of, aspect, prepositions, *and*."""
+
+PARTICLES = STRUCTURE | frozenset("是或及给給其这這那您你我他她它们們个個吗嗎呢吧啊呀")
+"""Chinese characters of grammar; also pronouns, *or*, what ends a question."""
+
+# Numerals are compared as numbers. A pair of characters with one of these is grammar or a number more often
+# than a word, so that it is left out.
+STOP_CHARACTERS = PARTICLES | PLAIN_NUMERALS | frozenset("该該第")

@@ -6,9 +6,10 @@ interrupted, and can be read again without asking the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
@@ -58,7 +59,8 @@ def ask_for_questions(
 ) -> AskedQuestions:
     """Ask the model every task that is not in the folder's journal yet, and read all replies.
 
-    If no task at all got a usable reply, that is a :class:`ModelError`.
+    Tasks that failed because the endpoint could not be reached or turned the caller away are asked again. If
+    no task at all got a usable reply, that is a :class:`ModelError`.
     """
     by_id = {task.id: task for task in tasks}
     target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
@@ -89,21 +91,33 @@ def opened_run(
     model: str,
     chunker: str | None,
     runs_directory: str | Path,
+    configuration: Mapping[str, Any],
 ) -> RunFolder:
     """Return the run to resume, or a new one.
 
     ``run_folder`` is a run, or the path of one, which is created if it does not exist. Without it a new run
-    gets the next free name in ``runs_directory``. A run that was begun with other settings is refused.
+    gets the next free name in ``runs_directory``. The head of a new one records ``configuration`` too. A run
+    that was begun with other settings is refused.
     """
+
+    def head(run_id: str) -> RunHead:
+        return RunHead(
+            run_id=run_id,
+            dataset_id=f"questions-{settings.level}-level",
+            dataset_hash=content_hash(lambda: _samples(tasks, settings.seed)),
+            target=model,
+            configuration={**configuration, _SETTINGS: asdict(settings), _CHUNKER: chunker},
+            seed=settings.seed,
+            packages=package_versions(),
+        )
+
     if run_folder is not None and not isinstance(run_folder, RunFolder):
         path = Path(run_folder)
         if not (path / "head.json").exists():
-            head = _head(path.name, tasks, settings, model=model, chunker=chunker)
-            return RunFolder.create(path.parent, head)
+            return RunFolder.create(path.parent, head(path.name))
         run_folder = RunFolder.open(path)
     if run_folder is None:
-        head = _head(NEW_RUN, tasks, settings, model=model, chunker=chunker)
-        return RunFolder.create(runs_directory, head)
+        return RunFolder.create(runs_directory, head(NEW_RUN))
     _check_alike(run_folder.head, settings, model=model, chunker=chunker)
     return run_folder
 
@@ -124,25 +138,6 @@ def chunker_of(head: RunHead) -> str | None:
 
 def _samples(tasks: Sequence[QuestionTask], seed: int) -> Iterator[Sample]:
     return (sample_of(task, seed=seed) for task in tasks)
-
-
-def _head(
-    run_id: str,
-    tasks: Sequence[QuestionTask],
-    settings: QuestionSettings,
-    *,
-    model: str,
-    chunker: str | None,
-) -> RunHead:
-    return RunHead(
-        run_id=run_id,
-        dataset_id=f"questions-{settings.level}-level",
-        dataset_hash=content_hash(lambda: _samples(tasks, settings.seed)),
-        target=model,
-        configuration={_SETTINGS: asdict(settings), _CHUNKER: chunker},
-        seed=settings.seed,
-        packages=package_versions(),
-    )
 
 
 def _check_alike(head: RunHead, settings: QuestionSettings, *, model: str, chunker: str | None) -> None:

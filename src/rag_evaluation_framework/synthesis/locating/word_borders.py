@@ -6,13 +6,13 @@ import re
 from functools import lru_cache
 from typing import TypeAlias
 
+from rag_evaluation_framework.characters import OTHER_UNSPACED
 from rag_evaluation_framework.metrics.tokens import has_unspaced_script
 
 Span: TypeAlias = tuple[int, int]
 """The characters ``[start, end)`` of a text."""
 
-# Thai, Lao, Tibetan, Burmese and Khmer are written without spaces too.
-_OTHER_UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
+_OTHER_UNSPACED = re.compile(f"[{OTHER_UNSPACED}]")
 
 
 def is_whole(text: str, start: int, end: int) -> bool:

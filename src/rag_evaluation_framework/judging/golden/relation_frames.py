@@ -1,0 +1,166 @@
+"""The sentences by which a relation is said of two, in English and Chinese, and who is what to whom in each.
+
+They are read in clauses in which names, pronouns and words of the relation are single characters, the marks
+below: "mara is tobin's mentor" reads SUBJECT is OBJECT's ROLE. A frame says how the marks must stand to each
+other, so that nothing else can be the one who is meant: "the sister of Bob's mother" is no mother of Bob's.
+``<a>`` has the role or does the deed, ``<b>`` is the one whose role it is or to whom it is done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+SUBJECT, OBJECT, PRONOUN, UNSAID, BOTH = "\ue000\ue001\ue002\ue003\ue004"
+"""One of the ends, whom a pronoun stands for, who is left out at an edge of the clause, and "they"."""
+ROLE, INVERSE_ROLE, VERB, INVERSE_VERB, MUTUAL, OWN = "\ue010\ue011\ue012\ue013\ue014\ue015"
+"""The words of a relation by how they are read; ``OWN`` are those of a relation that is in no table."""
+NOUNS, VERBS = f"{ROLE}{INVERSE_ROLE}{MUTUAL}{OWN}", f"{VERB}{INVERSE_VERB}{MUTUAL}{OWN}"
+WORDS = f"{ROLE}{INVERSE_ROLE}{VERB}{INVERSE_VERB}{MUTUAL}{OWN}"
+
+# Atomic, so that a run of these is read in one way only, however long it is.
+_ADVERB = (
+    r"(?>and|but|also|still|now|then|once|later|first|indeed|always|never|not|only|just|even|simply|again|soon"
+    r"|already|in fact|for (?:\w+ )?years|in (?:the )?\d+s?|the (?:one|person)|who|that|which|himself|herself"
+    r"|itself|would|will|may|might|could|can|did|does|do|has|have|had|is|was|are|were|been|being|be|\w+ly"
+    r"|\w+n't)"
+)
+_BE = (
+    r"(?:is|was|are|were|be|been|became|become|becomes|remains|remained|got|get)(?:n't)?"
+    r"|(?:acts?|acted|serves|served|works|worked|known|regarded|seen|introduced|described) as"
+)
+# What may stand before a noun, and before a name: adjectives and titles, nothing that brings in another noun.
+_PREPOSITION = r"(?:of|to|by|than|with|from|for|at|near|on|in|like|into|over|under|against)"
+_OTHERS = rf"(?:{_PREPOSITION}|who|whom|that|which|when|where|how|is|was|are|were|has|had|but|or|nor|not)\b"
+_WORD = rf"(?!{_OTHERS})[\w.-]+ "
+_SOME = r"[^\sa-z,的\ue000-\ue015]"
+_ZH_ADVERB = (
+    r"(?>曾经?|[也还又都既更才便就正只仅则却亦而并且但不没未]|一直|后来|现在|其实|确实|的确|应该|可能|似乎|好像|大概|也许|不仅|不只|不光"
+    r"|不但|毕竟|终于|最终|最后|已经?|会|将|同时|本来|原来|原本|并且|而且|但是|亲自|长期|自幼|从小|并非|绝非|没有)"
+)
+_ZH_BE = "(?:是|为|乃|系|成为|成了|当上|当|做|作为|担任|叫做|名叫|名为|叫)[了过]?"
+_ZH_ONE = r"(?:[1一][个位名对])?"
+_ZH_FOND = (
+    r"(?:自己|很|最|非常|十分|特别|多年|亲密|要好|忠实|真正|共同|唯一|重要|可靠|值得|亲生|深厚|真挚|第)"
+)
+# Who does something in a clause of its own inside this one: 看沈栖教导陆远舟.
+_ZH_ANOTHER = "[是为很说看听见请让派命使问把被由对给向替]|认为|觉得|知道|讨厌|喜欢|之?[前后时](?!来)"
+
+_ENDS = f"[{SUBJECT}{OBJECT}{PRONOUN}{UNSAID}]"
+_PAIR = f"{ROLE}(?=.{{0,24}}{INVERSE_ROLE})|{INVERSE_ROLE}(?=.{{0,24}}{ROLE})"
+
+# What the frames are made of; a part stands before those that it is made of itself.
+_PARTS = {
+    "<a>": f"(?P<a>{_ENDS})",
+    "<b>": f"(?P<b>{_ENDS})",
+    "<noun>": f"(?P<word>[{NOUNS}])",
+    "<verb>": f"(?P<word>[{VERBS}])",
+    "<one>": f"(?P<word>{_PAIR})",
+    "<other>": f"[{ROLE}{INVERSE_ROLE}]",
+    "<shared>": rf"(?P<word>{MUTUAL}|{OWN}(?=\W*\Z|的?关系| (?:in|for|since|with) )|{_PAIR})",
+    # English: "was later", "has also", "old and dear", "Mr", "young prince"; then what is not followed by
+    # anything that makes it somebody else: 's and "-in-law", a verb of its own, "with Carl".
+    "<is>": rf"(?: {_ADVERB})* (?:{_BE})(?: {_ADVERB})* (?:one of )?",
+    "<does>": rf"(?> and {_WORD[:-1]}| {_ADVERB})*",
+    "<adjectives>": f"(?:{_WORD}){{0,5}}",
+    "<mr>": r"(?:(?:mr|mrs|ms|dr|prof|king|queen|prince|princess|lord|lady|young|old|little|dear)\.? )*",
+    "<title>": rf"(?:(?:(?!and\b){_WORD}){{0,2}}(?!{UNSAID})|[\w.-]+ and (?=.\W*\Z)|)",
+    "<head>": r"(?!'s|-)(?! (?:is|was|are|were)\b)",
+    "<alone>": r"(?!'s? \w|-)(?! (?:is|was|are|were)\b)",
+    "<together>": r"(?!'s|-| (?:of|with|to) (?!each|one))",
+    # Chinese: 之间有, 一直是, 的好, 很好的, 年轻的, 曾亲自; then what is followed by no 的 of its own.
+    "<相>": f"(?:{_SOME}{{0,8}}?(?:[是为成有互做当]|存在|属于)了?<好>"
+    f"|{_ZH_ADVERB}*(?:[在于]{_SOME}{{1,8}})?)",
+    "<是>": f"{_ZH_ADVERB}*{_ZH_BE}{_ZH_ONE}",
+    "<的>": f"(?:[的之]<好>|{_ZH_FOND}{_SOME}{{0,6}}的)",
+    "<好>": f"{_ZH_ONE}(?:{_ZH_FOND}{_SOME}{{0,6}}的?)?{_SOME}{{0,4}}",
+    "<名>": f"(?:(?:{_SOME}{{1,6}}的|{_SOME}{{0,2}})(?!{UNSAID})|)",
+    "<曾>": f"(?:(?<={UNSAID}){_ZH_ADVERB}*|(?<!{UNSAID})(?>{_ZH_ADVERB}|(?!{_ZH_ANOTHER}){_SOME}){{0,10}})",
+    "<独>": "(?!的(?!人|那)|之(?!间))",
+    "<首>": "(?!的(?!关系)|之)",
+}
+_FRAMES = (
+    # Mara is Tobin's old mentor; a mentor to Tobin; Tobin's mentor is Mara; the mentor of Tobin is Mara
+    "<a><is><mr><b>'s <adjectives><noun><head>",
+    r"<a><is>[\w' -]{1,40} and <mr><b>'s <adjectives><noun>(?=\W*\Z)",
+    r"<a><is>(?!\w+ing )<adjectives><noun>(?: and [\w-]+)? (?:of|to|for|with|from) <title><b><alone>",
+    "<b>'s <adjectives><noun>(?:<is><title>|,? (?:named |called )?<mr>|: ?)<a><alone>",
+    "(?<!of )(?<!of the )<noun> (?:of|to|for) <title><b><is><title><a><alone>",
+    # Mara, Tobin's mentor; Tobin, a student of Mara; Acme founder Ann
+    "<a>[ ,:(]+<b>'s <adjectives><noun><head>",
+    "<a>[ ,:(]+<adjectives><noun> (?:of|to|for|with) <title><b><alone>",
+    f"<b> (?P<word>[{ROLE}{INVERSE_ROLE}]),? <a><alone>",
+    # Tobin has a mentor named Mara; Mara took Tobin as her apprentice
+    "<b><does> (?:has|have|had|got|found|made) <adjectives><noun>,? ?(?:named |called |in |: )?<a><alone>",
+    "<b><does> (?:(?:call|consider|regard|count|treat)(?:s|ed)?|sees|saw|takes|took|made) <a> (?:on )?"
+    f"(?:as )?(?:one of )?(?:{PRONOUN}'s )?<adjectives><noun><head>",
+    # Mara is the teacher and Tobin the pupil; 闻伯是师父，陆远舟是徒弟
+    "<a><is><adjectives><one>(?:,? and|,|,? while) <b>(?:<is>| )<adjectives><other>",
+    "<a><是><好><one>,?而?<b><是><好><other>",
+    # Mara taught Tobin; Tobin was taught by Mara; Tobin is whom Mara taught
+    rf"<a><does> <verb>(?: (?!by\b){_PREPOSITION})? <title><b><alone>",
+    r"<b><does> <verb>(?: (?!by\b)\w+){0,3} by <title><a><alone>",
+    r"<b>(?:<is>(?:[\w-]+ ){0,4}?| )(?:(?:that|which|whom?) )?<a><does> <verb>\W*\Z",
+    # 闻伯是陆远舟的师父；陆远舟的师父是闻伯；闻伯，陆远舟的师父
+    "<a><是><b><的><noun><首>",
+    "<b><的><noun>(?:(?:<是>|[:(有]|包括)<名>|)<a><独>",
+    f"<a>[,(:]?<b><的><noun>(?!的|之|{_ZH_ADVERB}*{_ZH_BE})",
+    # 陆远舟有个师父叫闻伯；陆远舟把闻伯当作师父
+    f"<b>{_ZH_ADVERB}*(?:有|收了?|找到)了?<好><noun>(?:<是>|[:,])?<a><独>",
+    "<b><曾>[把将视称当尊认奉拜收任聘请]<a>(?:视为|视作|当作|当成|看作|看成|称为|称作|[为作做当])"
+    f"(?:{PRONOUN}的?|自己的?)?<好><noun><首>",
+    # 闻伯教导过陆远舟；陆远舟由闻伯教导；闻伯对陆远舟悉心教导；陆远舟是闻伯教导的
+    "<a><曾><verb>[了过着给到于向在住上起]{0,2}<名><b><独>",
+    f"<b>{_SOME}{{0,8}}(?:被|由|受到?|遭到?|经|为)<名><a>所?<曾><verb>",
+    "<a><曾>[把将对给向为替]<b><曾><verb>",
+    f"<b>{_ZH_ADVERB}*是<a><曾><verb>了?的",
+)
+_FRAMES_OF_BOTH = (
+    # Ann and Bob are good friends; they share a friendship; the friendship between Ann and Bob
+    f"(?:<a> (?:and|&) <b>|{BOTH}|\\A{UNSAID})<is>(?!\\w+ing )<adjectives><shared><together>",
+    f"(?:<a> (?:and|&) <b>|{BOTH})<does> (?:(?:have|had|shared?|formed) <adjectives>)?<shared><together>",
+    f"<shared> (?:\\w+ ){{0,2}}between (?:<a> and <b>|{BOTH})",
+    r"between <a> and <b>[\w ]{0,30}<shared>",
+    # 恰斯卡和卡齐娜是很好的朋友；她们之间有友谊；是朋友
+    f"(?:<a>(?:和|与|跟|同|及|以及|、)<b>|{BOTH})(?:之间的?|[两二]人|俩)?(?:的关系)?<相><shared><首>",
+    f"\\A{UNSAID}<是><好><shared><首>",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A word of a relation and of whom it is said: ``first`` is it or does it to ``second``, or both are it.
+
+    ``start`` is where the mark of the word stands, ``text`` the words from the one to the other.
+    """
+
+    word: str
+    start: int
+    text: str
+    first: str = ""
+    second: str = ""
+    is_deed: bool = False
+
+
+@cache
+def _compiled(frame: str) -> re.Pattern[str]:
+    for part, pattern in _PARTS.items():
+        frame = frame.replace(part, pattern)
+    return re.compile(frame)
+
+
+def statements(marked: str) -> Iterator[Statement]:
+    """Yield what a marked clause says of two."""
+    for frame in _FRAMES:
+        for found in _compiled(frame).finditer(marked):
+            first, second = found["a"], found["b"]
+            if first != second or first == PRONOUN:
+                is_deed = "<verb>" in frame
+                yield Statement(found["word"], found.start("word"), found[0], first, second, is_deed)
+    for frame in _FRAMES_OF_BOTH:
+        for found in _compiled(frame).finditer(marked):
+            ends = found.groupdict()
+            if ends.get("a") is None or ends["a"] != ends["b"]:
+                yield Statement(found["word"], found.start("word"), found[0])

@@ -1,0 +1,66 @@
+"""Looking up texts in documents finds what a search through all of them finds, and searches few."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, ClassVar
+
+from benchmarks.located_contexts import plain_search
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+# Few words, so that texts are in several documents and several times in one.
+words = st.sampled_from(
+    ["boat", "the", "leaves", "at noon", "船在正午离开码头", "Ｂｏａｔ", "...", "…", "", "\u3000", "\ud800"]
+)
+sentences = st.lists(words, max_size=12).map(" ".join)
+contents = st.lists(sentences, max_size=6).map("\n".join)
+
+
+def documents_of(texts: list[str]) -> list[Document]:
+    return [Document(DocumentId(f"doc_{number}"), text) for number, text in enumerate(texts)]
+
+
+@given(st.lists(contents, max_size=6), st.data())
+def test_a_text_is_found_where_a_search_through_all_documents_finds_it(
+    texts: list[str], data: st.DataObject
+) -> None:
+    text = data.draw(st.sampled_from([*texts, "the boat leaves at noon"]))
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    excerpt = text[start:end]
+    documents = documents_of(texts)
+    searched, plain = SearchedDocuments(documents), plain_search(documents)
+    for wanted in (
+        excerpt,
+        "\n".join(excerpt.split()),
+        "".join(excerpt.split()),
+        f"...{excerpt} …",
+        f"{excerpt} {data.draw(words)}",
+    ):
+        assert searched.places_of(wanted, None) == plain(wanted)
+        assert searched.places_of(wanted, "no document's name") == plain(wanted)
+
+
+class WatchedText(str):
+    """A text that remembers whether something was searched for in it."""
+
+    searched: ClassVar[set[str]] = set()
+
+    def find(self, *args: Any) -> int:
+        self.searched.add(str(self))
+        return super().find(*args)
+
+
+def test_a_text_is_searched_for_in_no_document_that_cannot_hold_it() -> None:
+    rng = random.Random(0)
+    texts = [" ".join(str(rng.randrange(10_000)) for _ in range(80)) for _ in range(50)]
+    searched = SearchedDocuments(documents_of(list(map(WatchedText, texts))))
+    excerpt = texts[7][50:250]
+    assert searched.places_of(excerpt, None) == [CharacterSpan(DocumentId("doc_7"), 50, 250)]
+    assert searched.places_of(f"{excerpt} gull", None) == []
+    assert WatchedText.searched == {texts[7]}
