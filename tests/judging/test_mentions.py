@@ -87,6 +87,10 @@ def test_a_name_that_is_lacked_or_disliked_is_not_stated(answer: str, stated: in
         ("He hates swimming", "swimming", "", False),
         ("You may use salt or sugar", "salt", "", True),  # a choice is no guess
         ("吃海葡萄或其他水果", "海葡萄", "", True),
+        ("不是安娜。", "安娜", "谁的手艺不错？", False),  # 不错, "good", denies nothing
+        ("不是安娜。", "安娜", "谁的手艺没问题？", False),
+        ("不喜欢探险。", "探险", "她没有任何爱好吗？", False),  # 任何, "any", asks for nothing
+        ("安娜没有来。", "安娜", "谁未到场？", True),
     ],
 )
 def test_a_question_may_ask_for_what_is_denied(answer: str, name: str, question: str, expected: bool) -> None:

@@ -36,6 +36,7 @@ from rag_evaluation_framework.judging.words.quantities import quantities
         ("1.2亿", [120_000_000]),
         ("三点零五", [3.05]),
         ("三点五万", [35_000]),
+        (f"三点{'九' * 30}", [4]),  # as near to it as a number of a computer is
         ("三点五十", [3, 50]),  # ten to four
         ("第三", [3]),
         ("the 21st", [21]),
@@ -47,6 +48,12 @@ from rag_evaluation_framework.judging.words.quantities import quantities
 )
 def test_a_number_has_one_value_however_it_is_written(text: str, values: list[float]) -> None:
     assert [quantity.values for quantity in quantities(text)] == [(float(value),) for value in values]
+
+
+def test_number_words_that_go_on_and_on_have_values_that_are_numbers() -> None:
+    found = quantities("hundred " * 1000 + "million one " * 1000)
+    assert found
+    assert all(math.isfinite(value) for quantity in found for value in quantity.values)
 
 
 @pytest.mark.parametrize(

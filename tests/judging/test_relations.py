@@ -109,6 +109,16 @@ def test_a_relation_may_be_spelt_in_several_ways(relation: str) -> None:
     assert read_relation("沈栖和陆远舟是好友", ("沈栖", relation, "陆远舟")).relation is True
 
 
+@pytest.mark.parametrize("name", ["girlfriend_of", "lover_of", "in_love_with", "dating"])
+def test_lovers_are_one_relation_whatever_the_triple_calls_it(name: str) -> None:
+    for answer in (
+        "Mara and Tobin are dating.",
+        "Mara is Tobin's girlfriend.",
+        "Mara and Tobin are in love.",
+    ):
+        assert read_relation(answer, ("Mara", name, "Tobin")).relation
+
+
 def test_a_relation_that_is_not_known_is_expressed_by_its_own_words_or_cannot_be_told() -> None:
     assert read_relation("A is B's sworn sister.", ("A", "sworn_sister_of", "B")).relation is True
     assert read_relation("A is B's cook.", ("A", "sworn_sister_of", "B")).relation is False

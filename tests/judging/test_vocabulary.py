@@ -14,7 +14,14 @@ from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.judging.words.figures import with_figures
 from rag_evaluation_framework.judging.words.folded_text import simplified_characters
 from rag_evaluation_framework.judging.words.negation import CHINESE_NEGATIONS, DENIAL, NEGATIONS
-from rag_evaluation_framework.judging.words.number_words import COUNTED, NUMERALS, PLAIN_NUMERALS
+from rag_evaluation_framework.judging.words.number_words import (
+    CHINESE_DIGITS,
+    CHINESE_MYRIADS,
+    CHINESE_SCALES,
+    COUNTED,
+    NUMERALS,
+    PLAIN_NUMERALS,
+)
 from rag_evaluation_framework.judging.words.quantities import quantities
 from rag_evaluation_framework.judging.words.stop_words import (
     PARTICLES,
@@ -49,8 +56,9 @@ def test_a_record_that_denies_supports_a_denial_in_chinese() -> None:
 
 @pytest.mark.parametrize("numeral", NUMERALS)
 def test_every_numeral_is_read_as_a_number(numeral: str) -> None:
-    value = quantities(f"二{numeral}次" if numeral in "十百千万萬亿億拾佰仟" else f"{numeral}次")[0].values[0]
-    assert value >= 0
+    scale = {**CHINESE_SCALES, **CHINESE_MYRIADS}.get(numeral)
+    text, value = (f"二{numeral}次", 2 * scale) if scale else (f"{numeral}次", CHINESE_DIGITS[numeral])
+    assert [quantity.values for quantity in quantities(text)] == [(value,)]
     assert content_keys(f"第{numeral}") == [] or numeral not in PLAIN_NUMERALS
 
 

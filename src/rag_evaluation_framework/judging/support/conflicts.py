@@ -74,10 +74,9 @@ def sentence_conflicts(
     missing = [key for key in rest if not has(key)]
     if features.numbers and len(features.keys) + len(features.numbers) >= _FEWEST_TOKENS:
         says_the_same = bool(rest) and not missing and not features.new
-        doubted = [
-            number for number in features.own_numbers if says_the_same or number in features.new_numbers
-        ]
-        yield from _number_conflicts(claim, features, sentence, doubted)
+        doubted = features.numbers if says_the_same else features.new_numbers
+        own = set(features.own_numbers)
+        yield from _number_conflicts(claim, features, sentence, [each for each in doubted if each in own])
     is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
     if is_statement and len(missing) <= _MOST_MISSING * len(rest):
         is_covered = not missing and all(
@@ -115,13 +114,10 @@ def _number_conflicts(
     found = [quantity for quantity in quantities(sentence) if not quantity.is_vague]
     stated = {number for quantity in features.numbers for number in readings(quantity)}
     had = {number for quantity in found for number in readings(quantity)}
+    unstated = [rival for rival in found if stated.isdisjoint(readings(rival))]
     for quantity in doubted:
-        if not had.isdisjoint(readings(quantity)):
-            continue
-        rivals = [
-            rival for rival in found if rival.kind == quantity.kind and stated.isdisjoint(readings(rival))
-        ]
-        if rivals:
+        rivals = [rival for rival in unstated if rival.kind == quantity.kind]
+        if rivals and had.isdisjoint(readings(quantity)):
             nearest = min(rivals, key=lambda rival: _distance(quantity, rival))
             yield Conflict(
                 "number",
