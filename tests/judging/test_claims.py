@@ -54,7 +54,8 @@ def test_claims_are_sentences_cut_only_between_independent_statements(text: str,
         "希望这对您有帮助。",
         "It is what it is.",
         "He did.",
-        "就是这样的。",
+        "So he did.",
+        "是的，那是它的。",
         "[1] [2]",
         "Source: [1].",
         "Sources: [1], [2] and [3].",
@@ -75,6 +76,22 @@ def test_what_states_nothing_gives_no_claim(text: str) -> None:
 @pytest.mark.parametrize("text", ["B", "(b)", "七", "42."])
 def test_a_single_letter_character_or_number_is_a_claim(text: str) -> None:
     assert len(texts(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It went up.",
+        "Nobody came.",
+        "He gave it to her.",
+        "You should go.",
+        "他来了。",
+        "她走了。",
+        "他死了。",
+    ],
+)
+def test_a_sentence_with_a_verb_is_a_claim(text: str) -> None:
+    assert texts(text) == [text]
 
 
 @pytest.mark.parametrize("text", ["Source: the river [1].", "Rating: 5 [1].", "来源：太阳能【1】。"])

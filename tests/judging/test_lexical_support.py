@@ -262,6 +262,12 @@ def test_a_number_of_another_sentence_is_a_conflict(claim: str, evidence: str, c
         ("Mooring costs 12 euros per night.", MOORING),
         ("The tower has 40 floors.", "The tower has many floors. There are 40 of them."),
         ("A room costs 60 euros.", "A room costs 50 euros in May. A room costs 60 euros in June."),
+        ("Anna won the race in 2012.", "Anna won the race in 2010. She also won in 2012."),
+        ("The bus leaves at 10:00.", "The bus leaves at 8:00. Another one leaves at 10:00."),
+        ("The hotel has 150 rooms.", "The hotel had 120 rooms. Since 2015 it has 150."),
+        ("She won 3 medals in 2016.", "She won 2 medals in 2012. In 2016 it was 3."),
+        ("The cost of plan B is 20 euros.", "The cost of plan A is 10 euros. Plan B: 20 euros."),
+        ("安娜在2012年夺冠。", "安娜在2010年夺冠。2012年她再次夺冠。"),
     ],
 )
 def test_a_number_of_another_sentence_is_no_conflict_where_none_stands_in_its_place(

@@ -2,10 +2,10 @@
 
 A claim keeps its characters: ``text[claim.start:claim.end] == claim.text``. What states nothing is left out:
 headings, table headers and rules, code blocks, questions, a bare yes or no, sentences of nothing but grammar
-("It is what it is"), greetings and offers of help, lines that only announce a list, citations that stand
-alone (``Source: [1].``), and a list of sources at the end. A single letter or character states something:
-which choice it is. A citation inside a claim is among its characters; whoever reads only what is said takes
-the claims of ``said_in(text)``, which stand at the same places.
+("It is what it is"), greetings and offers of help, lines that only announce a list, citations
+that stand alone (``Source: [1].``), and a list of sources at the end. A single letter or character states
+something: which choice it is. A citation inside a claim is among its characters; whoever reads only what is
+said takes the claims of ``said_in(text)``, which stand at the same places.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rag_evaluation_framework.judging.said_text import said_in
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.judging.words.content_tokens import words_in
 from rag_evaluation_framework.judging.words.quantities import quantities
+from rag_evaluation_framework.judging.words.stop_words import LIGHT_VERBS, PARTICLES
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -29,6 +30,7 @@ _LEAD = re.compile(
 )
 _MARKER = re.compile(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,200}］")
 _LETTER = re.compile(r"[^\W_]")
+_HAN = re.compile(rf"[{HAN}]")
 _TABLE_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*\Z")
 _ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 # Nothing is said after a colon: at most what is left of "Source: [1] and [2]." without its citations.
@@ -99,10 +101,13 @@ def _states_something(sentence: str) -> bool:
 
 
 def _has_content(sentence: str) -> bool:
-    words = words_in(sentence)
-    if any(word.keys for word in words) or quantities(sentence):
+    """Tell whether a sentence is more than grammar and talk of the sources; a letter alone is a choice."""
+    letters = _LETTER.findall(sentence)
+    if len(letters) == 1 or quantities(sentence):
         return True
-    return len(_LETTER.findall(sentence)) == 1
+    if any(word.keys or not LIGHT_VERBS.isdisjoint(word.forms) for word in words_in(sentence)):
+        return True
+    return any(_HAN.match(letter) and letter not in PARTICLES for letter in letters)
 
 
 def _pieces(sentence: str) -> Iterator[tuple[int, int]]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.support.chinese_substitutions import (
     chinese_exclusive_substitutions,
     chinese_name_substitutions,
 )
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
 from rag_evaluation_framework.judging.support.denials import denial_conflict, denies_oddly, is_of_denial
-from rag_evaluation_framework.judging.support.evidence_texts import Record, readings
+from rag_evaluation_framework.judging.support.evidence_texts import EvidenceText, Record, readings
 from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts
 from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts
 from rag_evaluation_framework.judging.support.substitutions import exclusive_substitutions, name_substitutions
 from rag_evaluation_framework.judging.verdicts import Evidence
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
 
 ConflictKind = Literal["record", "number", "name", "negation", "opposite"]
@@ -30,6 +33,8 @@ _FEWEST_TOKENS = 2
 # Longer texts, in characters, are no single statements; and of many sentences as close, some are enough.
 _LONGEST_STATEMENT = 1_000
 _MOST_COMPARED = 16
+# The word after a number, or the first Chinese character after it.
+_AFTER = re.compile(rf"[\s-]?([{HAN}]|[^\W\d_{HAN}]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,15 @@ def closest_unit(
     first: tuple[Evidence | None, list[Conflict]] = (None, [])
     for unit in features.closest[:_MOST_COMPARED]:
         evidence = body.evidence(unit)
-        conflicts = list(sentence_conflicts(claim, features, evidence.text, has=partial(body.has, unit)))
+        conflicts = list(
+            sentence_conflicts(
+                claim,
+                features,
+                evidence.text,
+                has=partial(body.has, unit),
+                counts_otherwise=partial(counts_otherwise, claim, evidence=body.texts),
+            )
+        )
         if not conflicts:
             return evidence, []
         if first[0] is None:
@@ -65,18 +78,30 @@ def closest_unit(
 
 
 def sentence_conflicts(
-    claim: str, features: ClaimFeatures, sentence: str, *, has: Callable[[str], bool]
+    claim: str,
+    features: ClaimFeatures,
+    sentence: str,
+    *,
+    has: Callable[[str], bool],
+    counts_otherwise: Callable[[Quantity], bool],
 ) -> Iterator[Conflict]:
-    """Yield conflicts of a claim with a sentence of the evidence close to it; ``has`` tells of its keys."""
+    """Yield conflicts of a claim with a sentence of the evidence close to it; ``has`` tells of its keys.
+
+    ``counts_otherwise`` tells of a number that the evidence has, but of other things only.
+    """
     if features.coverage < _SAME_MATTER or sentence in claim:
         return  # about something else; or quoted, whatever else the claim says
     rest = set(features.keys).difference(token.key for token in features.new)
     missing = [key for key in rest if not has(key)]
     if features.numbers and len(features.keys) + len(features.numbers) >= _FEWEST_TOKENS:
         says_the_same = bool(rest) and not missing and not features.new
-        doubted = features.numbers if says_the_same else features.new_numbers
-        own = set(features.own_numbers)
-        yield from _number_conflicts(claim, features, sentence, [each for each in doubted if each in own])
+        new_numbers = set(features.new_numbers)
+        doubted = [
+            number
+            for number in features.own_numbers
+            if number in new_numbers or (says_the_same and counts_otherwise(number))
+        ]
+        yield from _number_conflicts(claim, features, sentence, doubted)
     is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
     if is_statement and len(missing) <= _MOST_MISSING * len(rest):
         is_covered = not missing and all(
@@ -124,6 +149,32 @@ def _number_conflicts(
                 f"number {claim[quantity.start : quantity.end]}, "
                 f"evidence says {sentence[nearest.start : nearest.end]}",
             )
+
+
+def counts_otherwise(claim: str, number: Quantity, evidence: Sequence[EvidenceText]) -> bool:
+    """Tell whether a number of the claim counts something, and wherever the evidence has it, something else.
+
+    In "Mooring costs 12 euros. Boats of 15 metres need a pilot." that holds for the number of "15 euros".
+    """
+    said = _counted(claim, number)
+    if said is None:
+        return False
+    sought = set(readings(number))
+    held = [
+        _counted(text.text, each)
+        for text in evidence
+        if not sought.isdisjoint(text.numbers)
+        for each in quantities(text.text)
+        if not sought.isdisjoint(readings(each))
+    ]
+    return bool(held) and all(each is not None and each != said for each in held)
+
+
+def _counted(text: str, number: Quantity) -> str | None:
+    """Return what stands right after a number, as it is compared: a word's stem, or a Chinese character."""
+    after = _AFTER.match(text, number.end)
+    keys = content_keys(after[1]) if after is not None else []
+    return keys[0] if keys else None
 
 
 def _distance(one: Quantity, other: Quantity) -> tuple[float, int]:

@@ -47,14 +47,15 @@ unable use used uses using writer
 """
 
 # Verbs that tell little without what stands beside them: to take place, to give way, to come into force.
-_LIGHT_VERBS = """
-came come comes coming gave give gives giving go goes going gone taken take takes taking took went
-"""
+LIGHT_VERBS = frozenset(
+    {"came", "come", "comes", "coming", "gave", "give", "gives", "giving", "go", "goes", "going", "gone"}
+    | {"take", "taken", "takes", "taking", "took", "went"}
+)
 
 _BESIDE_NUMBERS = "a.m am p.m percent percentage pm"
 
-_LISTED = (_GRAMMAR + _TALK + _LIGHT_VERBS + _BESIDE_NUMBERS).split()
-STOP_WORDS = frozenset((*_LISTED, *UNITS, *TENS, *SCALES, *COMMON_ORDINALS))
+_LISTED = (_GRAMMAR + _TALK + _BESIDE_NUMBERS).split()
+STOP_WORDS = LIGHT_VERBS.union(_LISTED, UNITS, TENS, SCALES, COMMON_ORDINALS)
 
 STRUCTURE = frozenset("的了着著在于於从從被把与與和之")
 """Chinese characters that only join others: of, aspect, prepositions, *and*."""
