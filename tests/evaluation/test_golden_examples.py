@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -221,6 +222,81 @@ def test_a_turn_that_declines_tells_nothing() -> None:
     score = scorer_for("turn_correctness").score(SESSION, response)
     first, second = score.details["turns"]
     assert (first["value"], first["class"], second["value"]) == (0.0, "dont_know", 1.0)
+
+
+def asked(question: str, *names: str) -> Sample:
+    turns = (Turn(role="user", content=question),)
+    return replace(FACT, turns=turns, expectation=Entities(names=names), reference=None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The mayor is Anna Berg. I don't know when she was elected.",
+        "Unfortunately the document does not say when, but Anna Berg is the mayor.",
+        "Although the documents do not say since when, the mayor is Anna Berg.",
+        "The mayor is Anna Berg, but I can't share her phone number.",
+        "The mayor is Anna Berg, though I don't know since when.",
+        "The mayor is Anna Berg; the text does not say since when.",
+        "I can't give legal advice, but the mayor is Anna Berg.",
+        "I'm not sure, but I think it is Anna Berg.",
+        "Anna Berg is the mayor. Which year are you interested in?",
+        "Anna Berg is the mayor, would you like to know more?",
+    ],
+)
+def test_what_stands_beside_a_part_that_declines_or_asks_is_told(answer: str) -> None:
+    assert scored("entity_coverage", asked("Who is the mayor?", "Anna Berg"), answer).value == 1.0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "队长是王明，您还想了解什么？",
+        "队长是王明。您想了解哪一年的？",
+        "队长是王明。其他信息我不知道。",
+        "队长是王明，但我不知道他的电话。",
+        "文中没有提到副队长，但队长是王明。",
+        "虽然文中没有提到副队长，队长是王明。",
+        "我不确定，但应该是王明。",
+    ],
+)
+def test_what_stands_beside_it_is_told_in_chinese_too(answer: str) -> None:
+    assert scored("entity_coverage", asked("谁是队长？", "王明"), answer).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ("I don't know if Dr. Anna Berg is the mayor.", ["Anna Berg"]),
+        ("I'm not sure. Maybe Anna Berg.", ["Anna Berg"]),  # a guess
+        ("Sorry, I’m not sure. Maybe Anna Berg.", ["Anna Berg"]),
+        ("我不确定。可能是王明。", ["王明"]),
+        ("Do you mean the mayor? Or Anna Berg?", ["Anna Berg"]),
+        ("Sorry, the documents do not mention 12 euros or mooring.", ["12 euros", "mooring"]),
+        ("你是想问玛拉妮热情，还是喜欢探险？", ["热情", "探险"]),
+    ],
+)
+def test_a_part_that_declines_asks_or_guesses_tells_nothing(answer: str, names: list[str]) -> None:
+    assert scored("entity_coverage", asked("Who is it?", *names), answer).value == 0.0
+
+
+@pytest.mark.parametrize("after", ["您还需要什么帮助？", "其他的我不清楚。", "Anything else?"])
+def test_steps_are_told_whatever_is_asked_after_them(after: str) -> None:
+    answer = "。".join(TRACK.expectation.steps) + f"。{after}"
+    score = scored("milestone_recall", TRACK, answer)
+    assert (score.value, "class" in score.details) == (1.0, False)
+
+
+@pytest.mark.parametrize("noise", ["?", "。", ", ", "but ", "sorry, ", "although "])
+def test_what_a_long_answer_tells_is_found_in_time(noise: str) -> None:
+    began = perf_counter()
+    scored("entity_coverage", asked("Who is the mayor?", "Anna Berg"), f"I don't know{noise * 20_000}x")
+    assert perf_counter() - began < 5
+
+
+def test_a_turn_tells_what_stands_beside_a_part_that_declines() -> None:
+    response = conversation("我不确定，但应该是阿尤。", "阿尤协助基尼奇击败了深渊魔物。您还想了解什么？")
+    assert scorer_for("turn_correctness").score(SESSION, response).value == 1.0
 
 
 def test_hops_are_counted_in_the_contexts_whatever_the_answer() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.figures import with_figures
+from rag_evaluation_framework.judging.words.figures import paired_as_in, with_figures
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,19 @@ from rag_evaluation_framework.judging.words.figures import with_figures
         ("2024-01-02", "2024-01-02"),  # two numbers in one place
         ("5:30 pm", "5:30 pm"),
         ("5 m", "5 m"),  # metres or millions
+        ("一个半小时", "1.5小时"),
+        ("半小时,半个钟头", "0.5小时,0.5钟头"),
+        ("两个半月", "2.5月"),
+        ("two and a half hours", "2.5 hours"),
+        ("七点半", "7:30"),
+        ("七点三十分", "7:30"),
+        ("九点一刻", "9:15"),
+        ("half past twelve", "12:30"),
+        ("quarter past 7", "7:15"),
+        ("七点", "7点"),
+        ("3比2", "3:2"),
+        ("2021比2020多", "2021比2020多"),
+        ("三点五", "3.5"),
         ("", ""),
     ],
 )
@@ -57,3 +70,24 @@ def test_a_number_becomes_a_figure(text: str, expected: str) -> None:
 @given(st.text(alphabet="只年个小是有的阿尤,。 abcxyz'", max_size=30))
 def test_a_text_without_numbers_stays_as_it_is(text: str) -> None:
     assert with_figures(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "expected"),
+    [
+        ("3:2", "it was 3-2", "3 2"),
+        ("3:16", "chapter 3, verse 16", "3 16"),
+        ("3:2", "it was 2-3", "3:2"),  # the other way round
+        ("3:2", "3:2", "3:2"),
+        ("6:30", "5:30", "6:30"),
+        ("9:30", "9 am", "9:30"),
+        ("12:30", "12.3", "12.3"),
+        ("1,5 kg", "1.5 kg", "1.5 kg"),
+        ("1,2", "1 and 2", "1 2"),
+        ("1,2,3", "1.2", "1,2,3"),
+    ],
+)
+def test_two_numbers_that_are_joined_are_read_as_the_other_text_has_them(
+    text: str, other: str, expected: str
+) -> None:
+    assert paired_as_in(other, text) == expected

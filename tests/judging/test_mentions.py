@@ -115,12 +115,42 @@ def test_a_question_may_ask_for_what_is_denied(answer: str, name: str, question:
         ("贝拉不是镇长，安娜是", "安娜", "谁是镇长？", True),
         ("安娜不是镇长", "安娜", "安娜是镇长吗？", True),
         ("玛拉妮不喜欢探险", "玛拉妮", "玛拉妮喜欢什么？", True),
+        ("Anna Berg isn't the mayor, Carl is.", "Anna Berg", "Who is the mayor?", False),  # another
+        ("Anna Berg is not the mayor, she is a teacher.", "Anna Berg", "Who is the mayor?", False),
+        ("Anna Berg is no longer the mayor.", "Anna Berg", "Who is the mayor?", False),
+        ("Tom had never won before but this time won the race.", "Tom", "Who won the race?", True),
+        ("Tom was not captain last year, but he is now.", "Tom", "Who is the captain?", True),
+        ("Tom, although he never wanted to be captain, is the captain.", "Tom", "Who is the captain?", True),
+        ("王明以前不是队长，现在是。", "王明", "谁是队长？", True),
+        ("王明以前不是队长，但现在是队长了。", "王明", "谁是队长？", True),
+        ("王明不是队长，李强是。", "王明", "谁是队长？", False),
+        ("王明不是队长，他是教练。", "王明", "谁是队长？", False),
     ],
 )
 def test_a_name_of_which_the_answer_denies_what_was_asked_is_not_named(
     answer: str, name: str, question: str, expected: bool
 ) -> None:
     assert names_in(answer, [name], question=question) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("answer", "names", "question"),
+    [
+        ("He can't play anything except the piano.", ["piano"], "Which instruments can he play?"),
+        ("He plays no instrument except the piano.", ["piano"], "Which instruments can he play?"),
+        ("No instrument other than the piano.", ["piano"], "Which instruments can he play?"),
+        ("It isn't sold anywhere except Berlin and Rome.", ["Berlin", "Rome"], "Where is it sold?"),
+        ("It's not sold outside Berlin and Rome.", ["Berlin", "Rome"], "Where is it sold?"),
+        ("Tom never wrote anything else.", ["Tom"], "Who wrote it?"),
+        ("Tom could not have written it alone.", ["Tom"], "Who wrote it?"),
+        ("除了王明没有人是队长。", ["王明"], "谁是队长？"),
+        ("There are no pets allowed.", ["no pets"], "What is the policy on pets?"),  # itself a denial
+    ],
+)
+def test_an_exception_or_a_denial_of_its_own_denies_no_name(
+    answer: str, names: list[str], question: str
+) -> None:
+    assert all(names_in(answer, names, question=question))
 
 
 @pytest.mark.parametrize(

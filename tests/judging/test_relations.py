@@ -390,6 +390,66 @@ def test_a_relation_that_is_in_no_table_has_the_direction_of_its_verb(
     assert relation(answer, triple, "") == match
 
 
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        ("Wen is an old sailor who mentors Lu.", 1.0),
+        ("Wen is the man who taught Lu to sail.", 1.0),
+        ("Lu is a young sailor taught by Wen.", 1.0),
+        ("Lu is a sailor who was taught by Wen.", 1.0),
+        ("Lu is a sailor who learned from Wen.", 1.0),
+        ("Lu, whose mentor is Wen, is a sailor.", 1.0),
+        ("Their relationship is that of a mentor (Wen) and a student (Lu).", 1.0),
+        ("Wen is not the man who taught Lu.", 0.0),
+        ("Lu is a sailor who was never taught by Wen.", 0.0),
+        ("Lu, whose mentor was not Wen, is a sailor.", 0.0),
+        ("Lu is the man who taught Wen.", 0.0),  # the wrong way round
+        ("Wen is a sailor taught by Lu.", 0.0),
+        ("Wen, whose mentor is Lu, is a sailor.", 0.0),
+        ("Wen is visiting the man who taught Lu.", 0.0),  # another
+        ("Wen is a friend of the man who taught Lu.", 0.0),
+        ("Wen is the sailor who knows the man who taught Lu.", 0.0),
+        ("Carl, whose mentor is Wen, knows Lu.", 0.0),
+        ("Lu, whose mentor's friend is Wen, is a sailor.", 0.0),
+        ("Wen is the man who taught Lu's brother.", 0.0),  # another's
+        ("Lu is a sailor taught by Wen's brother.", 0.0),
+    ],
+)
+def test_a_relative_clause_or_a_participle_tells_of_whom_it_follows(answer: str, match: float) -> None:
+    assert relation(answer, ("Wen", "mentor_of", "Lu"), "How are Wen and Lu related?") == match
+
+
+@pytest.mark.parametrize(
+    ("answer", "triple", "match"),
+    [
+        ("They are not only colleagues but also friends.", ("Ann", "friend_of", "Bob"), 1.0),
+        ("Ann and Bob are not only colleagues, but also friends.", ("Ann", "friend_of", "Bob"), 1.0),
+        ("Ann and Bob are colleagues but not friends.", ("Ann", "friend_of", "Bob"), 0.0),
+        ("Ann and her brother Tom are friends of Bob.", ("Ann", "friend_of", "Bob"), 1.0),
+        ("Ann and her brother Tom are not friends of Bob.", ("Ann", "friend_of", "Bob"), 0.0),
+        ("Ann and her brother Tom are friends of Bob's sister.", ("Ann", "friend_of", "Bob"), 0.0),
+        ("Ann's brother and Tom are friends of Bob.", ("Ann", "friend_of", "Bob"), 0.0),
+        ("Acme, a steel maker, acquired its rival Bolt.", ("Acme", "acquired", "Bolt"), 1.0),
+        ("Bolt, a steel maker, acquired its rival Acme.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("Acme, a steel maker, acquired its rival Bolt's factory.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("Acme acquired the rival of its owner Bolt.", ("Acme", "acquired", "Bolt"), 0.0),
+        ("李明和王芳2010年结婚。", ("李明", "spouse_of", "王芳"), 1.0),
+        ("李明和王芳2010年5月1日正式结婚。", ("李明", "spouse_of", "王芳"), 1.0),
+        ("李明和王芳是2010年结婚的夫妻。", ("李明", "spouse_of", "王芳"), 1.0),
+        ("李明和王芳2010年没有结婚。", ("李明", "spouse_of", "王芳"), 0.0),
+        ("李明和王芳是从小一起长大的朋友。", ("李明", "friend_of", "王芳"), 1.0),
+        ("李明和王芳是相识多年的好友。", ("李明", "friend_of", "王芳"), 1.0),
+        ("李明和王芳不是从小一起长大的朋友。", ("李明", "friend_of", "王芳"), 0.0),
+        ("李明和王芳是张伟从小一起长大的朋友。", ("李明", "friend_of", "王芳"), 0.0),
+        ("李明和王芳是张伟的朋友。", ("李明", "friend_of", "王芳"), 0.0),
+    ],
+)
+def test_what_stands_between_an_end_and_the_relation_does_not_hide_it(
+    answer: str, triple: tuple[str, str, str], match: float
+) -> None:
+    assert relation(answer, triple, f"How are {triple[0]} and {triple[2]} related?") == match
+
+
 def test_characters_that_mean_nothing_are_no_words_of_a_relation() -> None:
     marks = "".join(map(chr, range(0xE000, 0xE020)))
     assert read_relation(f"Ann {marks} Bob", KIN).relation is False

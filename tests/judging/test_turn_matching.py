@@ -275,6 +275,95 @@ def test_the_wrong_yes_or_no_is_wrong(answer: str, reference: str, question: str
     assert said(answer, reference, question) == value
 
 
+CANCEL, CANCEL_ASKED = "Yes, you can cancel within 24 hours.", "Can I cancel my order?"
+VISA_ASKED = "Do I need a visa?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "value"),
+    [
+        # What names the asked thing and says something else of it is neither a yes nor a no.
+        ("The pool was closed in 2020.", "No, the pool was closed in 2020.", "Is there a pool?", 1.0),
+        ("The pool was closed in 2020.", "Yes.", "Is there a pool?", 0.0),
+        ("Tom is ill.", "No, Tom is ill.", "Is Tom coming?", 1.0),
+        ("Tom is ill.", "Yes.", "Is Tom coming?", 0.0),
+        ("Breakfast costs 12 euros.", "Yes.", "Is breakfast included?", 0.0),
+        ("Breakfast costs 12 euros.", "No, it costs 12 euros.", "Is breakfast included?", 1.0),
+        ("He hates cats.", "Yes.", "Does he like cats?", 0.0),
+        ("He hates cats.", "No, he hates cats.", "Does he like cats?", 1.0),
+        ("She sold her car and has a bike.", "No, she has a bike.", "Does she have a car?", 1.0),
+        ("票已经卖完了，没有了。", "没有了，卖完了。", "还有票吗？", 1.0),
+        ("票卖完了。", "有。", "还有票吗？", 0.0),
+        ("停车场去年关闭了。", "有。", "有停车场吗？", 0.0),
+        ("停车场去年关闭了。", "没有，停车场去年关闭了。", "有停车场吗？", 1.0),
+        # A denial of something else is no "no".
+        ("没关系，可以退货。", "可以退货。", "可以退货吗？", 1.0),
+        ("不用担心，七天内可以退货。", "可以，七天内退货。", "可以退货吗？", 1.0),
+        ("没有问题，七天内可以退货。", "可以，七天内退货。", "可以退货吗？", 1.0),
+        ("不能用支票，可以刷卡。", "可以刷卡。", "这里可以刷卡吗？", 1.0),
+        ("没有最低消费，可以刷卡。", "可以刷卡。", "这里可以刷卡吗？", 1.0),
+        ("现金和刷卡都可以。", "可以刷卡。", "这里可以刷卡吗？", 1.0),
+        ("支持刷卡。", "可以刷卡。", "这里可以刷卡吗？", 1.0),  # by its words
+        ("不可以刷卡。", "可以刷卡。", "这里可以刷卡吗？", 0.0),
+        ("没出门，在家呢。", "他在家。", "他在家吗？", 1.0),
+        # Clauses of which one affirms and another denies count by their other words: 24 and hours.
+        ("You can cancel within 24 hours. After that you cannot cancel.", CANCEL, CANCEL_ASKED, 1.0),
+        ("Orders cannot be cancelled after 24 hours, but before that you can.", CANCEL, CANCEL_ASKED, 1.0),
+        ("Yes, within 24 hours. After that you cannot cancel.", CANCEL, CANCEL_ASKED, 1.0),
+        ("Not once it has shipped.", "You cannot cancel once it has shipped.", CANCEL_ASKED, 1.0),
+        (
+            "For short stays you do not need a visa; for stays over 90 days you do.",
+            "Yes, for stays over 90 days.",
+            VISA_ASKED,
+            1.0,
+        ),
+        (
+            "You do not need one if you stay less than 90 days.",
+            "No, you don't need a visa for stays under 90 days.",
+            VISA_ASKED,
+            1.0,
+        ),
+        ("超过七天不能退货，七天内可以。", "可以，七天内退货。", "可以退货吗？", 1.0),
+        # A reference that says it in a sentence is met by words too: the lift, but not that it works.
+        ("The lift is broken.", "The lift is working.", "Is the lift working?", 1 / 2),
+    ],
+)
+def test_only_a_plain_yes_or_no_decides(answer: str, reference: str, question: str, value: float) -> None:
+    assert said(answer, reference, question) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "value"),
+    [
+        ("3:2", "The score was 3-2.", 1.0),
+        ("2:3", "The score was 3-2.", 0.0),
+        ("3:2", "3比2。", 1.0),
+        ("3比2", "3:2", 1.0),
+        ("3 to 1", "3:1", 1.0),
+        ("七点三十分", "7:30", 1.0),
+        ("七点半", "7:30", 1.0),
+        ("7:30", "七点半", 1.0),
+        ("七点", "7:30", 0.0),
+        ("12.30", "12:30", 1.0),
+        ("12:30", "12.30", 1.0),
+        ("At half past twelve.", "12:30", 1.0),
+        ("At half past eleven.", "12:30", 0.0),
+        ("9:30", "At 9 am.", 0.0),
+        ("1.5 kg", "1,5 kg", 1.0),
+        ("1,5 kg", "1.5 kg", 1.0),
+        ("半小时", "一个半小时", 0.0),
+        ("一个半小时", "半小时", 0.0),
+        ("半个小时", "半小时", 1.0),
+        ("2.5小时", "两个半小时", 1.0),
+        ("两个半小时", "2.5小时", 1.0),
+    ],
+)
+def test_scores_times_and_halves_are_the_same_however_they_are_written(
+    answer: str, reference: str, value: float
+) -> None:
+    assert said(answer, reference, "What was the score, the time or the weight?") == value
+
+
 @pytest.mark.parametrize(
     ("answer", "reference", "value"),
     [
@@ -338,3 +427,7 @@ def test_whatever_the_texts_a_share_is_from_0_to_1(answer: str, reference: str, 
 def test_an_answer_that_repeats_its_reference_says_all_of_it(reference: str) -> None:
     match = match_reference(reference, reference, "")
     assert match is None or match.value == 1.0 or "/" in reference
+
+
+def test_a_measure_word_makes_no_exception() -> None:
+    assert match_reference("一只也没有。", "她没有猫。", "她有几只猫？").value == 1.0

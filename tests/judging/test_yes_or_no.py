@@ -36,7 +36,6 @@ def test_a_question_asks_for_a_yes_or_no(question: str, reference: str, expected
     [
         ("yes.", "yes"),
         ("well, of course.", "yes"),
-        ("no problem.", "yes"),
         ("it is.", "yes"),
         ("it works.", "yes"),
         ("according to the notice, the lift is working.", "yes"),
@@ -53,6 +52,15 @@ def test_a_question_asks_for_a_yes_or_no(question: str, reference: str, expected
         ("i'm not sure.", None),
         ("i don't know if the lift is working.", None),
         ("not only that.", None),
+        ("no problem.", None),  # which is no answer by itself
+        ("no problem, it works.", "yes"),
+        ("no. 5 is.", None),
+        ("no lift was.", "no"),
+        ("not without a key.", None),
+        ("the lift works only at night.", None),
+        ("it was not working at first.", None),
+        ("it works, but the stairs are closed.", "yes"),
+        ("it works by day. at night it does not work.", None),  # of both
     ],
 )
 def test_a_text_says_yes_or_no_by_a_word_a_verb_or_what_was_asked(text: str, said: str | None) -> None:
@@ -66,7 +74,12 @@ def test_a_text_says_yes_or_no_by_a_word_a_verb_or_what_was_asked(text: str, sai
         ("电梯能用吗?", "能", "yes"),
         ("电梯能用吗?", "可以用", "yes"),
         ("电梯能用吗?", "可能能用", "yes"),
-        ("电梯能用吗?", "没问题", "yes"),
+        ("电梯能用吗?", "没问题", None),
+        ("电梯能用吗?", "没关系,能用", "yes"),
+        ("电梯能用吗?", "楼梯不能用,电梯能用", "yes"),
+        ("电梯能用吗?", "白天能用,晚上不能用", None),
+        ("还有票吗?", "票卖完了", None),
+        ("还有票吗?", "没有票了", "no"),
         ("电梯能用吗?", "不好意思,不能", "no"),
         ("电梯能用吗?", "电梯用不了", "no"),
         ("电梯能用吗?", "不一定", None),
@@ -81,5 +94,33 @@ def test_a_text_says_yes_or_no_by_a_word_a_verb_or_what_was_asked(text: str, sai
     ],
 )
 def test_a_chinese_text_says_yes_or_no(question: str, text: str, said: str | None) -> None:
+    reply = reply_to(question, text)
+    assert (reply and reply.polarity) == said
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "said"),
+    [
+        ("is there a pool?", "the pool was closed in 2020.", None),
+        ("is there a pool?", "there is a heated pool.", "yes"),
+        ("is tom coming?", "tom is ill.", None),
+        ("is tom coming?", "he is coming tomorrow.", "yes"),
+        ("does he like cats?", "he hates cats.", None),
+        ("does he like cats?", "he likes cats, but he doesn't like dogs.", "yes"),
+        ("does she have a car?", "she sold her car and has a bike.", None),
+        ("does she have a car?", "she has sold her car.", None),
+        ("does she have a car?", "she has no car.", "no"),
+        ("do i need a visa?", "no visa is required.", "no"),
+        ("do i need tickets?", "tickets are only needed on weekends.", None),
+        ("do i need a visa?", "not for short stays, but you do need a visa for longer ones.", "yes"),
+        ("do i need a visa?", "you do not need a visa for short stays, but you do for longer ones.", None),
+        ("is the museum open on sundays?", "on sundays, it is closed.", None),
+        ("is the museum open on sundays?", "it is open.", "yes"),
+        ("有停车场吗?", "停车场去年关闭了", None),
+        ("有没有停车场?", "后面有停车场", "yes"),
+        ("可以退款吗?", "退款已经过期", None),
+    ],
+)
+def test_what_was_asked_is_said_again_with_its_verb(question: str, text: str, said: str | None) -> None:
     reply = reply_to(question, text)
     assert (reply and reply.polarity) == said

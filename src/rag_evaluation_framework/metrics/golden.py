@@ -30,7 +30,7 @@ def entity_coverage(named: Sequence[bool]) -> float:
     words whole, in the answer also with a plural's ending (-s, -es, -ies).
 
     Empty: without an expected name there is nothing to cover: an error, and the sample is skipped. An answer
-    that refuses, does not know or asks back names nothing: 0.
+    that only refuses, does not know or asks back names nothing: 0.
 
     Source: the field expected_entities of golden sets.
     """
@@ -48,7 +48,7 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
     passively: "the mother of Bob's wife" is not the mother of Bob.
 
     Empty: where the words of a relation are not known for the answer's language, the sample is skipped. An
-    answer that refuses, does not know or asks back says nothing of it: 0.
+    answer that only refuses, does not know or asks back says nothing of it: 0.
 
     Source: the field relationship_triple of golden sets.
     """
@@ -68,7 +68,7 @@ def milestone_recall(places: Sequence[int | None]) -> float:
     their value.
 
     Empty: without an expected step there is nothing to tell: an error, and the sample is skipped. An answer
-    that refuses, does not know or asks back tells nothing: 0.
+    that only refuses, does not know or asks back tells nothing: 0.
 
     Source: the field timeline_milestones of golden sets.
     """
@@ -121,8 +121,8 @@ def turn_correctness(matches: Sequence[float]) -> float:
     stems, numbers by value; a yes or no that is asked for is one part, and the wrong one makes it 0); for a
     turn that should be declined, 1 if the answer declines or does not know, else 0.
 
-    Empty: a conversation without a turn that can be scored is skipped. A turn that refuses, does not know or
-    asks back, and should not, is 0.
+    Empty: a conversation without a turn that can be scored is skipped. A turn that only refuses, does not
+    know or asks back, and should not, is 0.
 
     Source: the field conversation of golden sets.
     """

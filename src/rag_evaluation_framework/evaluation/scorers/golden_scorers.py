@@ -1,6 +1,6 @@
 """Scores answers by what golden sets expect: names, relations, steps, turns of a conversation.
 
-An answer is first classified: one that declines or asks back tells nothing, whatever words it has.
+The parts of an answer that decline or ask back tell nothing, whatever words they have (:mod:`.told_answers`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rag_evaluation_framework.evaluation.conversation_turns import (
     no_answer_in_turn,
 )
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
-from rag_evaluation_framework.evaluation.scorers.expected_answers import class_by_patterns, class_of_answer
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scorers.told_answers import told_in
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.golden.mentions import names_in
 from rag_evaluation_framework.judging.golden.milestones import first_tellings
@@ -57,14 +57,11 @@ class ToldScorer(ExpectationScorer):
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score what the answer tells; the class of one that tells nothing stands in the details."""
-        answer = response.text or ""
-        silent = _class_if_silent(sample, answer)
-        if silent is None:
-            return self.told(sample, answer)
-        score = self.told(sample, "")
-        if score.status == "skipped":
-            return self.skipped(NOT_ANSWERED[silent])
-        return replace(score, details={**score.details, "class": silent, "reason": NOT_ANSWERED[silent]})
+        told = told_in(sample, response.text or "")
+        score = self.told(sample, told.text)
+        if told.silent is not None and score.status == "skipped":
+            return self.skipped(NOT_ANSWERED[told.silent])
+        return replace(score, details={**score.details, **told.details})
 
     @abstractmethod
     def told(self, sample: Sample, answer: str) -> Score:
@@ -187,15 +184,6 @@ class TurnScorer(DeclaredMetricScorer):
         return self.scored(self.metric([turn["value"] for turn in scored]), details)
 
 
-def _class_if_silent(sample: Sample, answer: str) -> str | None:
-    """Return the class of an answer that tells nothing; one that sounds like its reference tells that."""
-    kind = class_of_answer(sample, answer).kind
-    if kind not in NOT_ANSWERED:
-        return None
-    expected = class_by_patterns(sample.reference, sample.question).kind if sample.reference else ""
-    return None if expected == kind else kind
-
-
 def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
         if turn.expected.expectation is not None:
@@ -208,14 +196,12 @@ def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[st
             }
             continue
         reference = turn.expected.reference or ""
-        silent = _class_if_silent(turn.as_sample(sample), turn.answer)
-        answer = turn.answer if silent is None else ""
-        match = match_reference(answer, reference, turn.question, before=turn.before)
+        told = told_in(turn.as_sample(sample), turn.answer)
+        match = match_reference(told.text, reference, turn.question, before=turn.before)
         if match is not None:
             found = {"said": list(match.said), "unsaid": list(match.unsaid)}
-            said_as = {} if silent is None else {"class": silent, "reason": NOT_ANSWERED[silent]}
             needs = list(turn.expected.needs)
-            yield {"turn": turn.number, "value": match.value, **found, "needs": needs, **said_as}
+            yield {"turn": turn.number, "value": match.value, **found, "needs": needs, **told.details}
 
 
 def golden_scorer(metric: BoundMetric, methods: ScoringMethods) -> DeclaredMetricScorer:

@@ -1,7 +1,9 @@
 """Whether the clause around a place denies what was asked: "Anna Berg is not the mayor", 安娜不是镇长.
 
 A negation reaches to the end of its clause. What it denies there may be the name itself, which is read in
-:mod:`.stances`, or what the question asked of it, which is read here.
+:mod:`.stances`, or what the question asked of it, which is read here. Only a plain denial is one: not where
+the clause makes an exception, "nobody except Anna", nor where the next one says that it is so by now, "but
+she is now".
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rag_evaluation_framework.judging.golden.shared_pieces import shared
-from rag_evaluation_framework.judging.words.comparable_text import Piece
+from rag_evaluation_framework.judging.words.comparable_text import SENTENCE_END, Piece
 from rag_evaluation_framework.judging.words.negation import CHINESE_NOT
+from rag_evaluation_framework.judging.words.number_words import NUMERALS
 
 _NEGATION = re.compile(
     r"(?:\bnot\b|n't\b)(?! (?:only|just|least)\b| (?:\w+ ){0,4}until\b)"
@@ -25,6 +28,17 @@ _BEHIND, _AHEAD = 160, 400  # characters: clauses are shorter
 AUXILIARY = "is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must"
 """English verbs that may stand for another: "he did not"."""
 _LEFT_OUT = re.compile(rf"(?:\b(?:{AUXILIARY}) not|n't|cannot|不是|没有)\W*\Z")
+
+_EXCEPTION = re.compile(
+    r"\b(?:except|other than|apart from|aside from|besides|outside|only|alone|else)\b"
+    rf"|除了?|[以之]外|(?<![{NUMERALS}几每半\d])只|仅|别的|其[他它]"
+)
+# The same one goes on: "but he is now", 现在是; and either says nothing more or takes up what was asked.
+_GOES_ON = re.compile(
+    r"\s*(?:(?:but|and|yet|though|although)\b\s*)?(?:he|she|it|they|now|today|later|then|since|this time)\b"
+    r"|\s*[而但却]?是?(?:[他她它]|现在|如今|今[年天]|后来|这[次回]|目前|已经)"
+)
+_IS_SO = re.compile(rf"\b(?:{AUXILIARY})(?: (?:now|today|again|since))?\W*\Z|[是会能有](?:了|的)?\W*\Z")
 
 
 def clauses(text: str) -> Iterator[tuple[int, str]]:
@@ -48,17 +62,27 @@ def denies_asked(text: str, start: int, asked: Sequence[Piece]) -> bool:
     >>> denies_asked("anna is not the mayor.", 0, [Piece("mayor", 11, 16)])
     True
     """
-    clause = _clause_around(text, start)
-    if not is_negated(clause):
+    begin, end = _clause_around(text, start)
+    clause = text[begin:end]
+    if not is_negated(clause) or _EXCEPTION.search(clause) or _is_so_by_now(text, end, asked):
         return False
     stated, rest = _NEGATION.split(clause, maxsplit=1)
     denied = _BEGIN.split(rest, maxsplit=1)[0]
     return not shared(asked, denied) <= shared(asked, stated) or _LEFT_OUT.search(clause) is not None
 
 
-def _clause_around(text: str, start: int) -> str:
+def _is_so_by_now(text: str, end: int, asked: Sequence[Piece]) -> bool:
+    """Tell whether the clause after a denial affirms of the same one what was asked."""
+    mark = SENTENCE_END.search(text, end, end + _AHEAD)
+    following = text[end : mark.start() if mark else end + _AHEAD].lstrip(", ")
+    if not _GOES_ON.match(following) or is_negated(following):
+        return False
+    return _IS_SO.search(following) is not None or bool(shared(asked, following))
+
+
+def _clause_around(text: str, start: int) -> tuple[int, int]:
     floor = max(0, start - _BEHIND)
     ends = (found.end() for found in _BEGIN.finditer(text, floor, start + 1))
     begin = max((end for end in ends if end <= start), default=floor)
     mark = _END.search(text, start, start + _AHEAD)
-    return text[begin : mark.start() if mark else start + _AHEAD]
+    return begin, mark.start() if mark else min(start + _AHEAD, len(text))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_evaluation_framework.judging.golden.clause_denials import denies_asked
+from rag_evaluation_framework.judging.golden.clause_denials import denies_asked, is_negated
 from rag_evaluation_framework.judging.golden.shared_pieces import telling
 from rag_evaluation_framework.judging.golden.stances import asks_for_denied, asks_for_name, stance_at
 from rag_evaluation_framework.judging.words.comparable_text import (
@@ -45,12 +45,13 @@ def mentions(text: str, name: str) -> Iterator[Mention]:
 def is_stated(answer: str, name: str, *, asked: Sequence[Piece] = (), even_denied: bool = False) -> bool:
     """Tell whether a comparable answer states a name, "A/B" being either, or has it to deny it.
 
-    ``asked`` is what a question asks of the name: who is not the mayor was not named as the mayor.
+    ``asked`` is what a question asks of the name: who is not the mayor was not named as the mayor. A name
+    that is a denial itself, "no pets", is not denied by its own words.
     """
     accepted = ("stated", "denied") if even_denied else ("stated",)
     return any(
         stance_at(answer, mention.start) in accepted
-        and (even_denied or not denies_asked(answer, mention.start, asked))
+        and (even_denied or is_negated(each) or not denies_asked(answer, mention.start, asked))
         for each in alternatives(name)
         for mention in mentions(answer, each)
     )

@@ -32,7 +32,7 @@ Ends = tuple[Sequence[str], Sequence[str]]
 """The names of the subject and those of the object."""
 
 _LONGEST_TITLE = 8
-_COMMA = re.compile(r",(?! ?(?:而是|but ))")
+_COMMA = re.compile(r",(?! ?(?:而是|but |whose ))")
 _LONGEST = 400  # characters: what is longer is no clause
 _WORD = re.compile(f"[{WORDS}]")
 _EVENED = (

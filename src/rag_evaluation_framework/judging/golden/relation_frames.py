@@ -37,18 +37,21 @@ _OTHERS = rf"(?:{_PREPOSITION}|who|whom|that|which|when|where|how|is|was|are|wer
 _WORD = rf"(?!{_OTHERS})[\w.-]+ "
 _SOME = r"[^\sa-z,的\ue000-\ue015]"
 _ZH_ADVERB = (
-    r"(?>曾经?|[也还又都既更才便就正只仅则却亦而并且但不没未]|一直|后来|现在|其实|确实|的确|应该|可能|似乎|好像|大概|也许|不仅|不只|不光"
+    r"(?>正式|曾经?|[也还又都既更才便就正只仅则却亦而并且但不没未]|一直|后来|现在|其实|确实|的确|应该|可能|似乎|好像|大概|也许|不仅|不只|不光"
     r"|不但|毕竟|终于|最终|最后|已经?|会|将|同时|本来|原来|原本|并且|而且|但是|亲自|长期|自幼|从小|并非|绝非|没有)"
 )
 _ZH_BE = "(?:是|为|乃|系|成为|成了|当上|当|做|作为|担任|叫做|名叫|名为|叫)[了过]?"
 _ZH_ONE = r"(?:[1一][个位名对])?"
+_ZH_WHEN = rf"(?:[在于]{_SOME}{{1,8}}|\d+年(?:\d+月(?:\d+日)?)?|[去今前]年)"
 _ZH_FOND = (
-    r"(?:自己|很|最|非常|十分|特别|多年|亲密|要好|忠实|真正|共同|唯一|重要|可靠|值得|亲生|深厚|真挚|第)"
+    r"(?:自己|很|最|非常|十分|特别|多年|亲密|要好|忠实|真正|共同|唯一|重要|可靠|值得|亲生|深厚|真挚|第"
+    r"|从小|自幼|一起|相识|青梅竹马|\d+年)"
 )
 # Who does something in a clause of its own inside this one: 看沈栖教导陆远舟.
 _ZH_ANOTHER = "[是为很说看听见请让派命使问把被由对给向替]|认为|觉得|知道|讨厌|喜欢|之?[前后时](?!来)"
 
 _ENDS = f"[{SUBJECT}{OBJECT}{PRONOUN}{UNSAID}]"
+_HIS = f"{PRONOUN}(?:'s)? "
 _PAIR = f"{ROLE}(?=.{{0,24}}{INVERSE_ROLE})|{INVERSE_ROLE}(?=.{{0,24}}{ROLE})"
 
 # What the frames are made of; a part stands before those that it is made of itself.
@@ -62,20 +65,22 @@ _PARTS = {
     "<shared>": rf"(?P<word>{MUTUAL}|{OWN}(?=\W*\Z|的?关系| (?:in|for|since|with) )|{_PAIR})",
     # English: "was later", "has also", "old and dear", "Mr", "young prince"; then what is not followed by
     # anything that makes it somebody else: 's and "-in-law", a verb of its own, "with Carl".
+    "<one who>": r"<is>(?!\w+ing )(?:an?|the) <adjectives>",
+    "<who>": r"(?:who|that|which)<does> ",
     "<is>": rf"(?: {_ADVERB})* (?:{_BE})(?: {_ADVERB})* (?:one of )?",
     "<does>": rf"(?> and {_WORD[:-1]}| {_ADVERB})*",
     "<adjectives>": f"(?:{_WORD}){{0,5}}",
     "<mr>": r"(?:(?:mr|mrs|ms|dr|prof|king|queen|prince|princess|lord|lady|young|old|little|dear)\.? )*",
-    "<title>": rf"(?:(?:(?!and\b){_WORD}){{0,2}}(?!{UNSAID})|[\w.-]+ and (?=.\W*\Z)|)",
+    "<title>": rf"(?:(?:{_HIS}(?=\w))?(?:(?!and\b){_WORD}){{0,2}}(?!{UNSAID})|[\w.-]+ and (?=.\W*\Z)|)",
     "<head>": r"(?!'s|-)(?! (?:is|was|are|were)\b)",
     "<alone>": r"(?!'s? \w|-)(?! (?:is|was|are|were)\b)",
     "<together>": r"(?!'s|-| (?:of|with|to) (?!each|one))",
     # Chinese: 之间有, 一直是, 的好, 很好的, 年轻的, 曾亲自; then what is followed by no 的 of its own.
     "<相>": f"(?:{_SOME}{{0,8}}?(?:[是为成有互做当]|存在|属于)了?<好>"
-    f"|{_ZH_ADVERB}*(?:[在于]{_SOME}{{1,8}})?)",
+    f"|{_ZH_ADVERB}*(?:{_ZH_WHEN}{_ZH_ADVERB}*)?)",
     "<是>": f"{_ZH_ADVERB}*{_ZH_BE}{_ZH_ONE}",
     "<的>": f"(?:[的之]<好>|{_ZH_FOND}{_SOME}{{0,6}}的)",
-    "<好>": f"{_ZH_ONE}(?:{_ZH_FOND}{_SOME}{{0,6}}的?)?{_SOME}{{0,4}}",
+    "<好>": f"{_ZH_ONE}(?:{_ZH_FOND}(?:{_SOME}|{MUTUAL}){{0,6}}的?)?{_SOME}{{0,4}}",
     "<名>": f"(?:(?:{_SOME}{{1,6}}的|{_SOME}{{0,2}})(?!{UNSAID})|)",
     "<曾>": f"(?:(?<={UNSAID}){_ZH_ADVERB}*|(?<!{UNSAID})(?>{_ZH_ADVERB}|(?!{_ZH_ANOTHER}){_SOME}){{0,10}})",
     "<独>": "(?!的(?!人|那)|之(?!间))",
@@ -92,6 +97,11 @@ _FRAMES = (
     "<a>[ ,:(]+<b>'s <adjectives><noun><head>",
     "<a>[ ,:(]+<adjectives><noun> (?:of|to|for|with) <title><b><alone>",
     f"<b> (?P<word>[{ROLE}{INVERSE_ROLE}]),? <a><alone>",
+    # Tobin, whose mentor is Mara; Mara and her son are friends of Tobin; a mentor (Mara) and a pupil (Tobin)
+    "<b>,? whose <adjectives><noun><is><title><a><alone>",
+    rf"<a> and (?:{_HIS})?(?:(?!and\b){_WORD}){{1,4}}(?:are|were) "
+    "<adjectives><noun> (?:of|to|for|with) <title><b><alone>",
+    r"<one> \(<a>\),? and <adjectives><other> \(<b>\)",
     # Tobin has a mentor named Mara; Mara took Tobin as her apprentice
     "<b><does> (?:has|have|had|got|found|made) <adjectives><noun>,? ?(?:named |called |in |: )?<a><alone>",
     "<b><does> (?:(?:call|consider|regard|count|treat)(?:s|ed)?|sees|saw|takes|took|made) <a> (?:on )?"
@@ -102,6 +112,9 @@ _FRAMES = (
     # Mara taught Tobin; Tobin was taught by Mara; Tobin is whom Mara taught
     rf"<a><does> <verb>(?: (?!by\b){_PREPOSITION})? <title><b><alone>",
     r"<b><does> <verb>(?: (?!by\b)\w+){0,3} by <title><a><alone>",
+    # Mara is the sailor who taught Tobin; Tobin is a sailor taught by Mara, who was taught by Mara
+    rf"<a><one who><who><verb>(?: (?!by\b){_PREPOSITION})? <title><b><alone>",
+    r"<b><one who>(?:<who>)?<verb>(?: (?!by\b)\w+){0,3} by <title><a><alone>",
     r"<b>(?:<is>(?:[\w-]+ ){0,4}?| )(?:(?:that|which|whom?) )?<a><does> <verb>\W*\Z",
     # 闻伯是陆远舟的师父；陆远舟的师父是闻伯；闻伯，陆远舟的师父
     "<a><是><b><的><noun><首>",
@@ -118,8 +131,10 @@ _FRAMES = (
     f"<b>{_ZH_ADVERB}*是<a><曾><verb>了?的",
 )
 _FRAMES_OF_BOTH = (
-    # Ann and Bob are good friends; they share a friendship; the friendship between Ann and Bob
-    f"(?:<a> (?:and|&) <b>|{BOTH}|\\A{UNSAID})<is>(?!\\w+ing )<adjectives><shared><together>",
+    # Ann and Bob are good friends, not only rivals but also friends; they share a friendship; the friendship
+    # between Ann and Bob
+    f"(?:<a> (?:and|&) <b>|{BOTH}|\\A{UNSAID})<is>(?!\\w+ing )"
+    "(?:<adjectives>[\\w-]+,? but also )?<adjectives><shared><together>",
     f"(?:<a> (?:and|&) <b>|{BOTH})<does> (?:(?:have|had|shared?|formed) <adjectives>)?<shared><together>",
     f"<shared> (?:\\w+ ){{0,2}}between (?:<a> and <b>|{BOTH})",
     r"between <a> and <b>[\w ]{0,30}<shared>",

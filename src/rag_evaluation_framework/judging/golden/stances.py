@@ -95,6 +95,9 @@ _UNSURE_BEFORE = re.compile(rf"(?:{_UNSURE})\s*[,。;!?\n.]")
 _UNSURE_AFTER = re.compile(
     rf"[,。;.]\s*(?:但是?|不过|but )?(?:我|i(?:'m| am| do)? ?)?[也并]?(?:{_UNSURE})\s*(?:[,。;!?\n.]|\Z)"
 )
+_ONLY_UNSURE = re.compile(
+    rf"\W*+(?:(?:对不起|抱歉|sorry)\W*+)?(?:我|i(?:'m| am| do)?)? ?[也并]?(?:{_UNSURE})\W*"
+)
 _BUT = re.compile(r"\s*(?:但是?|不过|然而|可是|but\b|however\b|still\b)")
 _OR = re.compile(r"或者?|还是|\bor\b")
 _OR_ELSE = re.compile(
@@ -135,6 +138,11 @@ def asks_for_denied(question: str) -> bool:
 def stands_bare(text: str, start: int) -> bool:
     """Tell whether nothing is said before a place of a comparable text: it only names what was asked."""
     return _BARE.fullmatch(text[max(0, start - 16) : start]) is not None
+
+
+def only_doubts(text: str) -> bool:
+    """Tell whether a comparable text says nothing but that it is not sure."""
+    return _ONLY_UNSURE.fullmatch(text) is not None
 
 
 def _around(text: str, start: int) -> tuple[str, str]:

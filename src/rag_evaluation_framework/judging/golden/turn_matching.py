@@ -3,7 +3,7 @@
 What was said already proves nothing: of "他的龙伙伴叫阿尤。" to "基尼奇的龙伙伴叫什么？" only 阿尤 is news,
 so 是阿尤 says all of it. How a number is written makes no difference: 三只 is 3只. What one text denies or
 leaves open and the other does not is not the same. Where the question asks for a yes or no, that is news
-too, and the wrong one is wrong whatever else is said. Saying more loses nothing.
+too where it is plain, and the wrong one is wrong whatever else is said. Saying more loses nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from rag_evaluation_framework.judging.golden.clause_denials import denies_asked
+from rag_evaluation_framework.judging.golden.said_again import beside_reply, content
 from rag_evaluation_framework.judging.golden.shared_pieces import (
     Agreement,
     shared,
@@ -21,9 +22,9 @@ from rag_evaluation_framework.judging.golden.shared_pieces import (
     with_numbers,
 )
 from rag_evaluation_framework.judging.golden.stances import Stance, asks_for_denied, stance_at, stands_bare
-from rag_evaluation_framework.judging.golden.yes_or_no import asks_yes_or_no, beside_reply, reply_to
+from rag_evaluation_framework.judging.golden.yes_or_no import asks_yes_or_no, reply_to
 from rag_evaluation_framework.judging.words.comparable_text import Piece, comparable, pieces, variants
-from rag_evaluation_framework.judging.words.figures import with_figures
+from rag_evaluation_framework.judging.words.figures import paired_as_in, with_figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def _even(text: str) -> str:
 
 
 def _match(said: str, reference: str, asked: str, known: Sequence[str]) -> TurnMatch | None:
+    said, reference = paired_as_in(reference, said), paired_as_in(said, reference)
     expected, given = reply_to(asked, reference), reply_to(asked, said)
     told = telling(reference, asked)
     if expected and expected.polarity == "yes":  # "yes" to "do you know who …?" tells nothing
@@ -68,11 +70,12 @@ def _match(said: str, reference: str, asked: str, known: Sequence[str]) -> TurnM
         news = fresh or _without(told, [asked]) or told or list(pieces(reference))
         return _matched(news, _found(news, said, reference, asked))
     news = beside_reply(fresh, reference, begin=expected.end)
-    if given is None and news:
-        return _matched(news, _found(news, said, reference, asked))
-    if given is None or given.polarity != expected.polarity:
-        return _matched(news, set(), reply=expected.words, agrees=False)
-    return _matched(news, _found(news, said, reference, asked), reply=expected.words)
+    # Where an answer says neither, its words decide; of a bare "yes" it has none.
+    if given is None and (words := news or (content(reference) if not expected.end else [])):
+        return _matched(words, _found(words, said, reference, asked))
+    agrees = given is not None and given.polarity == expected.polarity
+    found = _found(news, said, reference, asked) if agrees else set()
+    return _matched(news, found, reply=expected.words, agrees=agrees)
 
 
 def _matched(
@@ -104,11 +107,13 @@ def _found(news: Sequence[Piece], said: str, reference: str, asked: str) -> set[
 def _agreement(news: Sequence[Piece], reference: str, said: str, asked: str) -> Agreement:
     """Return what tells whether both texts say what stands at a place of each, deny it, or leave it open.
 
-    A name is denied as a whole, "not Anna Berg", and with what was asked of it, "Anna Berg is not the mayor".
-    Asked 它讨厌什么？, 海葡萄 alone says the same as 它讨厌海葡萄.
+    A name is denied as a whole, "not Anna Berg", and with what was asked of it, "Anna Berg is not the mayor",
+    unless a yes or no was asked for. Asked 它讨厌什么？, 海葡萄 alone says the same as
+    它讨厌海葡萄.
     """
     is_denial_asked = asks_for_denied(asked)
-    asked_pieces = [] if is_denial_asked else telling(asked, asked)
+    is_whole = is_denial_asked or asks_yes_or_no(asked, reference)
+    asked_pieces = [] if is_whole else telling(asked, asked)
     names = tuple(dict.fromkeys(piece.text for piece in news if not piece.is_unspaced))
 
     @cache

@@ -1,21 +1,18 @@
-"""Whether a text says yes or no to a question that asks for it.
+"""Whether a text plainly says yes or no to a question that asks for it.
 
-It says so by a word, "no" or 可以; by a verb alone, "it does"; or by saying again what was asked, as it is or
-denied: asked 电梯能用吗？, 能用 is a yes and 用不了 a no. A clause says it again where it has all of the
-question, or nothing but what the question has and more than its subject.
+It does by a word that stands by itself, "No, …" or 可以; by a verb alone, "it does"; or by saying again what
+was asked, as it is or denied. Whatever is less plain is neither: 没关系 denies nothing, and "it is broken"
+says something else than "it does not work".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from rag_evaluation_framework.judging.golden.clause_denials import AUXILIARY, clauses, is_negated
-from rag_evaluation_framework.judging.golden.shared_pieces import places_in, shared, telling
+from rag_evaluation_framework.judging.golden.clause_denials import AUXILIARY
+from rag_evaluation_framework.judging.golden.said_again import MANNER, NEGATING, PRONOUN, said_again
 from rag_evaluation_framework.judging.golden.stances import stance_at
-from rag_evaluation_framework.judging.words.comparable_text import Piece
-from rag_evaluation_framework.judging.words.negation import CHINESE_NOT
 from rag_evaluation_framework.judging.words.question_words import CHINESE_QUESTION_WORDS, QUESTION_WORDS
 
 Polarity = Literal["yes", "no"]
@@ -32,12 +29,9 @@ _ASKS_FOR_MORE = re.compile(
 )
 _EITHER = re.compile(r"\bor\b|还是|或者")
 _CHOICE = re.compile(f"{_OR_NOT}|不是")
-_NEGATING = frozenset(("不", "没", "未", "never"))
-_MODAL = "可以|能够?|会|要"
-_MANNER = r"可能|应该|大概|也许|\b(?:actually|probably|maybe|perhaps|(?:un)?fortunately|sadly)\b"
-_BESIDE_VERB = re.compile(f"{_MANNER}|{_MODAL}|[是能可]否")
+_REPEATED = re.compile(r"(\w)[不没]\1")
 
-_PRONOUN = "it|he|she|they|we|i|you|there|this|that"
+_ALONE = rf"(?!\w|\. ?\d| (?!(?:{PRONOUN}|the)\b)\w)"
 _UNTOLD = (
     r"不(?:太|大|是很)?能?(?:确定|肯定|清楚|知道|晓得|记得|一定|见得|好说)"
     r"|没有?(?:提|说|写|记载|证据|资料|信息)|not (?:sure|certain|clear|known|necessarily)\b"
@@ -45,28 +39,24 @@ _UNTOLD = (
 _WORDS = {
     "untold": _UNTOLD,
     "dissent": r"(?:不是?的?|不对|错[误了]?|否)(?!\w)",
-    "assent": r"没错|是的|(?:是|对的?|不错|正确|嗯|当然)(?!\w)",
-    "no": r"(?:no|not|wrong|incorrect|false)(?!\w| \w)|(?:nope|nah|never)\b"
-    rf"|no(?= (?:{_PRONOUN}|the|not)\b)|not (?:really|yet|at all|quite|any ?more)\b"
-    r"|(?:certainly|definitely|absolutely|of course) not\b"
-    rf"|(?:当然|还|并|尚|从来?|暂时)?(?!不好意思|没事)(?:{CHINESE_NOT}|无法)(?:能|可以|会|行|有|要)?",
-    "yes": r"(?:yes|yeah|yep|yup|of course|certainly|absolutely|definitely|indeed|no problem)\b|没问题"
-    r"|(?:(?:that|it)(?:'s| is) )?(?:sure|right|correct|true)(?!\w| \w)"
-    r"|当然(?=[能会有是可])|(?:能|可以|会|行|要|有|在|好)[的了啊哦呀]?(?!\w)",
+    "assent": r"(?:没错|是的?|对的?|不错|正确|嗯|当然)(?!\w)",
+    "no": rf"(?:no|nope|nah|never|wrong|incorrect|false){_ALONE}"
+    r"|(?:(?:certainly|definitely|absolutely|of course) )?"
+    rf"not(?: (?:really|yet|at all|quite|any ?more))?{_ALONE}"
+    r"|(?:当然|还|并|尚|从来?|暂时)?(?:[不没未]|无法)(?:能|可以|会|行|有|需?要|用|必)?[的了啊哦呀呢]?(?!\w)",
+    "yes": rf"(?:yes|yeah|yep|yup|of course|certainly|absolutely|definitely|indeed){_ALONE}"
+    rf"|(?:(?:that|it)(?:'s| is) )?(?:sure|right|correct|true){_ALONE}"
+    r"|(?:当然)?(?:能|可以|会|行|需?要|有|在|好)[的了啊哦呀呢]?(?!\w)",
 }
 _BEFORE_WORD = (
-    f"{_MANNER}|well|oh|ah|so|i think|i believe|i'm afraid|哦|噢|我想|我觉得|抱歉|很?遗憾的?是?|不好意思"
+    rf"{MANNER}|well|oh|ah|so|i think|i believe|i'm afraid"
+    "|哦|噢|恐怕|我想|我觉得|很?抱歉|很?遗憾的?是?|不好意思"
 )
 _SAID = re.compile(
     rf"\W*(?:(?:{_BEFORE_WORD})[\s,]*)*(?:"
     + "|".join(f"(?P<{name}>{pattern})" for name, pattern in _WORDS.items())
     + ")"
 )
-_VERB_ALONE = re.compile(
-    rf"(?:\w+ ){{1,4}}(?:(?:{AUXILIARY}|ca|wo)(?:n't| not)?|cannot)"
-    rf"|[你您我他她它们]+[不没]?(?:{_MODAL}|有|是)[的了]?"
-)
-_CEASED = re.compile(r"\b(?:stop|ceas|fail|refus)(?:p?ed|e?s|e|ing)?\b|停止|拒绝|禁止")
 
 
 class Reply(NamedTuple):
@@ -90,7 +80,7 @@ def asks_yes_or_no(question: str, reference: str) -> bool:
 
 
 def reply_to(question: str, text: str) -> Reply | None:
-    """Return what a comparable text replies to such a question; ``None`` where it is neither yes nor no.
+    """Return what a comparable text plainly replies to such a question; ``None`` where that is not plain.
 
     >>> reply_to("is the lift working?", "it works.")
     Reply(polarity='yes', words='it works', end=0)
@@ -101,25 +91,9 @@ def reply_to(question: str, text: str) -> Reply | None:
         return Reply(_polarity(said.lastgroup, question), said[0].strip(), said.end())
     if not _can_be_said_again(question):
         return None
-    asked = _content(question, question)
-    for start, clause in clauses(text):
-        content = _content(clause, question)
-        known = shared(content, question)
-        is_again = _has_all(clause, asked) or (len(known) == len(content) and _has_verb(clause, question))
-        if is_again and not any(stance_at(text, start + piece.start) == "open" for piece in known):
-            has_ceased = _CEASED.search(clause) is not None and _CEASED.search(question) is None
-            return Reply("no" if is_negated(clause) != has_ceased else "yes", clause)
-    return None
-
-
-def beside_reply(told: Sequence[Piece], text: str, *, begin: int = 0) -> list[Piece]:
-    """Return those of the pieces of a text, from a place on, that do more than say yes or no."""
-    idle = places_in(text, _BESIDE_VERB)
-    return [
-        piece
-        for piece in told
-        if piece.start >= begin and piece.text not in _NEGATING and piece.start not in idle
-    ]
+    statement = _VERB_FIRST.sub("", _REPEATED.sub(r"\1", question), count=1)
+    again = said_again(statement, text)
+    return Reply("no" if again.is_denied else "yes", again.clause) if again else None
 
 
 def _can_be_said_again(question: str) -> bool:
@@ -130,22 +104,6 @@ def _can_be_said_again(question: str) -> bool:
 def _polarity(said: str | None, question: str) -> Polarity:
     """Return what a word says; 是的 to 他没来吗？ says that he did not."""
     is_yes = said in ("yes", "assent")
-    if said in ("assent", "dissent") and not _NEGATING.isdisjoint(_CHOICE.sub("", question)):
+    if said in ("assent", "dissent") and not NEGATING.isdisjoint(_CHOICE.sub("", question)):
         is_yes = not is_yes
     return "yes" if is_yes else "no"
-
-
-def _has_all(clause: str, asked: Sequence[Piece]) -> bool:
-    return bool(asked) and len(shared(asked, clause)) == len(asked)
-
-
-def _has_verb(clause: str, question: str) -> bool:
-    """Tell whether a clause of the question's words is more than the subject with which it begins."""
-    if _VERB_ALONE.fullmatch(clause):
-        return True
-    is_subject = _VERB_FIRST.sub("", question, count=1).startswith(clause)
-    return bool(_content(clause, question)) and not is_subject
-
-
-def _content(text: str, question: str) -> list[Piece]:
-    return beside_reply(telling(text, question), text)

@@ -1,15 +1,18 @@
 """Numbers written out, as figures: 三只 and "three of them" become 3只 and "3 of them".
 
-Only what is surely a number is written anew. 一起 and 五郎 are words, "one" and "first" mostly are, 两三 is a
-guess, and dates, times of day and "5 m" have more than one reading: all of them stay as they are.
+So do halves of hours and times of day: 两个半小时 is 2.5小时, and 七点半 and "half past seven" are 7:30. Only
+what is surely a number is written anew. 一起 and 五郎 are words, "one" and "first" mostly are, 两三 is a
+guess, and dates, hours and "5 m" have more than one reading: all of them stay as they are.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 from rag_evaluation_framework.characters import HAN, HAN_CHARACTER, ONE_TO_TEN
+from rag_evaluation_framework.judging.words.comparable_text import pieces
 from rag_evaluation_framework.judging.words.measures import UNIT_NAMES
 from rag_evaluation_framework.judging.words.number_words import COUNTED, NUMERALS, ORDINALS
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
@@ -27,6 +30,16 @@ _NAMED = frozenset("小老阿")
 _ROUND_ZERO = re.compile(rf"(?<=[{_DIGITS}○])○|○(?=[{_DIGITS}])")
 _ORDINAL = re.compile(rf"\d.*(?:st|nd|rd|th)|{'|'.join(ORDINALS)}")
 _MINUS = re.compile(r"(?:\bminus |负|零下|−)(?=\d)")
+# Halves of hours, times of day and scores, once their numbers are figures.
+_OF_TWO_PARTS = (
+    (re.compile(r"(?<![\d.])(\d+)(?:个半(?=小时|钟头|月)| and a half\b)"), r"\1.5"),
+    (re.compile(r"半个?(?=小时|钟头)"), "0.5"),
+    (re.compile(r"\bhalf past (\d\d?)\b(?!:)|(?<![\d.])(\d\d?)点半"), r"\1\2:30"),
+    (re.compile(r"\bquarter past (\d\d?)\b(?!:)|(?<![\d.])(\d\d?)点[1一]刻"), r"\1\2:15"),
+    (re.compile(r"(?<![\d.])(\d\d?)比(\d\d?)(?![\d.多少大小高低])"), r"\1:\2"),
+    (re.compile(r"(?<![\d.])(\d\d?)点([0-5]\d)(?:分(?!钟)|(?![\d.]))"), r"\1:\2"),
+)
+_PAIR = re.compile(r"(?<![\d.:,])(\d+)[:,](\d+)(?![\d:,])")
 _GUESS = re.compile(r"一二|[二两]三|三四|三五|四五|五六|六七|七八|八九")
 
 
@@ -45,7 +58,30 @@ def with_figures(text: str) -> str:
         if readings[quantity.start] == 1 and _is_figure(quantity, even):
             parts += [even[at : quantity.start], _figure(quantity, even)]
             at = quantity.end
-    return _MINUS.sub("-", "".join(parts) + even[at:])
+    written = "".join(parts) + even[at:]
+    for pattern, figures in _OF_TWO_PARTS:
+        written = pattern.sub(figures, written)
+    return _MINUS.sub("-", written)
+
+
+def paired_as_in(other: str, text: str) -> str:
+    """Return a text with figures in which two numbers that a colon or comma joins are joined as in another.
+
+    A score is 3:2 or 3-2, a time 12:30 or 12.30, and 1,5 is 1.5.
+
+    >>> paired_as_in("it was 3-2.", "3:2"), paired_as_in("it was 2-1.", "3:2")
+    ('3 2', '3:2')
+    """
+    figures = [piece.text for piece in pieces(other) if piece.text[-1].isdigit()]
+    known, neighbours = set(figures), set(pairwise(figures))
+
+    def joined(pair: re.Match[str]) -> str:
+        point = f"{float(f'{pair[1]}.{pair[2]}'):.15g}"
+        if point in known:
+            return point
+        return f"{pair[1]} {pair[2]}" if pair.groups() in neighbours else pair[0]
+
+    return _PAIR.sub(joined, text)
 
 
 def _is_figure(quantity: Quantity, text: str) -> bool:
