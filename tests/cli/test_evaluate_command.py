@@ -574,7 +574,10 @@ def test_ctrl_c_stops_cleanly_with_exit_code_130_and_the_run_can_be_resumed(proj
         "--concurrency",
         "1",
     ]
-    code = f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"
+    code = (  # a process in the background may have been told to ignore the signal
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"from rag_evaluation_framework.cli.agentspec import main; main({arguments!r})"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project
     )
