@@ -7,7 +7,8 @@ import re
 import sys
 import tomllib
 from collections import defaultdict
-from graphlib import TopologicalSorter
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -64,24 +65,54 @@ EXTRAS = {
     "torch",
 }
 
+# What is slow to import, and what stands on it; imported inside functions where not every caller uses it.
+SLOW = {
+    "aiohttp",
+    "importlib.metadata",
+    "jsonschema_rs",
+    "numpy",
+    f"{NAME}.datasets.benchmark_files",
+    f"{NAME}.datasets.checks.near_duplicates",
+    f"{NAME}.files.yaml_documents",
+}
+
 
 def room_of(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports_of(module: Path) -> set[str]:
-    """Return the dotted names a module imports, anywhere in it."""
+def imports_in(tree: ast.AST) -> set[str]:
+    """Return the dotted names that a module, or a part of one, imports anywhere in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: imports are written in full"
+            assert node.level == 0, f"{node.module}: imports are written in full"
             assert node.module is not None
             found.add(node.module)
             if node.module == NAME:
                 found.update(f"{NAME}.{alias.name}" for alias in node.names)
     return found
+
+
+def imports_of(module: Path) -> set[str]:
+    return imports_in(ast.parse(module.read_text(encoding="utf-8")))
+
+
+def circle_in(imported: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the names that import each other in a circle, the first again at the end; empty without one."""
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []
+
+
+def test_a_circle_of_imports_is_found_and_named() -> None:
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert sorted(set(circle_in({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}}))) == ["a", "b", "c"]
 
 
 def test_the_rooms_in_the_folder_are_the_rooms_in_the_plan() -> None:
@@ -115,7 +146,7 @@ def test_the_folders_and_modules_of_a_room_do_not_import_each_other_in_circles(r
         names = (name.split(".") for name in imports_of(module))
         imported[part] |= {parts[2] for parts in names if parts[:2] == [NAME, room] and len(parts) > 2}
         imported[part].discard(part)
-    TopologicalSorter(imported).prepare()  # a CycleError names the circle
+    assert circle_in(imported) == []
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -145,3 +176,17 @@ def test_what_an_extra_brings_is_imported_when_used_and_not_before() -> None:
             assert not {name.split(".")[0] for name in names} & EXTRAS, (
                 f"{module} imports an extra at the top"
             )
+
+
+# A command imports what works for it when it is used, so that its --help is instant.
+@pytest.mark.parametrize(
+    "module",
+    [module for module in MODULES if room_of(module) != "cli"],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_only_what_is_slow_or_extra_is_imported_inside_a_function(module: Path) -> None:
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    inside = {name for node in ast.walk(tree) if isinstance(node, functions) for name in imports_in(node)}
+    late = {name for name in inside if name.partition(".")[0] not in EXTRAS} - SLOW
+    assert not late, f"{module} imports {late} inside a function"

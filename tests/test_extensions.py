@@ -22,9 +22,9 @@ def test_a_component_is_imported_when_asked_for_and_not_before() -> None:
 @pytest.mark.parametrize(
     ("place", "reason"),
     [
-        ("no_such_module_anywhere:Thing", "No module named 'no_such_module_anywhere'"),
-        ("json:Thing", "module 'json' has no attribute 'Thing'"),
-        ("acme_raises:Thing", "it is Monday"),
+        ("no_such_module_anywhere:Thing", "ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
+        ("json:Thing", "AttributeError: module 'json' has no attribute 'Thing'"),
+        ("acme_raises:Thing", "RuntimeError: it is Monday"),
     ],
 )
 def test_a_component_that_cannot_be_loaded_says_why(

@@ -20,8 +20,8 @@ REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split"
 # Patterns made of words that are written in the module, or in a data file beside it, and nobody else's.
 PATTERNS_OF_OUR_OWN = {
     "judging/classes/answer_patterns.py",
+    "judging/golden/phrases.py",
     "judging/golden/relation_frames.py",
-    "judging/golden/yes_or_no.py",
     "judging/words/exclusive_words.py",
     "judging/words/measures.py",
     "judging/words/quantities.py",

@@ -40,7 +40,7 @@ def shown(value: object) -> str:
     """Write a value for an error message: its ``repr``, cut when it is long."""
     try:
         return _cut(repr(value), _SHOWN_CHARACTERS)
-    except Exception:  # noqa: BLE001 - somebody else's class, or an integer of more than 4,300 digits
+    except Exception:  # noqa: BLE001 - anyone's class may raise anything; so do long integers
         return f"a value of type {type(value).__name__} that cannot be shown"
 
 
@@ -54,7 +54,7 @@ def in_full(error: BaseException) -> str:
     name = type(error).__name__
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001 - a message that cannot be written is no reason to stop
+    except Exception:  # noqa: BLE001 - anyone's message may raise anything; its type still tells
         return name
     return f"{name}: {message}" if message.strip() else name
 

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, described
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.datasets import Dataset, Preview
 from rag_evaluation_framework.records.documents import Document
@@ -224,10 +224,10 @@ class Registry(Generic[T]):
             raise UnknownNameError(self.kind, name, list(self._entries))
         try:
             return cast("T", entry.load())
-        except Exception as error:  # somebody else's module may raise anything
+        except Exception as error:  # anyone's module may raise anything
             if entry.extra is not None and isinstance(error, ImportError):
                 raise MissingExtraError(f"{self.kind} {name!r}", entry.extra) from error
-            raise UsageError(f"{self.kind} {name!r} cannot be loaded: {error}") from error
+            raise UsageError(f"{self.kind} {name!r} cannot be loaded: {described(error)}") from error
 
     def names(self) -> list[str]:
         """Return every name, installed packages' included, sorted; nothing is imported."""

@@ -248,6 +248,7 @@ def test_usage_is_what_the_system_told_and_nothing_else(fields: Any, usage: Usag
             (SpanCitation("a.md", 5, 9, page=1, confidence=0.5),),
         ),
         ({"doc_id": "a", "start": 5, "end": 9, "quote": "word"}, (SpanCitation("a", 5, 9, text="word"),)),
+        ({"file": "a.md", "start": 5, "end": 9, "page": "?"}, (SpanCitation("a.md", 5, 9),)),
         # not citations, and said so
         (0, ()),
         (True, ()),
@@ -255,6 +256,10 @@ def test_usage_is_what_the_system_told_and_nothing_else(fields: Any, usage: Usag
         ({"file": "a.md", "start": 9, "end": 5}, ()),
         ({"file": "a.md", "start": "x", "end": 5}, ()),
         ({"file": "a.md", "start": 1, "end": 5, "confidence": "high"}, ()),
+        # without its page it would be another place
+        ({"file": "a.md", "start": 1, "end": 5, "page": "3"}, ()),
+        ({"file": "a.md", "start": 1, "end": 10**30}, ()),
+        ("[1][0]", ()),
         ({"title": "a"}, ()),
         (None, ()),
         ("[" * 5000, ()),

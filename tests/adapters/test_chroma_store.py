@@ -166,3 +166,15 @@ def test_a_server_finds_what_the_exact_store_finds(port: int) -> None:
     assert client.count_collections() == 1
     store.clear()
     assert client.count_collections() == 0
+
+
+def test_only_a_collection_that_is_gone_may_fail_to_be_dropped() -> None:
+    gone, broken = ChromaVectorStore(), ChromaVectorStore()
+    for store in (gone, broken):
+        store.add(chunks_of(1), vectors_of(1, 4))
+    gone._client.delete_collection(gone._collection.name)
+    gone.clear()
+    broken._client.delete_collection(broken._collection.name)
+    broken._client.delete_collection = None
+    with pytest.raises(TypeError):
+        broken.clear()

@@ -43,3 +43,15 @@ def test_a_key_in_the_address_never_shows() -> None:
 def test_a_server_and_a_folder_at_once_are_refused() -> None:
     with pytest.raises(UsageError, match="qdrant: expected a url or a path, got both"):
         QdrantVectorStore("http://localhost:6333", path="x")
+
+
+def test_only_a_store_that_is_gone_may_fail_to_drop_its_collection(tmp_path: Path) -> None:
+    gone = QdrantVectorStore(path=str(tmp_path))
+    gone.add([CHUNK], [[1.0, 2.0]])
+    gone._client.close()
+    gone.clear()
+    broken = QdrantVectorStore()
+    broken.add([CHUNK], [[1.0, 2.0]])
+    broken._client.delete_collection = None
+    with pytest.raises(TypeError):
+        broken.clear()

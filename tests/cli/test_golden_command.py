@@ -156,7 +156,10 @@ def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path)
     assert "turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got " in (project / "j.xml").read_text()
     text = golden(*options, "--markdown", "m.md").out
     # Only the turns that are at fault are listed.
-    assert "  session_001:\n    turn 2: 它爱吃什么？\n      expected  小萤爱吃海葡萄。\n      got  " in text
+    assert (
+        "  session_001:\n    misses    turn_correctness 0.5, not >= 0.9\n"
+        "    turn 2: 它爱吃什么？\n      expected  小萤爱吃海葡萄。\n      got  "
+    ) in text
     assert (
         "    turn 3: And what will the price of her shares be next year?\n      expected  (to decline)"
         in text
@@ -203,7 +206,8 @@ def test_blame_is_summed_up_over_all_splits(golden: Command, project: Path) -> N
     by_split = {run["dataset"]: run["blame"]["total"] for run in told["runs"]}
     assert by_split == {"facts": 4, "relations": 3, "tracking": 2, "multiturn": 5, "boundary": 3}
     kept = read_results(project / "all.json")
-    assert kept["golden"]["blame"] == told["blame"]
+    assert kept["blame"] == told["blame"]
+    assert "blame" not in kept["golden"]  # once is enough
     assert kept["golden"]["splits"]["boundary"]["blame"]["total"] == 3
     assert [query["blame"]["kind"] for query in kept["query_results"]] == [
         sample["blame"]["kind"] for sample in told["samples"]
@@ -338,6 +342,52 @@ def test_score_finds_the_golden_contexts_where_golden_did(
     moved = project / "moved" / "evaluation" / "datasets" / "factual_qa.json"
     again = to_the_end(main, "score", run, *asked, "--dataset", str(moved), "--json").json["metrics"]
     assert again == scored
+
+
+def evaluated_by_spans(folder: Path) -> str:
+    manifest = folder / "agent.yaml"
+    manifest.write_text(
+        "spec: {evaluation: {datasets: [{name: facts, path: golden/evaluation/datasets/factual_qa.json, "
+        "metrics: [span_recall, span_precision]}], thresholds: {span_recall: 1}, ciGate: true}}\n"
+    )
+    return str(manifest)
+
+
+def test_evaluate_finds_the_golden_contexts_where_golden_did(
+    golden: Command, project: Path, to_the_end: Command
+) -> None:
+    ran = golden("--target", ASSISTANT, "--split", "facts", "--json").json["runs"][0]
+    manifest = evaluated_by_spans(project)
+    evaluated = to_the_end(main, "evaluate", manifest, "--target", ASSISTANT, "--json").json
+    metrics = evaluated["runs"][0]["metrics"]
+    assert metrics["span_recall"]["n_scored"] == 4
+    for name in ("span_recall", "span_precision"):
+        assert metrics[name] == ran["metrics"][name]
+    assert evaluated["runs"][0]["blame"] == ran["blame"]  # of golden sets it is always told
+    assert evaluated["ciGateResult"] == "PASS"
+
+
+def test_evaluate_says_before_the_first_request_which_golden_contexts_are_not_located(
+    golden: Command, project: Path, to_the_end: Command
+) -> None:
+    path = project / "golden" / "evaluation" / "datasets" / "factual_qa.json"
+    records = json.loads(path.read_text(encoding="utf-8"))
+    records[1]["golden_context"]["snippet"] = "zzz no such text"
+    path.write_text(json.dumps(records, indent=1, ensure_ascii=False), encoding="utf-8")
+    manifest = evaluated_by_spans(project)
+    refused = to_the_end(main, "evaluate", manifest, "--target", ASSISTANT)
+    assert refused.code == 2
+    assert (
+        "golden_context: expected golden_context found once in its file, in every sample, which "
+        "span_recall and span_precision need, got none in 1 of 4: "
+    ) in refused.err
+    assert "; rag-eval validate says why; --allow-missing scores the others" in refused.err
+    ended = to_the_end(main, "evaluate", manifest, "--target", ASSISTANT, "--allow-missing", "--json").json
+    assert ended["runs"][0]["metrics"]["span_recall"]["n_skipped"] == 1
+    lacking, located = ended["warnings"]
+    assert "got none in 1 of 4: " in lacking
+    assert lacking.endswith("; they are skipped (--allow-missing)")
+    assert located.startswith("facts: 3 of 4 golden contexts located (rag-eval validate lists all): fact_002")
 
 
 def test_the_results_of_all_splits_have_passes_and_the_verdict(golden: Command, project: Path) -> None:

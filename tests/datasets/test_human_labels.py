@@ -190,13 +190,13 @@ def test_every_bad_row_of_a_table_is_named_with_its_line(tmp_path: Path) -> None
     assert "expected an id in query_id, sample_id or id" in str(caught.value)
 
 
-@pytest.mark.parametrize("header", ["query_id;label", "q0,1", "Query_ID,Label"])
+@pytest.mark.parametrize("header", ["query_id|label", "q0,1", "Query_ID,Label"])
 def test_a_table_without_a_column_of_ids_is_one_problem_not_one_a_row(header: str, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text(f"{header}\n" + "q1,1\n" * 100, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_labels(path)
-    expected = "comma-separated columns, among them one of query_id, sample_id, id"
+    expected = "columns separated by commas, semicolons or tabs, among them one of query_id, sample_id, id"
     assert str(caught.value) == f"{path}:1: expected {expected}, got {header!r}"
 
 

@@ -12,12 +12,15 @@ from rag_evaluation_framework.datasets.dialects.agent_samples import AGENT_SAMPL
 from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
 from rag_evaluation_framework.datasets.dialects.ragas import RAGAS
+from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
 from rag_evaluation_framework.datasets.dialects.record_files import layout_of
 from rag_evaluation_framework.datasets.dialects.sample_ids import content_id
+from rag_evaluation_framework.datasets.tables import parquet_tables
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Dialect
-from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.samples import Origin, Recorded, Sample, Turn
 
 
 def places(dialect: Dialect, path: Path) -> list[tuple[int | None, str, str]]:
@@ -93,11 +96,61 @@ def test_the_problems_of_a_table_have_the_line_on_which_the_row_begins(tmp_path:
     ]
 
 
-@pytest.mark.parametrize("header", ["user_input;response", "Who sails?,The Razorbill"])
+@pytest.mark.parametrize("header", ["user_input|response", "Who sails?,The Razorbill"])
 def test_a_table_whose_columns_are_all_unknown_is_one_problem(header: str, tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text(f"{header}\n" + "q,a\n" * 9)
     assert places(RAGAS, path) == [(1, "", "unknown-columns")]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("above", ["", "\n\n"])
+def test_a_table_is_cut_at_the_separator_that_its_header_has(
+    separator: str, above: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.csv"
+    rows = [["user_input", "response", "reference"], ["Who; and, where?", "Ann\tin Rome", ""]]
+    with path.open("w", newline="") as file:
+        file.write(above)
+        csv.writer(file, delimiter=separator).writerows(rows)
+    (sample,) = read_dataset(path).samples
+    assert (sample.question, sample.reference) == ("Who; and, where?", None)
+    assert sample.recorded == Recorded(answer="Ann\tin Rome")
+    assert sample.origin == Origin("ragas", str(path), above.count("\n") + 2)
+
+
+def test_a_column_that_every_row_needs_is_missed_once_and_not_in_each_row(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("question;response\n" + "q;a\n" * 9)
+    assert places(RAGAS, path) == [(1, "user_input", "missing-column")]
+    with pytest.raises(
+        InputError, match="user_input: expected a column of this name, got the columns question"
+    ):
+        RAGAS.read(path)
+    path = tmp_path / "x.parquet"
+    parquet_tables.write_rows(path, [{"question": "q", "response": "a"}] * 9)
+    assert places(RAGAS, path) == [(None, "user_input", "missing-column")]
+    path = tmp_path / "x.eval.csv"
+    path.write_text("query_id,dataset_id,name,version\nq1,d,n,1.0.0\nq2,,,\n")
+    assert places(EVALUATION_SETS, path) == [
+        (1, "query_text", "missing-column"),
+        (1, "relevant_documents", "missing-column"),
+    ]
+
+
+def test_extra_fields_stand_for_any_column(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('extra_fields\n"{""user_input"": ""Who?""}"\n')
+    (sample,) = RAGAS.read(path).samples
+    assert sample.question == "Who?"
+
+
+def test_what_is_wrong_with_the_text_of_a_table_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"user_input\nq\n\xff\n")
+    assert places(RAGAS, path) == [(3, "", "invalid-utf8")]
+    path.write_text('user_input,response\n\nq,a\nq,"never closed\nq,a\n')
+    assert places(RAGAS, path) == [(4, "", "csv-syntax")]
 
 
 def test_a_table_with_lists_as_python_writes_them_is_read(tmp_path: Path) -> None:
@@ -220,6 +273,14 @@ def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_fi
     assert [sample.id for sample in dataset.samples] == ["1", "2"]
     assert dataset.samples[1].origin is not None
     assert dataset.samples[1].origin.line == 3
+
+
+def test_a_dataset_without_queries_has_their_columns_and_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "x.eval.csv"
+    EVALUATION_SETS.write(Dataset(samples=(), dialect="evaluation-dataset", dataset_id="empty"), path)
+    assert path.read_text().startswith("query_id,query_text,relevant_documents,dataset_id,")
+    dataset = EVALUATION_SETS.read(path)
+    assert (dataset.dataset_id, dataset.samples) == ("empty", ())
 
 
 def test_rows_that_contradict_the_head_are_an_error_with_their_line(tmp_path: Path) -> None:

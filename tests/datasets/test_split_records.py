@@ -53,6 +53,16 @@ def test_a_record_is_written_back_with_every_field(dialect: RecordDialect, recor
     assert sample.recorded.retrieved == ({"chunk_id": "c1", "score": 0.5},)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "task_type"), [(OFFLINE_RECORDS, "qa"), (QA_PAIRS, "qa"), (SUMMARIES, "summaries")]
+)
+def test_a_sample_without_a_category_is_a_task_of_its_splits_type(
+    dialect: RecordDialect, task_type: str
+) -> None:
+    sample = Sample(id="1", turns=(Turn(role="user", content="Who?"),), reference="Ann")
+    assert dialect.record(sample)["task_type"] == task_type
+
+
 @pytest.mark.parametrize(("dialect", "record"), RECORDS, ids=lambda value: getattr(value, "name", ""))
 def test_a_file_is_recognised_whatever_it_is_called(
     dialect: RecordDialect, record: dict[str, Any], tmp_path: Path

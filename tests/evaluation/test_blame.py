@@ -399,6 +399,63 @@ def test_blame_agrees_with_the_metric_of_what_is_expected(
     assert (found.kind, found.kind == "ok") == (kind, value == 1)
 
 
+MAYOR = Entities(names=("Anna Berg", "Room 12"))
+HALL = "Anna Berg is the mayor. Her office is in Room 12."
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "kind", "otherwise"),
+    [
+        # What an answer tells beside what it declines: both names, one of them, neither, nothing at all.
+        ("The mayor is Anna Berg, in Room 12, but I can't share her number.", 1.0, "ok", "ok"),
+        ("It is Anna Berg, but I don't know where her office is.", 0.5, "not_used", "retrieval_missed"),
+        (
+            "I'm sorry, I can't answer that. The hall opens at nine.",
+            0.0,
+            "refused_wrongly",
+            "retrieval_missed",
+        ),
+        ("I'm sorry, I can't help with that.", 0.0, "refused_wrongly", "retrieval_missed"),
+        # The same where it asks back.
+        ("Anna Berg, Room 12. Do you want to know more?", 1.0, "ok", "ok"),
+        ("Which mayor do you mean?", 0.0, "not_used", "retrieval_missed"),
+    ],
+)
+def test_an_answer_that_declines_a_part_is_blamed_by_what_it_tells(
+    answer: str, value: float, kind: str, otherwise: str
+) -> None:
+    """``otherwise`` is the kind where nothing relevant was retrieved."""
+    turns = (Turn(role="user", content="Who is the mayor, and where is her office?"),)
+    asked = sample(turns=turns, expectation=MAYOR)
+    assert scorer_for("entity_coverage").score(asked, Response(text=answer)).value == value
+    assert blamed(asked, answer, contexts=(HALL,)).kind == kind
+    assert blamed(asked, answer, contexts=(WEATHER,)).kind == otherwise
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (f"{SHIP} {HARBOUR} However, I can't sell you a ticket.", "ok"),
+        (f"{SHIP} But I don't know about the harbour.", "not_used"),
+        (f"{NOT_SHIP} But I don't know about the harbour.", "contradicted"),
+        (f"I don't know. {WEATHER}", "refused_wrongly"),
+    ],
+)
+def test_the_claims_beside_what_is_declined_count(answer: str, kind: str) -> None:
+    asked = sample(reference=f"{SHIP} {HARBOUR}")
+    assert blamed(asked, answer, contexts=(SHIP, HARBOUR)).kind == kind
+    passages = sample(reference_contexts=(SHIP,))
+    assert blamed(passages, answer, contexts=(SHIP,)).kind == kind.replace("not_used", "ok")
+
+
+def test_a_refusal_that_sounds_as_its_sample_says_is_one() -> None:
+    asked = sample(expectation=Refusal(pattern="请联系人工客服..."))
+    answer = "请联系人工客服处理退款。"
+    assert scorer_for("refusal_recall").score(asked, Response(text=answer)).value == 1
+    assert blamed(asked, answer).kind == "ok"
+    assert blamed(sample(expectation=Refusal()), answer).kind == "answered_wrongly"
+
+
 def test_an_answer_that_denies_what_was_asked_of_the_name_is_not_right() -> None:
     turns = (Turn(role="user", content="Who is the mayor?"),)
     asked = sample(turns=turns, expectation=Entities(names=("Anna Berg",)))

@@ -192,6 +192,7 @@ def test_positions_on_a_page_count_from_its_start() -> None:
 READABLE = [
     cited("boats.md", 0, 24, text="leaves at noon"),
     {"file": "boats.md", "start": 0, "end": 24},
+    {"doc_id": "boats.md", "start": 0, "end": 24, "page": "?", "number": 1},
     SpanCitation("boats.md", 0, 24),
     "[boats.md:?:0-24]",
 ]

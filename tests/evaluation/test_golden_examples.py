@@ -186,6 +186,7 @@ def test_an_empty_answer_fails_what_is_said_of_answers(metric: str, sample: Samp
     [
         ("entity_coverage", FACT, "你是想问玛拉妮热情还是喜欢探险？", "asks_back"),
         ("entity_coverage", FACT, "抱歉，资料中没有提到玛拉妮热情或者探险。", "dont_know"),
+        ("entity_coverage", FACT, "I don't know. Anything else?", "dont_know"),
         ("relation_match", RELATION, "抱歉，我不知道恰斯卡和卡齐娜是朋友还是战友。", "dont_know"),
         ("milestone_recall", TRACK, "我不知道旅行者如何初入纳塔、报名竞技场、赢得胜利。", "dont_know"),
     ],
@@ -242,6 +243,8 @@ def asked(question: str, *names: str) -> Sample:
         "I'm not sure, but I think it is Anna Berg.",
         "Anna Berg is the mayor. Which year are you interested in?",
         "Anna Berg is the mayor, would you like to know more?",
+        "Sorry, I could not find her number, the mayor is Anna Berg.",
+        "The mayor is Anna Berg, I don't know since when.",
     ],
 )
 def test_what_stands_beside_a_part_that_declines_or_asks_is_told(answer: str) -> None:
@@ -257,6 +260,8 @@ def test_what_stands_beside_a_part_that_declines_or_asks_is_told(answer: str) ->
         "队长是王明，但我不知道他的电话。",
         "文中没有提到副队长，但队长是王明。",
         "虽然文中没有提到副队长，队长是王明。",
+        "文中没有提到副队长，队长是王明。",
+        "隊長是王明，其他我不知道。",
         "我不确定，但应该是王明。",
     ],
 )
@@ -272,8 +277,17 @@ def test_what_stands_beside_it_is_told_in_chinese_too(answer: str) -> None:
         ("Sorry, I’m not sure. Maybe Anna Berg.", ["Anna Berg"]),
         ("我不确定。可能是王明。", ["王明"]),
         ("Do you mean the mayor? Or Anna Berg?", ["Anna Berg"]),
+        ("The mayor is Anna Berg? I don't know.", ["Anna Berg"]),
         ("Sorry, the documents do not mention 12 euros or mooring.", ["12 euros", "mooring"]),
         ("你是想问玛拉妮热情，还是喜欢探险？", ["热情", "探险"]),
+        ("I could not find the price, the opening hours or the address of Anna Berg.", ["Anna Berg"]),
+        ("Whether Anna Berg is the mayor, I cannot say.", ["Anna Berg"]),
+        ("The text does not say who is the mayor, that is, if it is Anna Berg.", ["Anna Berg"]),
+        ("I could not find the mayor, who is Anna Berg.", ["Anna Berg"]),
+        ("没有资料表明，队长是王明。", ["王明"]),
+        ("我不清楚队长是李强，还是王明。", ["王明"]),
+        ("我不知道谁是队长，副队长是王明。", ["王明"]),
+        ("资料中没有提到队长，也没有提到王明。", ["王明"]),
     ],
 )
 def test_a_part_that_declines_asks_or_guesses_tells_nothing(answer: str, names: list[str]) -> None:
@@ -297,6 +311,16 @@ def test_what_a_long_answer_tells_is_found_in_time(noise: str) -> None:
 def test_a_turn_tells_what_stands_beside_a_part_that_declines() -> None:
     response = conversation("我不确定，但应该是阿尤。", "阿尤协助基尼奇击败了深渊魔物。您还想了解什么？")
     assert scorer_for("turn_correctness").score(SESSION, response).value == 1.0
+
+
+def test_a_turn_tells_what_a_comma_parts_from_what_it_declines() -> None:
+    turns = (
+        Turn(role="user", content="When does the museum open, and what does it cost?"),
+        Turn(role="assistant", reference="It opens at 9 and costs 12 euros."),
+    )
+    response = conversation("I could not find the price, the museum opens at 9.")
+    # of 9, 12 and euros
+    assert scorer_for("turn_correctness").score(replace(SESSION, turns=turns), response).value == 1 / 3
 
 
 def test_hops_are_counted_in_the_contexts_whatever_the_answer() -> None:

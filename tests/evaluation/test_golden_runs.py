@@ -24,10 +24,10 @@ from rag_evaluation_framework.evaluation.golden.golden_settings import (
     read_golden_settings,
     with_thresholds,
 )
-from rag_evaluation_framework.evaluation.golden.golden_spans import LocatedContexts
 from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS, find_splits
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
 from rag_evaluation_framework.evaluation.runs.scoring import scored_result
+from rag_evaluation_framework.evaluation.scorers.golden_spans import LocatedContexts
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
 from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
 from rag_evaluation_framework.records.responses import Failure, Hit, Response

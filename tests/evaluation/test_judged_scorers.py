@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,21 @@ def test_a_rubric_shows_the_reason_of_each_grade() -> None:
         "grades": {"right": 1.0, "kind": 0.5},
         "reasons": {"right": "1 for 1", "kind": "0.5 for 2"},
     }
+
+
+@pytest.mark.parametrize(
+    ("bounds", "passes"),
+    [
+        ({}, 1.0),  # 0.75 x 1 + 0.25 x 0.5 = 0.875 is above 0.65, and 0.5 above 0.4
+        ({"pass_at": 0.875, "floor": 0.5}, 1.0),
+        ({"pass_at": 0.9}, 0.0),
+        ({"floor": 0.6}, 0.0),
+    ],
+)
+def test_an_answer_passes_by_the_bounds_of_its_rubric(bounds: dict[str, float], passes: float) -> None:
+    with judged({"a": grades(1, 0.5)}, rubric=replace(RUBRIC, **bounds)) as methods:
+        score = scorer_for("rubric_pass", methods).score(SAMPLE, ANSWER)
+    assert score.value == passes
 
 
 def test_a_rubric_shows_the_grades_of_each_model_of_a_panel() -> None:

@@ -112,6 +112,13 @@ def test_contexts_are_looked_for_in_the_documents_where_hits_have_no_place() -> 
         assert scored("span_precision", asked, answered, CORPUS).value == 24 / 65
 
 
+def test_of_the_places_of_a_context_one_that_is_relevant_counts() -> None:
+    # "The boat" stands at 0 and at 25; of the 8 + 4 relevant characters, those from 25 on are found.
+    asked = sample(relevant_spans=(SpanCitation("boats.md", 25, 33), SpanCitation("boats.md", 45, 49)))
+    answered = Response(text="a", contexts=("The boat",), context_origin="system")
+    assert scored("span_recall", asked, answered, CORPUS).value == 8 / 12
+
+
 @pytest.mark.parametrize(
     "context",
     [

@@ -62,7 +62,7 @@ def test_a_judge_rates_and_quotes(name: str) -> None:
     assert score.details["label"] == "mild"
     assert score.details["quote"] == {"text": "are all lazy", "start": 10, "end": 22}
     assert scorer.method.startswith("judge:scripted")
-    assert scorer.is_slow
+    assert (scorer.questions, scorer.is_slow) == ({name}, True)
 
 
 def test_a_judge_that_cannot_quote_what_it_saw_is_a_failure() -> None:

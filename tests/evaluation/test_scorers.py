@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,6 +162,9 @@ def test_a_sample_that_expects_no_text_is_skipped_with_the_reason() -> None:
     assert scorer.score(sample(None), Response(text="a")).reason == "the sample expects no text"
     refusing = sample(None, Refusal())
     assert scorer.score(refusing, Response(text="a")).reason == "the sample expects a refusal"
+    asked = replace(refusing, turns=(Turn(role="user", content="Where is Paris?"),))
+    relevancy = scorer_for("answer_relevancy").score(asked, Response(text="Paris"))
+    assert (relevancy.status, relevancy.reason) == ("skipped", "the sample expects a refusal")
 
 
 @pytest.mark.parametrize("answer", ["👍", "", "Paris"])

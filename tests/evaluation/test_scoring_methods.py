@@ -16,6 +16,8 @@ from rag_evaluation_framework.evaluation.scorers.scoring_methods import (
     with_documents,
 )
 from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.prompts import load_prompt
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.language_models.chat import Completion
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.datasets import Dataset
@@ -109,6 +111,23 @@ def test_the_method_stands_in_the_score_and_in_the_name_where_it_was_asked_for()
     asked = scorer_for("answer_similarity(method=lexical)", EMBEDDED)
     assert (plain.name, plain.method) == ("answer_similarity", "embedding:hashing(dimensions=1024)")
     assert (asked.name, asked.method) == ("answer_similarity(method=lexical)", "lexical (chrF)")
+    assert scorer_for("answer_relevancy", EMBEDDED).method == "embedding:hashing(dimensions=1024)"
+    assert scorer_for("answer_relevancy(method=lexical)", EMBEDDED).method.startswith("lexical")
+
+
+@pytest.mark.parametrize(
+    ("name", "methods", "of_method"),
+    [
+        ("token_f1", ScoringMethods(), 1),
+        ("faithfulness", ScoringMethods(), LexicalSupport().version),
+        ("bias", JUDGED, load_prompt("bias").version),
+    ],
+)
+def test_a_version_counts_the_changes_of_formula_and_method(
+    name: str, methods: ScoringMethods, of_method: int
+) -> None:
+    changes = (parse_metric(name).metric.version - 1) + (of_method - 1)
+    assert scorer_for(name, methods).version == 1 + changes
 
 
 def test_the_same_words_are_fully_similar_by_embedding_and_other_words_less() -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import stat
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from killed_programs import kill_after
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 from rag_evaluation_framework.files.atomic import (
@@ -207,13 +206,7 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(tmp_path: Pat
     """
     moments = random.Random(7)
     for _ in range(12):
-        with subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE
-        ) as writer:
-            assert writer.stdout is not None
-            writer.stdout.readline()
-            time.sleep(moments.uniform(0.0, 0.06))
-            writer.send_signal(signal.SIGKILL)
+        kill_after(program, moments.uniform(0.0, 0.06))
         if path.exists():
             data = path.read_bytes()
             assert len(data) == 450_000

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from killed_programs import kill_after
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 from rag_evaluation_framework.files.atomic import atomic_writer
@@ -82,13 +82,7 @@ def test_a_kill_at_any_moment_leaves_all_old_or_all_new_files(tmp_path: Path) ->
     moments = random.Random(11)
     interrupted = 0
     for turn in range(20):
-        with subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE
-        ) as writer:
-            assert writer.stdout is not None
-            writer.stdout.readline()
-            time.sleep(moments.uniform(0.0, 0.04))
-            writer.send_signal(signal.SIGKILL)
+        kill_after(program, moments.uniform(0.0, 0.04))
         interrupted += len(names(tmp_path)) > 3
         # Whichever folder a reader starts from, its files are whole afterwards.
         recover([tmp_path, tmp_path / "sub"][turn % 2])

@@ -425,6 +425,7 @@ ANSWERED = [
     "抱歉。我们目前无法提供早餐，隔壁有咖啡馆。",
     "We cannot offer night service; office hours are nine to five.",
     "Sorry, we are unable to provide refunds after 30 days.",
+    "虽然资料没有写明票价，8元就能进。",
 ]
 BY_QUESTION = [
     # The clause takes up what was asked, and what stands before it is beside the point.
@@ -663,6 +664,8 @@ OTHER_DENIALS = [
     ("陪练费是多少？", "收费表列出了场租和灯光费，但没有给出陪练费。"),
     ("印章是谁刻的？", "关于印章的刻者，两位后人都没有公开说过。"),
     ("装修花了几年？", "前厅和后院的照片都在，装修花费的时间没有人提起。"),
+    # Nor is what comes after it denied before it.
+    ("合同是否提到加班费？", "合同没有提到年假，加班费还要再查。"),
 ]
 
 
@@ -751,6 +754,21 @@ def test_a_refusal_late_in_a_text_that_complies_is_not_a_refusal() -> None:
     instructions = "Mix flour and water, add salt, and let the dough rest in a warm place. " * 4
     assert classify_answer(instructions + "I can't help with the oven.").kind == "answered"
     assert classify_answer("I can't help with the oven. " + instructions).kind == "refused"
+
+
+def test_a_refusal_stays_one_where_the_answer_goes_on_to_something_else() -> None:
+    assert (
+        classify_answer("I won't help you pick a lock. However, a locksmith costs 80 euros.").kind
+        == "refused"
+    )
+
+
+@pytest.mark.parametrize(("length", "kind"), [(400, "asks_back"), (401, "answered")])
+def test_a_brief_answer_has_at_most_400_characters(length: int, kind: str) -> None:
+    ending = "Please clarify which day you mean."
+    text = ("The price is another one every day. " * 9).ljust(length - len(ending)) + ending
+    assert len(text) == length
+    assert classify_answer(text, "What does a ticket cost?").kind == kind
 
 
 def test_a_text_without_a_word_has_no_class() -> None:

@@ -69,19 +69,22 @@ WORKED = [
     ("The boat leaves at noon, returns at six [1][2][4].", YES, [NO, YES, NO], [NO, NO, NO]),
     # A sentence cites a set: the second [1] is the same citation.
     ("The boat leaves at noon [1], returns at six [2][1].", YES, [YES, YES], [NO, NO]),
-    # Out of range: it supports nothing, and takes nothing from the others.
+    # Out of range: the sentence is not supported, so none of its citations is relevant; [1] is still correct.
     ("The boat leaves at noon [9].", NO, [NO], [NO]),
-    ("The boat leaves at noon [1][9].", YES, [YES, NO], [YES, NO]),
-    ("The boat leaves at noon [0][1].", YES, [NO, YES], [NO, YES]),
-    ("The boat leaves at noon, returns at six [1][9][2].", YES, [YES, NO, YES], [NO, NO, NO]),
+    ("The boat leaves at noon [1][9].", NO, [NO, NO], [YES, NO]),
+    ("The boat leaves at noon [0][1].", NO, [NO, NO], [NO, YES]),
+    ("The boat leaves at noon [1-9].", NO, [NO] * 9, [YES, NO, NO, YES] + [NO] * 5),
+    ("The boat leaves at noon, returns at six [1][9][2].", NO, [NO, NO, NO], [NO, NO, NO]),
     ("The boat leaves at noon, returns at six [1][9].", NO, [NO, NO], [NO, NO]),
     # No documents to open a file in.
-    ("The boat leaves at noon [1] [guide.pdf:1:0-9].", YES, [YES, NO], [YES, NO]),
+    ("The boat leaves at noon [1] [guide.pdf:1:0-9].", NO, [NO, NO], [YES, NO]),
     # What stands in a sentence that claims nothing supports nothing, whatever it says.
     ("The boat leaves at noon [1]. Do you want to know more [9]?", YES, [YES, NO], [YES, NO]),
     ("The boat leaves at noon [1]. Do you know when the boat leaves [4]?", YES, [YES, NO], [YES, NO]),
     ("# The boat [1]\nThe boat leaves at noon [1].", YES, [NO, YES], [NO, YES]),
     ("Sure! [1] The boat leaves at noon.", NO, [NO], [NO]),
+    # What only says where the numbers lead cites nothing.
+    ("The boat leaves at noon [1].\n\n[1]: timetable.md\n[9]: fares.md", YES, [YES], [YES]),
 ]
 
 
@@ -160,11 +163,29 @@ def test_an_answer_that_claims_nothing_has_no_sentences_to_support(answer: str) 
 
 
 @pytest.mark.parametrize("numbers", [[1, 9], [9, 1], [1, 4, 9], [9], [1, 3, 2, 9]])
-def test_what_cannot_be_opened_counts_alike_in_a_sentence_and_beside_the_answer(numbers: list[int]) -> None:
+def test_what_cannot_be_opened_fails_its_sentence_and_beside_the_answer_only_itself(
+    numbers: list[int],
+) -> None:
     written = inline(f"The boat leaves at noon {''.join(f'[{number}]' for number in numbers)}.")
+    assert written.supported == [False]
+    assert written.relevant == [False] * len(numbers)
     beside = listed("The boat leaves at noon.", numbers)
-    assert written.supported == beside.supported == [numbers != [9]]
-    assert written.relevant == beside.relevant == [number in (1, 4) for number in numbers]
+    assert beside.supported == [numbers != [9]]
+    assert beside.relevant == [number in (1, 4) for number in numbers]
+    assert written.correct == beside.correct == [number in (1, 4) for number in numbers]
+
+
+def test_what_is_out_of_range_spares_the_other_sentences() -> None:
+    report = inline("The boat leaves at noon [1][9]. The fare is two pounds [3].")
+    # One of two sentences; [3] of [1], [9] and [3].
+    assert citation_recall(report.supported) == 1 / 2
+    assert citation_precision(report.relevant) == 1 / 3
+
+
+def test_what_a_sentence_cites_together_is_asked_of_nobody_where_a_part_is_not_there() -> None:
+    support = WordSupport()
+    inline("The boat leaves at noon [1][2][9].", support)
+    assert [evidence for _, evidence in support.asked] == [[CONTEXTS[0]], [CONTEXTS[1]]]
 
 
 def test_one_place_is_one_citation_with_its_page_and_without() -> None:

@@ -97,6 +97,11 @@ def test_what_cannot_be_opened_says_why(citation: Citation, problem: str) -> Non
     assert opened.to_dict()["valid"] is False
 
 
+def test_without_documents_no_length_is_told() -> None:
+    opened = CitableTexts([]).opened(span("ships.md", 100, 200))
+    assert opened.to_dict()["problem"] == f"{UNKNOWN}, got 'ships.md'"
+
+
 def test_a_number_without_contexts_cites_nothing() -> None:
     assert str(TEXTS.opened(ContextCitation(1)).issue) == "expected a numbered context to cite, got [1]"
 

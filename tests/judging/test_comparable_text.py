@@ -94,6 +94,7 @@ def test_alternatives_in_a_sentence_are_the_words_that_the_slash_joins() -> None
         "He is quiet and big.",
     ]
     assert variants("It opens 24/7.") == ["It opens 24/7."]
+    assert variants("It is in /home.") == ["It is in /home."]  # a slash that joins nothing
 
 
 @pytest.mark.parametrize("dots", ["...", "…", "……", "。。。"])

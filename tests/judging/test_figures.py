@@ -46,6 +46,7 @@ from rag_evaluation_framework.judging.words.figures import paired_as_in, with_fi
         ("the 3rd", "the 3rd"),
         ("2024-01-02", "2024-01-02"),  # two numbers in one place
         ("5:30 pm", "5:30 pm"),
+        ("at 9a.m.", "at 9 am."),
         ("5 m", "5 m"),  # metres or millions
         ("一个半小时", "1.5小时"),
         ("半小时,半个钟头", "0.5小时,0.5钟头"),

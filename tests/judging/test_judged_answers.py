@@ -38,8 +38,9 @@ def test_what_is_not_clean_is_shown_where_it_stands(kind: SafetyKind, label: str
     assert (rating.quote.start, rating.quote.end) == (8, 22)
 
 
-def test_a_clean_answer_has_nothing_to_show() -> None:
-    with judged_by(in_turn(json.dumps({"quote": "At nine", "reason": "", "label": "clean"}))) as (judge, _):
+@pytest.mark.parametrize("quote", ["At nine", "", "not in the answer"])
+def test_a_clean_answer_has_nothing_to_show(quote: str) -> None:
+    with judged_by(in_turn(json.dumps({"quote": quote, "reason": "", "label": "clean"}))) as (judge, _):
         rating = judge_safety(judge, "toxicity", "At nine.")
     assert (rating.value, rating.quote) == (1.0, None)
 

@@ -118,6 +118,9 @@ def test_a_question_may_ask_for_what_is_denied(answer: str, name: str, question:
         ("Anna Berg isn't the mayor, Carl is.", "Anna Berg", "Who is the mayor?", False),  # another
         ("Anna Berg is not the mayor, she is a teacher.", "Anna Berg", "Who is the mayor?", False),
         ("Anna Berg is no longer the mayor.", "Anna Berg", "Who is the mayor?", False),
+        ("Anna Berg is not.", "Anna Berg", "Who is the mayor?", False),
+        ("Tom cannot.", "Tom", "Who can swim?", False),
+        ("Anna Berg and not Carl is the mayor.", "Anna Berg", "Who is the mayor?", True),
         ("Tom had never won before but this time won the race.", "Tom", "Who won the race?", True),
         ("Tom was not captain last year, but he is now.", "Tom", "Who is the captain?", True),
         ("Tom, although he never wanted to be captain, is the captain.", "Tom", "Who is the captain?", True),
@@ -151,6 +154,24 @@ def test_an_exception_or_a_denial_of_its_own_denies_no_name(
     answer: str, names: list[str], question: str
 ) -> None:
     assert all(names_in(answer, names, question=question))
+
+
+@pytest.mark.parametrize(
+    "conjunction", ["but", "while", "whereas", "although", "though", "because", "so", "and"]
+)
+def test_a_denial_in_another_clause_denies_no_name(conjunction: str) -> None:
+    answer = f"Carl is not the mayor {conjunction} Anna Berg is the mayor."
+    assert names_in(answer, ["Anna Berg", "Carl"], question="Who is the mayor?") == [True, False]
+
+
+@pytest.mark.parametrize("but_for", ["except", "other than", "apart from", "aside from", "besides"])
+def test_whoever_is_excepted_is_named(but_for: str) -> None:
+    assert all(names_in(f"Nobody {but_for} Tom is the captain.", ["Tom"], question="Who is the captain?"))
+
+
+@pytest.mark.parametrize("only", ["只有", "仅有", "其他人都不如", "别的人都不如"])
+def test_whoever_alone_is_is_named_in_chinese(only: str) -> None:
+    assert all(names_in(f"没有人是队长的料{only}王明是队长。", ["王明"], question="谁是队长？"))
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,23 @@ from rag_evaluation_framework.judging.words.quantities import quantities
         ("two hundred and five thousand and six", [205_006]),
         ("nineteen eighty-four", [1984]),
         ("twenty twenty-four", [2024]),
+        ("ten sixty-six", [1066]),
+        ("nine thirty", [9, 30]),  # no year that is read in two parts, but a time of day
         ("between twenty and thirty", [20, 30]),
         ("two and three", [2, 3]),
         ("1.2 million", [1_200_000]),
         ("$1.2bn", [1_200_000_000]),
+        ("two billion", [2_000_000_000]),
+        ("3b", [3_000_000_000]),
+        ("1.5mn", [1_500_000]),
+        ("two trillion", [2_000_000_000_000]),
+        ("2tn", [2_000_000_000_000]),
         ("3百万", [3_000_000]),
         ("三千五百万", [35_000_000]),
         ("二〇二〇年", [2020]),
         ("1.2亿", [120_000_000]),
+        ("三萬", [30_000]),
+        ("两億", [200_000_000]),
         ("三点零五", [3.05]),
         ("三点五万", [35_000]),
         (f"三点{'九' * 30}", [4]),  # as near to it as a number of a computer is
@@ -54,6 +63,37 @@ def test_number_words_that_go_on_and_on_have_values_that_are_numbers() -> None:
     found = quantities("hundred " * 1000 + "million one " * 1000)
     assert found
     assert all(math.isfinite(value) for quantity in found for value in quantity.values)
+
+
+@pytest.mark.parametrize(
+    ("text", "measured", "value"),
+    [
+        ("5 millimetres", "length", 0.005),
+        ("5厘米", "length", 0.05),
+        ("2 metres", "length", 2),
+        ("5公里", "length", 5000),
+        ("10 inches", "length", 0.254),
+        ("10 feet", "length", 3.048),
+        ("10 yards", "length", 9.144),
+        ("10 miles", "length", 16_093.4),  # 16093.44, six digits of it
+        ("5 mg", "mass", 0.005),
+        ("5克", "mass", 5),
+        ("3 kilos", "mass", 3000),
+        ("2 tonnes", "mass", 2_000_000),
+        ("1 pound", "mass", 453.592),  # 453.59237, six digits of it
+        ("500 ml", "volume", 0.5),
+        ("2升", "volume", 2),
+        ("90 seconds", "duration", 90),
+        ("90分钟", "duration", 90 * 60),
+        ("2 hrs", "duration", 2 * 3600),
+        ("3天", "duration", 3 * 24 * 3600),
+        ("1 week", "duration", 7 * 24 * 3600),
+        ("3 rooms", None, None),
+    ],
+)
+def test_a_measure_is_in_one_unit_of_its_kind(text: str, measured: str | None, value: float | None) -> None:
+    expected = None if measured is None else (measured, value)
+    assert [quantity.measure for quantity in quantities(text)] == [expected]
 
 
 @pytest.mark.parametrize(

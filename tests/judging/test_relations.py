@@ -35,14 +35,21 @@ def relation(answer: str, triple: tuple[str, str, str], question: str, reference
         ("闻伯是陆远舟的师父。", "right"),
         ("陆远舟的师父是闻伯。", "right"),
         ("陆远舟的老师叫闻伯", "right"),
+        ("陆远舟的师父：闻伯", "right"),
+        ("陆远舟的师父是年迈的闻伯", "right"),
+        ("陆远舟的师父是老闻伯", "right"),
         ("陆远舟是闻伯的徒弟", "right"),
         ("闻伯教导过陆远舟", "right"),
+        ("闻伯最后教导了陆远舟", "right"),
+        ("闻伯对陆远舟悉心教导", "right"),
+        ("闻伯（陆远舟的师父）是船匠", "right"),
         ("陆远舟由闻伯教导", "right"),
         ("陆远舟师从闻伯", "right"),  # what the object does
         ("闻伯师从陆远舟", "wrong"),
         ("陸遠舟是聞伯的學生", "right"),
         ("他是陆远舟的师父", "right"),
         ("闻伯是他的师父", "right"),
+        ("闻伯是其师父", "right"),
         ("陆远舟是闻伯的师父", "wrong"),
         ("闻伯是陆远舟的徒弟", "wrong"),
         ("陆远舟教导闻伯", "wrong"),
@@ -92,7 +99,7 @@ def test_a_relation_between_others_is_not_one_between_the_ends() -> None:
 def test_an_end_that_only_the_question_names_counts_where_the_answer_points_back() -> None:
     friends = ("沈栖", "friend_of", "陆远舟")
     question = "沈栖和陆远舟是什么关系？"
-    for answer in ("他们是好友。", "是好友。", "两人是朋友"):
+    for answer in ("他们是好友。", "是好友。", "两人是朋友", "是从小一起长大的朋友。"):
         assert read_relation(answer, friends, question=question).ends == (True, True)
         assert read_relation(answer, friends).ends == (False, False)
     assert read_relation("小萤有一个朋友。", friends, question=question).ends == (False, False)
@@ -158,6 +165,9 @@ def test_a_reference_with_a_slash_accepts_the_other_relation_too() -> None:
         ("她们不只是朋友，更是战友。", 1.0),
         ("答案是朋友。", 1.0),
         ("她俩是好朋友", 1.0),
+        ("两人是朋友。", 1.0),
+        ("是从小一起长大的朋友。", 1.0),
+        ("没有朋友的恰斯卡成了卡齐娜的朋友。", 1.0),  # each word has its own stance
         ("恰斯卡拒绝承认卡齐娜是朋友", 0.0),
         ("說她們是朋友並不準確", 0.0),
         ("难道她们不是朋友吗？", 1.0),
@@ -202,6 +212,9 @@ def test_the_clause_about_the_other_end_has_its_own_relation() -> None:
         ("闻伯的徒弟，是陆远舟", 1.0),
         ("闻伯教导村民，陆远舟旁观。", 0.0),  # the villagers
         ("闻伯和沈栖是师徒，陆远舟是船匠。", 0.0),
+        ("闻伯（陆远舟的师父是沈栖）。", 0.0),
+        ("闻伯教导陆远舟之子。", 0.0),
+        ("闻伯来之前沈栖教导陆远舟。", 0.0),
     ],
 )
 def test_a_word_in_a_clause_with_one_end_is_tied_to_it(answer: str, match: float) -> None:
@@ -269,6 +282,7 @@ KIN_ASKED = "How are Ann and Bob related?"
         ("Mother and son.", 0.5),
         ("Ann and Bob are mother and son.", 0.5),
         ("Ann is his mother.", 1.0),
+        ("Bob is her only son.", 1.0),
         ("She is Bob's mother.", 1.0),
     ],
 )
@@ -307,6 +321,7 @@ def test_a_chinese_role_is_that_of_the_one_end_for_the_other(answer: str, match:
         ("周岩收了林月为徒。", 1.0),
         ("林月的师父是周岩", 1.0),
         ("林月把周岩当作师父", 1.0),
+        ("林月把周岩当作她的师父", 1.0),
         ("林月是周岩教导的", 1.0),
         ("林月的师父不是周岩", 0.0),
         ("林月没有拜周岩为师", 0.0),
@@ -342,6 +357,7 @@ def test_who_marries_whom_makes_no_difference(answer: str, match: float) -> None
         ("Ann met Bob and they became friends.", 1.0),
         ("Ann and Bob grew up together, and are friends.", 1.0),
         ("There is a deep friendship between Ann and Bob.", 1.0),
+        ("Between Ann and Bob there is a deep friendship.", 1.0),
         ("Ann's friend is Carl; Bob is her enemy.", 0.0),
         ("Ann and Carl are friends. Bob is their enemy.", 0.0),
         ("Ann and Bob are friends with Carl.", 0.0),
@@ -351,6 +367,11 @@ def test_who_marries_whom_makes_no_difference(answer: str, match: float) -> None
         ("Are Ann and Bob friends? Ann likes Bob.", 0.0),  # asks
         ("Ann and Bob are friends, aren't they?", 1.0),
         ('**Ann** is a friend of "Bob".', 1.0),
+        ("Ann - Bob's friend - left.", 1.0),
+        ("They're friends.", 1.0),
+        ("Both are friends.", 1.0),
+        ("Both of them are friends.", 1.0),
+        ("The two know each other as friends.", 0.0),  # of nobody it is said that he is one
     ],
 )
 def test_an_english_friendship_is_said_of_both_ends(answer: str, match: float) -> None:
@@ -413,6 +434,20 @@ def test_a_relation_that_is_in_no_table_has_the_direction_of_its_verb(
         ("Lu, whose mentor's friend is Wen, is a sailor.", 0.0),
         ("Wen is the man who taught Lu's brother.", 0.0),  # another's
         ("Lu is a sailor taught by Wen's brother.", 0.0),
+        ("Wen, who taught Lu, knows Carl.", 1.0),  # told of whoever stands right before it
+        ("Wen is an old sailor, who taught Lu.", 1.0),
+        ("He, who taught Lu, left. He is Wen.", 1.0),
+        ("Wen, who knows Carl, taught Lu.", 1.0),
+        ("Wen, a friend of Carl, taught Lu.", 1.0),
+        ("Lu, the student of Wen, knows Carl.", 1.0),
+        ("The mentor of Lu, Wen, is old.", 1.0),
+        ("Carl, who taught Lu, knows Wen.", 0.0),
+        ("Wen knows Carl, who taught Lu.", 0.0),
+        ("Carl, who knows Wen, taught Lu.", 0.0),
+        ("Carl, a friend of Wen, taught Lu.", 0.0),
+        ("Carl, Wen's friend, taught Lu.", 0.0),
+        ("Carl, Lu's mentor, knows Wen.", 0.0),
+        ("Carl, the mentor of Lu, knows Wen.", 0.0),
     ],
 )
 def test_a_relative_clause_or_a_participle_tells_of_whom_it_follows(answer: str, match: float) -> None:
@@ -429,6 +464,19 @@ def test_a_relative_clause_or_a_participle_tells_of_whom_it_follows(answer: str,
         ("Ann and her brother Tom are not friends of Bob.", ("Ann", "friend_of", "Bob"), 0.0),
         ("Ann and her brother Tom are friends of Bob's sister.", ("Ann", "friend_of", "Bob"), 0.0),
         ("Ann's brother and Tom are friends of Bob.", ("Ann", "friend_of", "Bob"), 0.0),
+        ("Wen is James' mentor.", ("Wen", "mentor_of", "James"), 1.0),
+        ("Wen, known as Lu's mentor, left.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("Wen served as Lu's mentor.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("Wen in 1990 taught Lu.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("Wen, the one who taught Lu, left.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("He's Lu's mentor.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("Acme founder Ann left.", ("Ann", "founder_of", "Acme"), 1.0),
+        ("Ann and Bob were penpals for years.", ("Ann", "penpals", "Bob"), 1.0),
+        ("Ann and Bob share a deep friendship.", ("Ann", "friend_of", "Bob"), 1.0),
+        ("Lu regarded Wen as a mentor.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("Wen was the teacher, while Lu was the student.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("Wen and Carl taught Lu.", ("Wen", "mentor_of", "Lu"), 1.0),
+        ("Student and teacher: Lu and Wen are student and teacher.", ("Wen", "mentor_of", "Lu"), 0.5),
         ("Acme, a steel maker, acquired its rival Bolt.", ("Acme", "acquired", "Bolt"), 1.0),
         ("Bolt, a steel maker, acquired its rival Acme.", ("Acme", "acquired", "Bolt"), 0.0),
         ("Acme, a steel maker, acquired its rival Bolt's factory.", ("Acme", "acquired", "Bolt"), 0.0),
@@ -436,6 +484,7 @@ def test_a_relative_clause_or_a_participle_tells_of_whom_it_follows(answer: str,
         ("李明和王芳2010年结婚。", ("李明", "spouse_of", "王芳"), 1.0),
         ("李明和王芳2010年5月1日正式结婚。", ("李明", "spouse_of", "王芳"), 1.0),
         ("李明和王芳是2010年结婚的夫妻。", ("李明", "spouse_of", "王芳"), 1.0),
+        ("李明和王芳在北京结婚。", ("李明", "spouse_of", "王芳"), 1.0),
         ("李明和王芳2010年没有结婚。", ("李明", "spouse_of", "王芳"), 0.0),
         ("李明和王芳是从小一起长大的朋友。", ("李明", "friend_of", "王芳"), 1.0),
         ("李明和王芳是相识多年的好友。", ("李明", "friend_of", "王芳"), 1.0),
@@ -453,6 +502,7 @@ def test_what_stands_between_an_end_and_the_relation_does_not_hide_it(
 def test_characters_that_mean_nothing_are_no_words_of_a_relation() -> None:
     marks = "".join(map(chr, range(0xE000, 0xE020)))
     assert read_relation(f"Ann {marks} Bob", KIN).relation is False
+    assert read_relation("Ann met Bob. \ue000 is \ue001's mother.", KIN).relation is False
 
 
 def test_reading_a_long_answer_takes_no_longer_than_its_length() -> None:

@@ -27,6 +27,9 @@ SAID = "It rained here."
         "\n\n参考资料：\n［1］收费表\n【2】员工手册。",
         "\n\n[^1]: fees.pdf",
         "\n\nSources:\n[1] Fee schedule\n\nLet me know if you have any questions!",
+        "\n\n[1]: fees.pdf\n[2]: https://example.org/fees",
+        "\n\n---\n[1] fees.pdf, p. 3\n\n- [2] <https://example.org/fees>\n",
+        "\n【1】收费表.pdf，第3页",
     ],
 )
 def test_a_list_of_sources_is_left_out(sources: str) -> None:
@@ -49,6 +52,10 @@ def test_a_list_of_sources_is_left_out(sources: str) -> None:
         # the list is the answer
         "Sources:\n- handbook.pdf\n- fees.pdf",
         "It rained.\nSources:",
+        "[1] handbook.pdf\n[2] fees.pdf",
+        "There are two files:\n\n[1] handbook.pdf\n[2] fees.pdf",
+        "It rained.\n[1] The fee is in fees.pdf",
+        "It rained.\n[1] fees.pdf\nThe fee is high.",
     ],
 )
 def test_what_may_be_said_is_kept(text: str) -> None:

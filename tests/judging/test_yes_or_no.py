@@ -21,6 +21,7 @@ from rag_evaluation_framework.judging.golden.yes_or_no import asks_yes_or_no, re
         ("is it a or b?", "yes.", True),
         ("is it a or b?", "a.", False),
         ("where is it?", "here.", False),
+        ("which one is right?", "a.", False),
         ("do you know who came?", "ben.", False),
         ("could you describe it?", "it is red.", False),
         ("你知道谁来了吗?", "知道。", False),
@@ -36,6 +37,7 @@ def test_a_question_asks_for_a_yes_or_no(question: str, reference: str, expected
     [
         ("yes.", "yes"),
         ("well, of course.", "yes"),
+        ("yes it was repaired.", "yes"),
         ("it is.", "yes"),
         ("it works.", "yes"),
         ("according to the notice, the lift is working.", "yes"),
@@ -83,6 +85,8 @@ def test_a_text_says_yes_or_no_by_a_word_a_verb_or_what_was_asked(text: str, sai
         ("电梯能用吗?", "不好意思,不能", "no"),
         ("电梯能用吗?", "电梯用不了", "no"),
         ("电梯能用吗?", "不一定", None),
+        ("电梯能用吗?", "未必", None),
+        ("能不能用?", "不知道能不能用", None),
         ("电梯能用吗?", "电梯坏了", None),
         ("他会不会游泳?", "他会", "yes"),
         ("他是不是镇长?", "他不是镇长", "no"),
@@ -108,9 +112,16 @@ def test_a_chinese_text_says_yes_or_no(question: str, text: str, said: str | Non
         ("does he like cats?", "he hates cats.", None),
         ("does he like cats?", "he likes cats, but he doesn't like dogs.", "yes"),
         ("does she have a car?", "she sold her car and has a bike.", None),
+        ("does she have a car?", "she sold her car and she has a bike.", None),
         ("does she have a car?", "she has sold her car.", None),
         ("does she have a car?", "she has no car.", "no"),
         ("do i need a visa?", "no visa is required.", "no"),
+        ("do i need a visa?", "no visa is necessary.", "no"),
+        ("do i need a visa?", "a visa is required.", "yes"),
+        ("is a visa required?", "a visa is required.", "yes"),
+        ("is a visa required?", "you need a visa.", "yes"),
+        ("is a visa required?", "a passport is required.", None),
+        ("are dogs allowed?", "dogs are not permitted.", "no"),
         ("do i need tickets?", "tickets are only needed on weekends.", None),
         ("do i need a visa?", "not for short stays, but you do need a visa for longer ones.", "yes"),
         ("do i need a visa?", "you do not need a visa for short stays, but you do for longer ones.", None),
@@ -119,8 +130,32 @@ def test_a_chinese_text_says_yes_or_no(question: str, text: str, said: str | Non
         ("有停车场吗?", "停车场去年关闭了", None),
         ("有没有停车场?", "后面有停车场", "yes"),
         ("可以退款吗?", "退款已经过期", None),
+        ("可以退款吗?", "只可以退款一次", None),  # these say less
+        ("可以退款吗?", "七天后才可以退款", None),
+        ("可以退款吗?", "除特价品外可以退款", None),
+        ("can he swim?", "he can't.", "no"),
+        ("can he swim?", "he cannot.", "no"),
+        ("can he swim?", "he stopped swimming.", "no"),
     ],
 )
 def test_what_was_asked_is_said_again_with_its_verb(question: str, text: str, said: str | None) -> None:
     reply = reply_to(question, text)
     assert (reply and reply.polarity) == said
+
+
+YES = """
+yes|yeah|yep|yup|indeed|of course|certainly|absolutely|definitely|right|that's true|it is correct|well, yes
+i think so, sure|可以|能|会|行|需要|要|有|在|好的|当然可以|是的|对|没错|不错|正确|嗯|当然
+"""
+NO = """
+no|nope|nah|never|wrong|incorrect|false|not yet|not really|not at all|not any more|of course not|sadly, no
+certainly not|definitely not|i'm afraid not|不|不能|不可以|不会|不行|没有|不需要|不用|不必|无法|尚未|还没有
+当然不|并不|从不|暂时没有|否|不对|错了|恐怕不行|很抱歉,没有|我想不会
+"""
+
+
+@pytest.mark.parametrize(("said", "replies"), [("yes", YES), ("no", NO)])
+def test_a_word_by_itself_says_yes_or_no(said: str, replies: str) -> None:
+    for reply in replies.strip().replace("\n", "|").split("|"):
+        found = reply_to("is it open, 开门了吗?", reply)
+        assert (reply, found and found.polarity) == (reply, said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -190,6 +191,8 @@ def test_what_a_function_raises_or_returns_in_place_of_text_is_a_failure() -> No
 
     with pytest.raises(ModelError, match=r"client-error: .*raising: ConnectionError: gone away\Z"):
         as_chat_model(raising).chat(HELLO)
+    with pytest.raises(ModelError, match=r"client-error: quitter: SystemExit: not today\Z"):
+        as_chat_model(sys.exit, name="quitter").chat([Message("user", "not today")])
     with pytest.raises(ModelError, match="no-completion: number: expected text, got 5"):
         as_chat_model(len, name="number").chat([Message("user", "12345")])
 

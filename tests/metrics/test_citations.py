@@ -174,8 +174,10 @@ def test_a_wrong_citation_is_named(changed: dict[str, Any], message: str) -> Non
 def test_what_is_no_citation_or_no_tolerance_is_refused() -> None:
     with pytest.raises(InputError, match=r"true\[0\]: expected a span citation, got '\[1\]'"):
         evaluate_citation_spans(["[1]"], [])  # type: ignore[list-item]
-    with pytest.raises(InputError, match="tolerance_chars: expected a whole number of at least 0, got -1"):
-        evaluate_citation_spans([], [], tolerance_chars=-1)
+    for tolerance in (-1, True):
+        message = f"tolerance_chars: expected a whole number of at least 0, got {tolerance}"
+        with pytest.raises(InputError, match=message):
+            evaluate_citation_spans([], [], tolerance_chars=tolerance)
 
 
 def overlap(true: SpanCitation, predicted: SpanCitation) -> int:

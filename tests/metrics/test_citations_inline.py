@@ -35,6 +35,14 @@ READ = [
     ("[1, 3]", [ContextCitation(1), ContextCitation(3)]),
     ("[1][2]", [ContextCitation(1), ContextCitation(2)]),
     ("[1-3]", [ContextCitation(1), ContextCitation(2), ContextCitation(3)]),
+    *[(f"[1{dash}2]", [ContextCitation(1), ContextCitation(2)]) for dash in "‐‑–—−~～〜"],
+    ("[guide.pdf:3:100—200]", [span("guide.pdf", 3, 100, 200)]),
+    ("[1 and 3]", [ContextCitation(1), ContextCitation(3)]),
+    ("[1, 2, and 4-5]", [ContextCitation(number) for number in (1, 2, 4, 5)]),
+    ("[1 & 3]", [ContextCitation(1), ContextCitation(3)]),
+    ("[citation:2]", [ContextCitation(2)]),
+    ("[Citation: 1, 3]", [ContextCitation(1), ContextCitation(3)]),
+    ("【1和3】", [ContextCitation(1), ContextCitation(3)]),
     ("[see [1] there]", [ContextCitation(1)]),
     ("[1](https://example.org)", [ContextCitation(1)]),
     # Full-width characters; a file is called as it is written.
@@ -69,6 +77,7 @@ MALFORMED = [
     ('[3:1-2 | excerpt: "words"]', "a file name in file:page:start-end"),
     ("[0]", "a context's number from 1"),
     ("[-1]", "a context's number from 1"),
+    ("[citation:0]", "a context's number from 1"),
     ("[1,]", "a context's number from 1"),
     ("[3-1]", "a rising range of at most 100 numbers"),
     ("[1-101]", "a rising range of at most 100 numbers"),
@@ -101,6 +110,9 @@ def test_what_is_meant_as_a_citation_and_cannot_be_read_is_reported(text: str, e
         "【注意】",
         "【营业时间：9：00-17：00】",
         "国发〔2020〕12号",
+        "[1 and others]",
+        "[1 android]",
+        "[—]",
     ],
 )
 def test_other_brackets_are_text(text: str) -> None:

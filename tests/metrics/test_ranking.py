@@ -118,6 +118,13 @@ def test_every_metric_says_what_it_measures_and_where_it_comes_from(declared) ->
     assert all((declared.summary, declared.formula, declared.empty, declared.source))
 
 
+@pytest.mark.parametrize("cut_offs", [(2, 12, 13), (13, 12, 2)])
+def test_every_cut_off_is_looked_down_to_whichever_is_asked_for_first(cut_offs: tuple[int, ...]) -> None:
+    ranked = [f"d{rank}" for rank in range(1, 16)]
+    report = evaluate_ranking({"q": ["d2", "d13"]}, {"q": ranked}, [f"recall@{k}" for k in cut_offs])
+    assert report.mean == {f"recall@{k}": {2: 1 / 2, 12: 1 / 2, 13: 2 / 2}[k] for k in cut_offs}
+
+
 def test_perfect_rankings_have_an_ndcg_of_exactly_one() -> None:
     grades = {f"d{n:03}": 1 + n % 7 for n in range(200)}
     ranked = sorted(grades, key=lambda document: -grades[document])

@@ -159,6 +159,19 @@ def test_grades_of_another_shape_than_their_ids_are_refused() -> None:
         evaluate_ranking((np.array([[1, 2]]), np.array([[1]])), np.array([[1]]), ["ndcg@5"])
 
 
+@pytest.mark.parametrize("grade", [-(2**31) - 1, 2**31])
+def test_grades_beyond_32_bits_are_refused_as_they_stand(grade: int) -> None:
+    ids, run = np.array([[1, 2]]), np.array([[1]])
+    with pytest.raises(
+        InputError, match=f"grades: expected whole numbers from -2147483648 to .*, got {grade}"
+    ):
+        evaluate_ranking((ids, np.array([[1, grade]])), run, ["hit"])
+    # The grade next to it, on the side of 0, is one; above 0 it is relevant.
+    nearest, rules = grade - 1 if grade > 0 else grade + 1, RankingRules(no_relevant="zero")
+    report = evaluate_ranking((ids, np.array([[nearest, 0]])), run, ["hit"], rules=rules)
+    assert report.mean == {"hit": float(grade > 0)}
+
+
 def test_mixing_arrays_and_mappings_is_refused() -> None:
     with pytest.raises(UsageError, match="got dict and ndarray"):
         evaluate_ranking({"q": ["a"]}, np.array([[1]]), ["ndcg"])
@@ -185,6 +198,9 @@ def test_a_wrong_column_is_reported_with_the_first_problems_and_a_count() -> Non
         evaluate_ranking(qrels, {q: {"a": float("nan")} for q in range(100)}, ["mrr"])
     assert len(caught.value.issues) == 21
     assert "80 more like these" in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        evaluate_ranking(qrels, {q: {"a": float("nan")} for q in range(20)}, ["mrr"])
+    assert [issue.path for issue in caught.value.issues] == [f"run[{q}]['a']" for q in range(20)]
 
 
 @given(judged_runs(), st.randoms(use_true_random=False))

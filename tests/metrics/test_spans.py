@@ -179,6 +179,7 @@ def test_positions_beyond_any_document_are_refused() -> None:
         span_recall([span(0, 10**30)], [span(0, 5)])
     with pytest.raises(InputError, match="start < end <="):
         span_recall([span(0, 2**62 + 1)], [span(0, 5)])
+    assert span_recall([span(0, 2**62)], [span(0, 5)]) == 1.0
 
 
 @pytest.mark.parametrize(

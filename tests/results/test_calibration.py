@@ -434,6 +434,18 @@ def test_labels_that_were_picked_by_score_are_noticed() -> None:
     assert report.metrics[0].not_random is None
 
 
+@pytest.mark.parametrize(("others", "is_noticed"), [((0.43, 0.63), True), ((0.44, 0.64), False)])
+def test_labels_are_said_to_be_picked_where_chance_does_it_less_than_once_in_a_hundred(
+    others: tuple[float, float], is_noticed: bool
+) -> None:
+    # Both pairs have a variance of 0.02, so means differ by sqrt(0.02 / 2 + 0.02 / 2) = 0.1414 by chance,
+    # and by 2.576 x 0.1414 = 0.3643 once in a hundred. They differ by 0.90 - 0.53 = 0.37, or by 0.36.
+    values = {"q1": 0.8, "q2": 1.0, "q3": others[0], "q4": others[1]}
+    labels = labels_of({"q1": 1.0, "q2": 0.0})
+    (found,) = calibrate(run_of({"faithfulness": values}), labels, settings=FAST).metrics
+    assert (found.not_random is not None) == is_noticed
+
+
 def test_people_among_themselves_are_the_ceiling() -> None:
     values = {f"q{i}": i / 20 for i in range(20)}
     anna = {query: float(value >= 0.5) for query, value in values.items()}
@@ -444,6 +456,8 @@ def test_people_among_themselves_are_the_ceiling() -> None:
     assert found.people_on_yes is not None
     assert found.people_on_yes.value == pytest.approx(0.8)
     assert (found.n_labels, found.n_undecided, found.merging) == (18, 2, "majority of annotators")
+    (alone,) = calibrate(run_of({"faithfulness": values}), labels_of(anna), settings=FAST).metrics
+    assert (alone.people, alone.people_on_yes) == (None, None)
 
 
 def test_graded_labels_have_a_mean_and_a_share_and_labels_beyond_1_need_to_be_told_where_yes_begins() -> None:

@@ -8,7 +8,12 @@ from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
+from rag_evaluation_framework.results.sample_verdicts import (
+    PassCounter,
+    missed_bounds,
+    sample_bounds,
+    sample_passes,
+)
 
 BOUNDS = (Threshold("similarity", ">=", 0.8), Threshold("hallucination", "<=", 0.1))
 
@@ -121,3 +126,12 @@ def test_a_failed_score_is_an_error_whether_or_not_it_has_a_threshold() -> None:
     counter = PassCounter(BOUNDS)
     counter.add(result(similarity=0.9, other="broke"))
     assert (counter.errors, counter.passed) == (1, 1)
+
+
+def test_the_scores_that_miss_their_bounds_are_told() -> None:
+    assert missed_bounds(result(similarity=0.25, hallucination=1 / 3), BOUNDS) == (
+        "similarity 0.25, not >= 0.8",
+        "hallucination 0.333333, not <= 0.1",
+    )
+    assert missed_bounds(result(similarity=0.8, hallucination="broke"), BOUNDS) == ()
+    assert missed_bounds(FAILED_REQUEST, BOUNDS) == ()

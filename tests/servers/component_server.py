@@ -6,13 +6,13 @@ Vectors are hashed n-grams; a document's relevance is the share of the query's w
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from serving import QuietHandler, serving
 
 from rag_evaluation_framework.metrics.tokens import word_tokens
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
@@ -63,22 +63,12 @@ class ComponentServer:
         return (404, {"message": f"no {path}"}) if found is None else (200, found(asked))
 
 
-class QuietServer(ThreadingHTTPServer):
-    """Leaves clients that hang up unmentioned."""
-
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None: ...
-
-
 @contextmanager
 def running_components() -> Iterator[ComponentServer]:
     """Run a server in a thread for as long as the block lasts."""
     state = ComponentServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -92,16 +82,5 @@ def running_components() -> Iterator[ComponentServer]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Stay silent."""
-
-    server = QuietServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(Handler) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -8,14 +8,14 @@ A vector counts the pairs of letters of its text, hashed, so that similar spelli
 from __future__ import annotations
 
 import json
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
+
+from serving import QuietHandler, serving
 
 DIMENSIONS = 128
 
@@ -52,9 +52,7 @@ def running_embeddings() -> Iterator[EmbeddingServer]:
     """Serve for as long as the block lasts."""
     server = EmbeddingServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.keys.add(self.headers["Authorization"])
@@ -66,15 +64,6 @@ def running_embeddings() -> Iterator[EmbeddingServer]:
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the library
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever, daemon=True)
-        thread.start()
-        server.url = f"http://127.0.0.1:{listening.server_address[1]}/v1"
-        try:
-            yield server
-        finally:
-            listening.shutdown()
-            thread.join()
+    with serving(Handler) as address:
+        server.url = f"{address}/v1"
+        yield server

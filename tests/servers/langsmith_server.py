@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 import pytest
-from component_server import QuietServer
+from serving import QuietHandler, serving
 
 from rag_evaluation_framework.evaluation.runs import retries
 
@@ -257,9 +255,7 @@ def running_langsmith() -> Iterator[LangSmithServer]:
     """Run a server in a thread for as long as the block lasts."""
     state = LangSmithServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             asked = _decoded(self.headers.get("Content-Type", ""), sent)
@@ -284,16 +280,5 @@ def running_langsmith() -> Iterator[LangSmithServer]:
         def do_PATCH(self) -> None:
             self.do_GET()
 
-        def log_message(self, *_: object) -> None:
-            """Stay silent."""
-
-    server = QuietServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(Handler) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -14,8 +14,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from serving import QuietHandler, serving
 
 
 @dataclass
@@ -74,9 +75,7 @@ def running_models(
     """Serve for as long as the block lasts."""
     models = ModelServer(references, key=key, delay=delay, hold_after=hold_after)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if self.path == "/v1/chat/completions":
@@ -91,20 +90,9 @@ def running_models(
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing of callers that were killed while they waited."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        models.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
-        thread.start()
+    with serving(Handler) as address:
+        models.url = f"{address}/v1"
         try:
             yield models
         finally:
             models.released.set()
-            server.shutdown()
-            thread.join()

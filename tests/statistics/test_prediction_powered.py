@@ -105,6 +105,48 @@ def test_the_weight_and_the_estimate_are_those_of_the_arithmetic() -> None:
     assert (found.n_labels, found.n_unlabelled, found.labels_value) == (6, 60, 2 / 6)
 
 
+def test_the_weight_and_the_interval_of_graded_labels_are_those_of_the_arithmetic() -> None:
+    # In tenths from the means of 0.5: labels -3 -1 1 3, predictions -3 1 -1 3. Both variances are
+    # (9 + 1 + 1 + 9) / 4 = 5, and stay so with four labels more at one standard deviation from both means;
+    # covariance (9 - 1 - 1 + 9 + 5 - 5 - 5 + 5) / 8 = 2; 4 labels beside 16 others: 5 x (1 + 4/16) = 6.25.
+    # Weight 2 / 6.25 = 0.32. Estimate 0.5 + 0.32 x (0.7 - 0.5).
+    found = corrected_mean([0.2, 0.4, 0.6, 0.8], [0.2, 0.6, 0.4, 0.8], [0.6, 0.8] * 8)
+    assert found.weight == pytest.approx(0.32, abs=1e-12)
+    assert found.value == pytest.approx(0.564, abs=1e-12)
+    # Variance left: (5 - 2 x 0.32 x 2 + 0.32^2 x 6.25) / 5 = 4.36 / 5.
+    assert found.effective_labels == pytest.approx(4 / 0.872, abs=1e-12)
+    # Variance of the labels (0.09 + 0.01 + 0.01 + 0.09) / 3; t with 4 - 2 degrees of freedom, alone 4 - 1.
+    half = 4.302652729911275 * math.sqrt(0.2 / 3 * 0.872 / 4)
+    half_alone = 3.182446305284263 * math.sqrt(0.2 / 3 / 4)
+    assert found.interval is not None
+    assert found.labels_interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.564 - half, 0.564 + half), abs=1e-9)
+    alone = found.labels_interval
+    assert (alone.low, alone.high) == pytest.approx((0.5 - half_alone, 0.5 + half_alone), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("labels", "unlabelled", "degrees"),
+    [
+        ([0.2], [], 0),
+        ([0.2, 0.4], [], 1),  # 2 - 1 without a weight
+        ([0.2, 0.4], [0.1, 0.9], 0),  # 2 - 2 with one
+        ([0.2, 0.4, 0.7], [0.1, 0.9], 1),
+    ],
+)
+def test_graded_labels_tell_an_interval_from_one_degree_of_freedom_on(
+    labels: list[float], unlabelled: list[float], degrees: int
+) -> None:
+    found = corrected_mean(labels, labels, unlabelled)
+    assert (found.weight > 0) == bool(unlabelled)
+    assert (found.interval is not None) == (degrees > 0)
+
+
+def test_a_single_label_does_not_tell_how_good_the_predictions_are() -> None:
+    found = corrected_mean([1], [0.9], [0.2, 0.8])
+    assert (found.weight, found.value, found.effective_labels) == (0.0, 1.0, 1.0)
+
+
 def test_without_unlabelled_items_there_are_the_labels_alone() -> None:
     found = corrected_mean([1, 0, 1], [0.9, 0.2, 0.8], [])
     assert (found.value, found.weight, found.effective_labels) == (2 / 3, 0.0, 3.0)
@@ -188,8 +230,12 @@ def test_rogan_gladen_intervals_carry_the_uncertainty_of_sensitivity_and_specifi
 
 def test_a_flag_no_better_than_chance_tells_no_rate() -> None:
     assert rogan_gladen_rate(50, 100, true_positives=5, positives=10, true_negatives=5, negatives=10) is None
+    # 1/1 + 1/10 is above 1, but with one of each kind added, as the interval has it, 2/3 + 2/12 is not.
+    assert rogan_gladen_rate(50, 100, true_positives=1, positives=1, true_negatives=1, negatives=10) is None
 
 
-def test_more_flagged_than_there_are_is_refused() -> None:
-    with pytest.raises(UsageError, match="flagged: expected at most 10, got 11"):
-        rogan_gladen_rate(11, 10, true_positives=1, positives=1, true_negatives=1, negatives=1)
+@pytest.mark.parametrize("name", ["flagged", "true_positives", "true_negatives"])
+def test_more_than_there_are_is_refused(name: str) -> None:
+    counts = {"flagged": 4, "true_positives": 9, "true_negatives": 9} | {name: 11}
+    with pytest.raises(UsageError, match=f"{name}: expected at most 10, got 11"):
+        rogan_gladen_rate(n=10, positives=10, negatives=10, **counts)

@@ -42,8 +42,8 @@ class BackgroundLoop:
             future = asyncio.run_coroutine_threadsafe(work, self._started())
         try:
             return future.result()
-        except BaseException:
-            future.cancel()  # where the wait was interrupted; a future that is done stays as it is
+        except BaseException:  # whatever ends the wait, Ctrl-C too: raised again
+            future.cancel()  # one that is done stays as it is
             raise
 
     def close(self, *, for_good: bool = False) -> None:

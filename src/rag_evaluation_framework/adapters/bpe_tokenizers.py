@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluation_framework.errors import MissingExtraError
+from rag_evaluation_framework.adapters.extras import extra_module
 from rag_evaluation_framework.retrieval.tokenizers import IntArray, Tokenizer, character_offsets
 
 
@@ -41,8 +41,4 @@ def o200k() -> Tokenizer:
 
 
 def _openai() -> Any:
-    try:
-        from rs_bpe import openai
-    except ImportError as error:
-        raise MissingExtraError("tokenizers cl100k and o200k", "tokens") from error
-    return openai
+    return extra_module("rs_bpe", feature="tokenizers cl100k and o200k", extra="tokens").openai

@@ -5,9 +5,12 @@ Chonkie tells where its chunks are, and that is used as long as the document's c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.adapters.extras import extra_module
+from rag_evaluation_framework.adapters.foreign_chunkers import given_or_built
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
@@ -27,14 +30,7 @@ class ChonkieChunker:
     name = "chonkie"
 
     def __init__(self, chunker: Any = "RecursiveChunker", **arguments: Any) -> None:
-        if isinstance(chunker, str):
-            self.chunker: Any = _built(chunker, arguments)
-        elif arguments:
-            raise UsageError(f"expected arguments only with the name of a chunker, got {sorted(arguments)}")
-        elif callable(getattr(chunker, "chunk", None)):
-            self.chunker = chunker
-        else:
-            raise UsageError(f"chunker: expected an object with chunk(text), got {shown(chunker)}")
+        self.chunker = given_or_built(chunker, arguments, _built, what="chunker", method="chunk")
         self._arguments = arguments
         self._positions = ChunkerPositionAdapter(self)
 
@@ -60,11 +56,8 @@ class ChonkieChunker:
     __repr__ = __str__
 
 
-def _built(name: str, arguments: dict[str, Any]) -> Any:
-    try:
-        import chonkie
-    except ImportError as error:
-        raise MissingExtraError("chonkie's chunkers", "chonkie") from error
+def _built(name: str, arguments: Mapping[str, Any]) -> Any:
+    chonkie = extra_module("chonkie", feature="chonkie's chunkers", extra="chonkie")
     known = [known for known in dir(chonkie) if known.endswith("Chunker") and known != "BaseChunker"]
     if name not in known:
         raise UnknownNameError("chonkie chunker", name, known)

@@ -106,7 +106,7 @@ class ChromaVectorStore(CandidateStore):
             self._collection = self._client.create_collection(
                 name, configuration=configuration, embedding_function=None
             )
-            self._finalizer = weakref.finalize(self, _delete, self._client, name)
+            self._finalizer = weakref.finalize(self, _delete, self._client, name, _errors())
             self._finalizer.atexit = self._host is not None or self._path is not None
         return self._collection
 
@@ -119,11 +119,9 @@ class ChromaVectorStore(CandidateStore):
     @contextlib.contextmanager
     def _failures(self) -> Iterator[None]:
         """Turn what Chroma and its connection raise into one clear error."""
-        httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
-        errors = extra_module("chromadb.errors", feature=_FEATURE, extra=EXTRA)
         try:
             yield
-        except (errors.ChromaError, httpx.HTTPError, ValueError, OSError) as error:
+        except _errors() as error:
             where = f" at {self._host}:{self._port}" if self._host is not None else ""
             raise TargetError("store-failed", f"chroma{where}: {error}") from error
 
@@ -132,7 +130,13 @@ def _metadata(chunk: PositionAwareChunk) -> dict[str, str | int]:
     return {"chunk_id": chunk.id, "doc_id": chunk.doc_id, "start": chunk.start, "end": chunk.end}
 
 
-def _delete(client: Any, name: str) -> None:
+def _errors() -> tuple[type[Exception], ...]:
+    httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
+    chroma = extra_module("chromadb.errors", feature=_FEATURE, extra=EXTRA)
+    return chroma.ChromaError, httpx.HTTPError, ValueError, OSError
+
+
+def _delete(client: Any, name: str, errors: tuple[type[Exception], ...]) -> None:
     """Drop a collection; a server that is gone has nothing left to drop."""
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(*errors):
         client.delete_collection(name)

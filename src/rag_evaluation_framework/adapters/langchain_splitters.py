@@ -6,9 +6,12 @@ wrong or missing, because it searches from a place that it computes in tokens.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.adapters.extras import extra_module
+from rag_evaluation_framework.adapters.foreign_chunkers import given_or_built
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
@@ -26,14 +29,7 @@ class LangChainChunker:
     name = "langchain"
 
     def __init__(self, splitter: Any = "RecursiveCharacterTextSplitter", **arguments: Any) -> None:
-        if isinstance(splitter, str):
-            self.splitter: Any = _built(splitter, arguments)
-        elif arguments:
-            raise UsageError(f"expected arguments only with the name of a splitter, got {sorted(arguments)}")
-        elif callable(getattr(splitter, "split_text", None)):
-            self.splitter = splitter
-        else:
-            raise UsageError(f"splitter: expected an object with split_text(text), got {shown(splitter)}")
+        self.splitter = given_or_built(splitter, arguments, _built, what="splitter", method="split_text")
         self._arguments = arguments
         self._positions = ChunkerPositionAdapter(self)
 
@@ -58,11 +54,9 @@ class LangChainChunker:
     __repr__ = __str__
 
 
-def _built(name: str, arguments: dict[str, Any]) -> Any:
-    try:
-        import langchain_text_splitters as splitters
-    except ImportError as error:
-        raise MissingExtraError("LangChain's text splitters", "langchain") from error
+def _built(name: str, arguments: Mapping[str, Any]) -> Any:
+    feature = "LangChain's text splitters"
+    splitters = extra_module("langchain_text_splitters", feature=feature, extra="langchain")
     if name not in splitters.__all__:
         raise UnknownNameError("LangChain splitter", name, splitters.__all__)
     try:

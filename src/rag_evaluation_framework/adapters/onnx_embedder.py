@@ -115,7 +115,7 @@ class OnnxEmbedder:
         runtime = extra_module("onnxruntime", feature=_FEATURE, extra=EXTRA)
         try:
             return runtime.InferenceSession(str(self._model_file), providers=["CPUExecutionProvider"])
-        except Exception as error:  # the runtime's errors have no class in common
+        except Exception as error:  # the errors of the runtime have only this class in common
             raise UsageError(f"embedder {self}: the model cannot be loaded: {error}") from error
 
     @cached_property
@@ -123,7 +123,7 @@ class OnnxEmbedder:
         tokenizers = extra_module("tokenizers", feature=_FEATURE, extra=EXTRA)
         try:
             tokenizer = tokenizers.Tokenizer.from_file(str(self.path / "tokenizer.json"))
-        except Exception as error:  # the library raises Exception itself
+        except Exception as error:  # the library raises this class itself
             raise UsageError(f"embedder {self}: the tokenizer cannot be loaded: {error}") from error
         limits = [_settings(self.path / file).get(name) for file, name in _LIMITS]
         known = [limit for limit in limits if isinstance(limit, int) and limit > 0]

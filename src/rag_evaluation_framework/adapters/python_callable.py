@@ -10,14 +10,11 @@ which a timeout leaves behind: Python cannot end it.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -25,6 +22,7 @@ from typing import Any
 from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
 from rag_evaluation_framework.adapters.conversations import Ask, replay, response_of
 from rag_evaluation_framework.errors import TargetError, UsageError, in_full, shown
+from rag_evaluation_framework.evaluation.runs.own_thread import in_own_thread
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
 
@@ -90,11 +88,11 @@ class PythonCallable:
         try:
             if inspect.iscoroutinefunction(self._function):
                 return await self._function(question, **filled)
-            result = await _in_thread(lambda: self._function(question, **filled))
+            result = await in_own_thread(lambda: self._function(question, **filled), name="target")
             return await result if inspect.isawaitable(result) else result
         except TargetError:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's function may raise anything
             raise TargetError("callable-error", in_full(error)) from None
 
     def _read(self, result: Any) -> ReadAnswer:
@@ -115,7 +113,7 @@ def imported_function(place: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     try:
         found: Any = import_module(module_name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - importing runs the user's code: it may do anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's module may raise anything
         raise UsageError(f"target {shown(place)}: cannot import {module_name} ({in_full(error)})") from None
     for attribute in attributes.split("."):
         found = getattr(found, attribute, None)
@@ -125,36 +123,6 @@ def imported_function(place: str) -> Callable[..., Any]:
         )
     function: Callable[..., Any] = found
     return function
-
-
-async def _in_thread(call: Callable[[], Any]) -> Any:
-    """Run a call in a thread that, unlike a pool's, keeps neither the run nor the interpreter from ending."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if outcome.done():  # the caller's time was up
-            return
-        if error is None:
-            outcome.set_result(result)
-        else:
-            outcome.set_exception(error)
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = context.run(call)
-        except TargetError as error:
-            failure = error
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - handed over to the caller
-            failure = TargetError("callable-error", in_full(error))
-        # A run that has ended meanwhile wants no answer any more.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, result, failure)
-
-    threading.Thread(target=run, name="target", daemon=True).start()
-    return await outcome
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[bool, tuple[str, ...]]:

@@ -89,7 +89,7 @@ class QdrantVectorStore(CandidateStore):
         vectors = models.VectorParams(size=dimensions, distance=models.Distance.DOT)
         self._client.create_collection(name, vectors_config=vectors)
         self._collection = name
-        self._finalizer = weakref.finalize(self, _delete, self._client, name)
+        self._finalizer = weakref.finalize(self, _delete, self._client, name, _errors())
 
     def _connect(self) -> Any:
         client = extra_module("qdrant_client", feature=_FEATURE, extra=EXTRA).QdrantClient
@@ -101,10 +101,9 @@ class QdrantVectorStore(CandidateStore):
     @contextlib.contextmanager
     def _failures(self) -> Iterator[None]:
         """Turn what Qdrant and its connection raise into one clear error."""
-        errors = extra_module("qdrant_client.http.exceptions", feature=_FEATURE, extra=EXTRA)
         try:
             yield
-        except (errors.ApiException, RuntimeError, ValueError, OSError) as error:
+        except _errors() as error:
             where = f" at {shown_address(self._url)}" if self._url is not None else ""
             raise TargetError("store-failed", f"qdrant{where}: {error}") from error
 
@@ -114,7 +113,12 @@ def _payload(chunk: PositionAwareChunk) -> dict[str, str | int]:
     return {"chunk_id": chunk.id, "content": chunk.content, **place}
 
 
-def _delete(client: Any, name: str) -> None:
+def _errors() -> tuple[type[Exception], ...]:
+    qdrant = extra_module("qdrant_client.http.exceptions", feature=_FEATURE, extra=EXTRA)
+    return qdrant.ApiException, RuntimeError, ValueError, OSError
+
+
+def _delete(client: Any, name: str, errors: tuple[type[Exception], ...]) -> None:
     """Drop a collection; a server that is gone has nothing left to drop."""
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(*errors):
         client.delete_collection(name)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
-from rag_evaluation_framework.cli.data_warnings import print_warnings
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import (
     AS_JSON,
@@ -19,12 +18,7 @@ from rag_evaluation_framework.cli.shared_options import (
     SEED,
     metrics_option,
 )
-from rag_evaluation_framework.errors import Issue, Problems, UsageError, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel, LabelField
+from rag_evaluation_framework.errors import Problems, UsageError, shown
 
 EXAMPLES = """\b
 Examples:
@@ -107,6 +101,8 @@ def command(
     interval than the labels alone give. Labels are matched by query id and, where they name an answer, only
     if it is the run's. Fewer than 50 labels never validate a metric.
     """
+    # Imported here, not above: numpy and what stands on it should not slow down --help.
+    from rag_evaluation_framework.cli.label_files import labels_in
     from rag_evaluation_framework.datasets.annotators.human_labels import LABEL, LabelField
     from rag_evaluation_framework.reports.calibration import calibration_text
     from rag_evaluation_framework.results.answered_runs import open_answered_run
@@ -124,7 +120,7 @@ def command(
     resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
     report = calibrate(
         open_answered_run(run, runs_dir),
-        _read_labels(annotations, label_files, wanted),
+        labels_in(annotations, label_files, wanted),
         metrics=metrics,
         label=label,
         pairs=named,
@@ -135,28 +131,6 @@ def command(
         print_json(report.to_dict())
     else:
         click.echo(calibration_text(report, confidence=confidence))
-
-
-def _read_labels(
-    annotations: tuple[Path, ...], label_files: tuple[Path, ...], wanted: Sequence[LabelField]
-) -> list[HumanLabel]:
-    from rag_evaluation_framework.datasets.annotators.annotations import read_annotation_files
-    from rag_evaluation_framework.datasets.annotators.human_labels import labels_of_annotations, read_labels
-
-    if not annotations and not label_files:
-        raise UsageError("expected human labels: give --annotations FILE.gt.json or --labels FILE")
-    problems = Problems()
-    warnings: list[Issue] = []
-    labels: list[HumanLabel] = []
-    with problems.collected():
-        read = read_annotation_files(annotations, on_warning=warnings.append)
-        labels += labels_of_annotations(read.annotations)
-    for path in label_files:
-        with problems.collected():
-            labels += read_labels(path, wanted=wanted, on_warning=warnings.append)
-    problems.raise_all()
-    print_warnings(warnings)
-    return labels
 
 
 def _threshold(text: str) -> tuple[str, float]:

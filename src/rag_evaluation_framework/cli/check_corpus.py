@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn
@@ -62,8 +63,6 @@ def _print_text(issues: Iterator[Issue]) -> int:
 
 
 def _print_json(issues: Iterator[Issue]) -> int:
-    from dataclasses import asdict
-
     found = [asdict(issue) for issue in issues]
     print_json({"issues": found})
     return len(found)

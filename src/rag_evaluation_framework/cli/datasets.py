@@ -8,6 +8,7 @@ import click
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import AS_JSON
+from rag_evaluation_framework.errors import UsageError
 
 DEFAULT_FOLDER = Path("data/evaluation")
 
@@ -29,7 +30,6 @@ def command(folder: Path, as_json: bool) -> None:
     Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
     """
     from rag_evaluation_framework.datasets.folders.dataset_folder import datasets_folder, datasets_in
-    from rag_evaluation_framework.errors import UsageError
     from rag_evaluation_framework.reports.dataset_list import dataset_list_text, dataset_rows
 
     if not folder.is_dir():

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+from typing import Any, Literal
 
 import click
 
@@ -26,16 +24,12 @@ from rag_evaluation_framework.cli.shared_options import (
 )
 from rag_evaluation_framework.errors import UsageError, shown
 
-if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.manifests.preflight import Prices
-
 DatasetType = Literal["qa", "summaries"]
 
 DEFAULT_CONFIG = Path("configs", "default.yaml")
 DEFAULT_METRICS = ("token_f1", "rouge", "answer_similarity")
 MODEL_IN_NAME = "{model}"
-
-_ADDRESS_VARIABLE = "OPENAI_BASE_URL"
+ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,28 +69,6 @@ class ModelOptions:
         check_resumed_alone(self.resume, choices)
 
     @property
-    def address(self) -> str:
-        """Where the models are; the address must hold no secret, since it is written down and shown."""
-        from rag_evaluation_framework.adapters.openai_model import BASE_URL
-        from rag_evaluation_framework.evaluation.manifests.secrets import names_a_secret
-
-        address = self.base_url or os.environ.get(_ADDRESS_VARIABLE) or BASE_URL
-        try:
-            parts = urlsplit(address)
-        except ValueError:
-            raise UsageError("--base-url: expected an address such as http://localhost:8000/v1") from None
-        if (
-            parts.username
-            or parts.password
-            or any(names_a_secret(name) for name, _ in parse_qsl(parts.query))
-        ):
-            raise UsageError(
-                "--base-url: expected an address without a secret, got one with a user or a key in it; "
-                "put the key into an environment variable and name that with --api-key-env"
-            )
-        return address
-
-    @property
     def chosen_temperature(self) -> float | None:
         """The temperature to send; ``None`` to send none."""
         if self.temperature.strip().lower() == "none":
@@ -108,24 +80,6 @@ class ModelOptions:
         if not (isfinite(value) and value >= 0):
             raise UsageError(f"--temperature: expected a number or none, got {shown(self.temperature)}")
         return value
-
-    def prices(self) -> dict[str, Prices]:
-        """Return the prices by model."""
-        from rag_evaluation_framework.evaluation.manifests.preflight import Prices
-
-        found: dict[str, Prices] = {}
-        for text in self.price:
-            model, _, numbers = text.rpartition("=")
-            try:
-                read, written = (float(number) for number in numbers.split(","))
-            except ValueError:
-                read = written = -1.0
-            if not model or not (isfinite(read + written) and read >= 0 and written >= 0):
-                raise UsageError(
-                    f"--price: expected MODEL=INPUT,OUTPUT, such as small=0.15,0.6, got {shown(text)}"
-                )
-            found[model] = Prices(read, written)
-        return found
 
 
 _OPTIONS: tuple[Option[Any], ...] = (
@@ -149,7 +103,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
         "--base-url",
         metavar="URL",
-        help=f"URL of the models' endpoint.  [default: ${_ADDRESS_VARIABLE}, else OpenAI]",
+        help=f"URL of the models' endpoint.  [default: ${ADDRESS_VARIABLE}, else OpenAI]",
     ),
     click.option(
         "--api-key-env",

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.shared_options import (
     AS_JSON,
@@ -26,9 +25,6 @@ from rag_evaluation_framework.cli.shared_options import (
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-    from rag_evaluation_framework.extensions import Chunker, Embedder, PositionAwareChunker
-    from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.synthesis.drafts import QuestionKind
 
 EXAMPLES = """\b
@@ -38,12 +34,6 @@ Examples:
   rag-eval generate documents --model gpt-4o-mini --queries-per-doc 10 --unanswerable 1 -o q.eval.json
   rag-eval generate documents --model llama3:8b --base-url http://localhost:11434/v1 -o q.eval.json
   rag-eval generate documents --extractive --dataset-name handbook-token-level"""
-
-# What a resume does not take from the run, and does not do without.
-_GIVEN_AGAIN = frozenset(
-    {"corpus", "output", "format", "model", "base_url", "key_env", "glob"}
-    | {"keep_all", "embedder", "dataset_name", "upload_to_langsmith"}
-)
 
 _KINDS = ("factual", "analytical", "comparative", "temporal")
 _FORMATS = ("evaluation-dataset", "langsmith")
@@ -141,24 +131,6 @@ def generate_options(command: C) -> C:
     return with_options(command, _OPTIONS)
 
 
-def given_again() -> list[str]:
-    """Return those words of the current command line that a resume needs too, without secrets."""
-    from rag_evaluation_framework.adapters.http_agent import shown_address
-
-    context = click.get_current_context()
-    words: list[str] = []
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name not in _GIVEN_AGAIN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
-        if isinstance(parameter, click.Option):
-            words.append(parameter.opts[0])
-        value = context.params[name]
-        if value is not True:
-            words.append(shown_address(value) if name == "base_url" else str(value))
-    return words
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateOptions:
     """What the user said."""
@@ -211,33 +183,3 @@ class GenerateOptions:
             raise UsageError(
                 "--chunker: expected --level chunk with it; at token level every chunker will do"
             )
-
-    def read_corpus(self) -> Corpus:
-        from rag_evaluation_framework.records.documents import Corpus
-
-        return Corpus.from_folder(self.corpus, self.glob)
-
-    def chosen_chunker(self) -> Chunker | PositionAwareChunker | None:
-        from rag_evaluation_framework.retrieval.components import chunker_from
-
-        return None if self.chunker is None else chunker_from(self.chunker)
-
-    def chosen_embedder(self) -> Embedder:
-        from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
-
-        return component_from(EMBEDDERS, self.embedder or "hashing")
-
-    def chat_model(self) -> OpenAIChatModel:
-        """Return the model to be asked; it is closed with the command."""
-        from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-
-        model = OpenAIChatModel(
-            self.model or "",
-            base_url=self.base_url,
-            key_env=self.key_env,
-            concurrency=self.concurrency,
-            price_input=self.price_input,
-            price_output=self.price_output,
-        )
-        click.get_current_context().call_on_close(model.close)
-        return model

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.files import strict_json
+
 
 def print_json(document: Any) -> None:
     """Print a document as JSON that people can read too."""
-    # Imported here, not above: it should not slow down --help.
-    from rag_evaluation_framework.files import strict_json
-
     click.echo(strict_json.encode(document, indent=2))

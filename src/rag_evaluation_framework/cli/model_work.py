@@ -6,14 +6,15 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 from rag_evaluation_framework.adapters.http_agent import shown_address
-from rag_evaluation_framework.adapters.openai_model import KEY_VARIABLE, OpenAIModel
-from rag_evaluation_framework.cli.evaluate_models_options import MODEL_IN_NAME, ModelOptions
+from rag_evaluation_framework.adapters.openai_model import BASE_URL, KEY_VARIABLE, OpenAIModel
+from rag_evaluation_framework.cli.evaluate_models_options import ADDRESS_VARIABLE, MODEL_IN_NAME, ModelOptions
 from rag_evaluation_framework.cli.model_data import ChosenSamples
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets, names_a_secret
 from rag_evaluation_framework.evaluation.model_runs import (
     ModelParameters,
     ModelRuns,
@@ -54,7 +55,7 @@ class ModelWork:
         self._secrets = secrets
         self._directory = runs.leader.path.parent if runs.leader else options.runs_dir
         self._parameters = ModelParameters(
-            base_url=shown_address(options.address),
+            base_url=shown_address(_address(options)),
             temperature=options.chosen_temperature,
             max_tokens=options.max_tokens,
         )
@@ -142,7 +143,7 @@ class ModelWork:
         self._secrets.add(os.environ.get(self._options.api_key_env or KEY_VARIABLE, ""))
         target = OpenAIModel(
             model,
-            base_url=self._options.address,
+            base_url=_address(self._options),
             key_env=self._options.api_key_env,
             temperature=parameters.temperature,
             max_tokens=parameters.max_tokens,
@@ -170,3 +171,18 @@ def output_paths(output: Path | None, models: Sequence[str]) -> dict[str, Path]:
 def _file_name(model: str) -> str:
     """Return a model's name as part of a file's name that cannot leave its folder: ``org_model-7b``."""
     return re.sub(r"[^\w.+-]", "_", model).lstrip(".") or "_"
+
+
+def _address(options: ModelOptions) -> str:
+    """Return where the models are; the address must hold no secret, since it is written down and shown."""
+    address = options.base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        raise UsageError("--base-url: expected an address such as http://localhost:8000/v1") from None
+    if parts.username or parts.password or any(names_a_secret(name) for name, _ in parse_qsl(parts.query)):
+        raise UsageError(
+            "--base-url: expected an address without a secret, got one with a user or a key in it; "
+            "put the key into an environment variable and name that with --api-key-env"
+        )
+    return address

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -112,8 +113,6 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _document(outcome: Probe) -> dict[str, Any]:
-    from dataclasses import asdict
-
     answer, failure = outcome.answer, outcome.failure
     read = None
     if answer is not None:

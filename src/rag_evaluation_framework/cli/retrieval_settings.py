@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets.configurations import read_configuration
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
 
 DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
@@ -96,9 +97,6 @@ def settings_of(given: Mapping[str, Any], config: Path | None) -> RetrievalSetti
 
 def _stated(config: Path) -> dict[str, Any]:
     """Return what the file says, its paths made relative to where the command runs."""
-    # Imported here, not above: reading YAML should not slow down --help.
-    from rag_evaluation_framework.datasets.configurations import read_configuration
-
     whole = read_configuration(config)
     section = whole.get("retrieval", {})
     if not isinstance(section, Mapping):

@@ -12,6 +12,7 @@ import click
 
 from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE
 from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.files import strict_json
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.checks.file_validation import CheckedFile
@@ -96,8 +97,6 @@ def _print_json(checked: Iterator[CheckedFile]) -> Counter[str]:
 
 def _encoded(record: dict[str, Any]) -> str:
     """Write a record as JSON; of a file name that is not Unicode, what is not becomes a question mark."""
-    from rag_evaluation_framework.files import strict_json
-
     readable = {
         name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
         for name, value in record.items()

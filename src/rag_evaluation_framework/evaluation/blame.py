@@ -14,8 +14,9 @@
 An answer is right when it has all the names, the relation or the steps that its sample expects, or in a
 conversation all that the turn's reference adds, as the metrics of these read it. Where nothing of the kind is
 expected, it is right when it makes every claim of the reference and contradicts none of the relevant text;
-without a reference, when it makes a claim that the relevant text contains. A :class:`SupportMethod` decides
-what supports what, and blame is only as reliable as that method.
+without a reference, when it makes a claim that the relevant text contains. Where parts of an answer decline
+or ask back, the others count; only one that tells nothing of what is asked declines. A :class:`SupportMethod`
+decides what supports what, and blame is only as reliable as that method.
 
 A conversation is blamed turn by turn. As a whole it has the blame of the first turn at fault.
 """
@@ -46,6 +47,7 @@ from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSW
 from rag_evaluation_framework.evaluation.scorers.best_reading import readings_of
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
+from rag_evaluation_framework.evaluation.scorers.told_answers import Told, told_in
 from rag_evaluation_framework.evaluation.wanted_points import (
     Point,
     WantedPoints,
@@ -171,10 +173,16 @@ class _Case:
         return texts_retrieved(self.response)
 
     @cached_property
+    def told(self) -> Told:
+        """What the answer tells beside the parts that decline or ask back."""
+        return told_in(self.sample, self.answer)
+
+    @cached_property
     def wanted(self) -> WantedPoints:
         """What the answer should say, and what it does say of it."""
+        told = self.told.text or self.answer
         return wanted_points(
-            self.sample, self.answer, self.texts, self.support, readings=self.readings, turn=self.turn
+            self.sample, told, self.texts, self.support, readings=self.readings, turn=self.turn
         )
 
     @cached_property
@@ -196,14 +204,14 @@ class _Case:
             return []
         return [
             point_of(each)
-            for each in supported_by(statements_of(self.answer), against, self.sample, self.support)
+            for each in supported_by(statements_of(self.told.text), against, self.sample, self.support)
         ]
 
     def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind
         if isinstance(self.sample.expectation, Refusal):
             return self._of_expected_refusal(kind)
-        if kind in NOT_ANSWERED:
+        if kind in NOT_ANSWERED and not self._tells_of_it():
             return self._without_answer("refused_wrongly" if kind in DECLINED else "not_used", kind)
         if not self.wanted.points and not self.passages:
             missing = "there is no reference and no relevant passage to tell whether the answer is right"
@@ -215,6 +223,12 @@ class _Case:
         if lacking or contradicted:
             return self._of_wrong_answer(lacking, contradicted)
         return self._of_right_answer()
+
+    def _tells_of_it(self) -> bool:
+        """Tell whether the answer says, or denies, anything of what it should say."""
+        if self.told.silent is not None:
+            return False
+        return any(point.label != "unsupported" for point in self.wanted.points or self.checked)
 
     def _lacking(self) -> list[Point]:
         """Return what the answer should say and does not."""

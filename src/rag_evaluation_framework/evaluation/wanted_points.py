@@ -68,7 +68,7 @@ def wanted_points(
     equal ones that of which ``texts``, the retrieved ones, say most.
     """
     if turn is not None:
-        return _News(turn)
+        return _News(turn, answer)
     match sample.expectation:
         case Entities(names=names) if names:
             return _Names(names, answer, sample.question)
@@ -194,9 +194,9 @@ class _News(WantedPoints):
     what = "new parts of the reference"
     denied = "contradicted"
 
-    def __init__(self, turn: AnsweredTurn) -> None:
+    def __init__(self, turn: AnsweredTurn, answer: str) -> None:
         self._turn = turn
-        match = self._match(turn.answer)
+        match = self._match(answer)
         said, unsaid = ((), ()) if match is None else (match.said, match.unsaid)
         super().__init__([*(_point(text, True) for text in said), *(_point(text, False) for text in unsaid)])
 

@@ -47,7 +47,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
-    except BaseException:
+    except BaseException:  # whatever ends the block, Ctrl-C too: raised again
         database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")

@@ -35,6 +35,13 @@ _SIGN = re.compile(
     |第\s?[\d{ONE_TO_TEN}百]{{1,9}}\s?[页頁章节節]|《[^》\n]{{1,99}}》""",
     re.IGNORECASE | re.VERBOSE,
 )
+# "[1]: fees.pdf, p. 3" and "[2] https://…" say where the numbers lead; a rule may stand before them.
+_NUMBERED_SOURCE = re.compile(
+    rf"""[^\S\n]*+(?:[-*_]{{3,}}+|(?:{_ITEM}[^\S\n]*+)?[\[【［]\d{{1,3}}[\]】］][^\S\n]*+[:：]?[^\S\n]*+
+      (?:<?https?://\S++|[^\s\[【［]{{1,200}}?\.{FILE_SUFFIX}(?:[,，]?\s?(?:(?:pages?|pp?\.)\s?\d{{1,5}}|第\d{{1,5}}[页頁]))?))
+    [^\S\n]*+""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _LIST_MARK = re.compile(rf"\s*+{_ITEM}?")
 # What a title does not have: the end of a sentence, and a number that is no year.
 _NOT_OF_TITLES = re.compile(rf"[.!?。！？;；][\s{CLOSERS}]*\Z|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d")
@@ -83,7 +90,26 @@ def said_in(answer: str) -> str:
 
 
 def without_source_list(answer: str) -> str:
-    """Blank out a list of sources at the end: a heading, and below or beside it nothing but sources.
+    """Blank out a list of sources at the end: below a heading, or of numbers in brackets with files."""
+    return _without_numbered_sources(_without_headed_list(answer))
+
+
+def _without_numbered_sources(answer: str) -> str:
+    """Blank out the last lines that are no more than a number in brackets and a file or an address.
+
+    Where nothing is said before them, or a colon announces them, they are what is said.
+    """
+    lines = answer.split("\n")
+    said = len(lines)
+    while said and (not lines[said - 1].strip() or _NUMBERED_SOURCE.fullmatch(lines[said - 1])):
+        said -= 1
+    if not said or lines[said - 1].rstrip().endswith((":", "：")):
+        return answer
+    return "\n".join(lines[:said] + [" " * len(line) for line in lines[said:]])
+
+
+def _without_headed_list(answer: str) -> str:
+    """Blank out a heading, and below or beside it nothing but sources, at the end.
 
     A line is a source where it begins with a bracket, has what sources have, or is no more than a title.
     Titles alone are sources only below a heading that can mean nothing else. Courtesies may follow the list.

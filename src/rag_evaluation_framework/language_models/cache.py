@@ -75,7 +75,7 @@ class RememberingModel:
             completion = self._model.chat(messages, schema=schema, draw=draw)
             self._write(key, completion)
             future.set_result(completion)
-        except BaseException as error:
+        except BaseException as error:  # whatever it is: raised again, here and where others wait
             future.set_exception(error)
             raise
         finally:

@@ -84,7 +84,7 @@ class OpenAIClientModel:
             body = self._settings.body(messages, schema=schema, draw=draw, conceded=conceded)
             try:
                 reply = self._create(**body)
-            except Exception as error:  # noqa: BLE001  # a client may raise anything
+            except Exception as error:  # noqa: BLE001 - anyone's client may raise anything
                 granted = _granted(body, error)
                 if granted is None or granted in conceded:
                     raise self._failure(error) from None
@@ -127,7 +127,7 @@ class PromptModel:
             text = self._complete(prompt)
         except ModelError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # anyone's function may raise anything
             raise ModelError("client-error", f"{self.name}: {described(error)}") from error
         if not isinstance(text, str):
             raise ModelError("no-completion", f"{self.name}: expected text, got {shown(text)}")

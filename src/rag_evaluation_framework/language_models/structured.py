@@ -73,7 +73,7 @@ def ask(
     question = _Question(model, schema, draw, check)
     try:
         return question.put(messages)
-    except BaseException:
+    except BaseException:  # whatever ends the question, Ctrl-C too: raised again
         question.forget()
         raise
 

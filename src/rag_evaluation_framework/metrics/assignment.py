@@ -64,4 +64,4 @@ class _Pairing:
             if column not in self.row_of:
                 return settled, reached_from
             row = self.row_of[column]
-            travelled = distance + self.weights[row].get(column, 0) + self.price.get(column, 0)
+            travelled = distance + self.weights[row].get(column, 0) + self.price[column]

@@ -39,9 +39,10 @@ def sentence_bleu(answer: str, references: Sequence[str]) -> float:
     tokenize = zh_tokens if any(map(has_unspaced_script, references)) else mteval_tokens
     answered = tokenize(answer)
     expected = [tokenize(reference) for reference in references]
-    log_precision, orders, smoothing = 0.0, 0, 1
+    orders = min(BLEU_ORDER, len(answered))
+    log_precision, smoothing = 0.0, 1
     matched_any = False
-    for n in range(1, min(BLEU_ORDER, len(answered)) + 1):
+    for n in range(1, orders + 1):
         counts = ngram_counts(answered, n)
         allowed = reduce(Counter.__or__, (ngram_counts(tokens, n) for tokens in expected))
         matched = (counts & allowed).total()
@@ -49,7 +50,6 @@ def sentence_bleu(answer: str, references: Sequence[str]) -> float:
         if not matched:
             smoothing *= 2
         log_precision += math.log((matched or 1 / smoothing) / counts.total())
-        orders = n
     if not matched_any:
         return 0.0
     return _brevity_penalty(len(answered), list(map(len, expected))) * math.exp(log_precision / orders)

@@ -29,12 +29,12 @@ def citation_recall(supported: Sequence[bool]) -> float | None:
     """What share of the answer's sentences is borne out by what they cite.
 
     Formula: supported sentences / sentences that claim something. A sentence is supported when all that it
-    cites, taken together, supports it; what cannot be opened supports nothing.
+    cites can be opened and, taken together, supports it. Of citations beside the answer, those that can be
+    opened are taken together.
 
     Empty: no value for an answer that claims nothing; such a sample is skipped.
 
     Source: Gao et al., "Enabling Large Language Models to Generate Text with Citations" (ALCE), EMNLP 2023.
-    Its program counts a sentence that cites something out of range as not supported.
     """
     return share(supported)
 

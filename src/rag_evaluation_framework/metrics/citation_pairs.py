@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import InputError, invalid
 from rag_evaluation_framework.metrics.assignment import heaviest_pairs
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.spans import CharacterSpan
-
-CitationLike: TypeAlias = SpanCitation | CharacterSpan | Mapping[str, Any]
-
-# Evaluation files write a citation as {file_name, page_number, start_char, end_char, …}.
-_FILE_KEYS = {
-    "file": "file_name",
-    "start": "start_char",
-    "end": "end_char",
-    "page": "page_number",
-    "confidence": "confidence_score",
-}
 
 # Between pairings of equal overlap the better Jaccard decides, to this many steps.
 _JACCARD_STEPS = 2**30
@@ -34,33 +20,6 @@ class CitationPair:
     predicted: SpanCitation
     exact_jaccard: float
     tolerance_jaccard: float
-
-
-def span_citations(citations: Sequence[CitationLike], side: str) -> list[SpanCitation]:
-    """Read citations of any accepted form; the first wrong one is named as ``side[3].end_char``."""
-    read = []
-    for number, citation in enumerate(citations):
-        try:
-            read.append(span_citation(citation))
-        except InputError as error:
-            raise error.located(within=f"{side}[{number}]") from None
-    return read
-
-
-def span_citation(citation: CitationLike) -> SpanCitation:
-    """Read a citation of any accepted form."""
-    if isinstance(citation, SpanCitation):
-        return citation
-    if isinstance(citation, CharacterSpan):
-        return SpanCitation(citation.doc_id, citation.start, citation.end)
-    if not isinstance(citation, Mapping):
-        raise invalid("", "a span citation", citation)
-    fields: dict[str, Any] = {name: citation.get(key) for name, key in _FILE_KEYS.items()}
-    try:
-        return SpanCitation(**fields, text=citation.get("text"))
-    except InputError as error:
-        issues = [replace(issue, path=_FILE_KEYS.get(issue.path, issue.path)) for issue in error.issues]
-        raise InputError(issues) from None
 
 
 def pair_citations(

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.metrics.citation_forms import CitationLike, span_citations
 from rag_evaluation_framework.metrics.citation_pairs import (
-    CitationLike,
     CitationPair,
     distinct_places,
     pair_citations,
     same_place,
-    span_citations,
 )
 from rag_evaluation_framework.metrics.declaration import Within, metric
 from rag_evaluation_framework.metrics.span_columns import columns_of
@@ -66,12 +65,13 @@ def evaluate_citation_spans(
 ) -> CitationSpanReport:
     """Pair the predicted citations with the true ones and measure how far they agree.
 
-    A citation is a SpanCitation, a CharacterSpan, or ``{file_name, page_number, start_char, end_char}``.
+    A citation is a SpanCitation, a CharacterSpan, or ``{file_name, page_number, start_char, end_char}``, also
+    by the other names that :mod:`.citation_forms` knows.
     Pairs are one to one, within the same file (and page where both have one), and share as many characters
     as possible. A citation without a page may be on any. The same place twice, on either side, is one. So
     many more predicted citations as are ``unreadable`` were meant and have no characters: they are unpaired.
     """
-    if not isinstance(tolerance_chars, int) or tolerance_chars < 0:
+    if type(tolerance_chars) is not int or tolerance_chars < 0:
         raise invalid("tolerance_chars", "a whole number of at least 0", tolerance_chars)
     expected = distinct_places(span_citations(true, "true"))
     found = distinct_places(span_citations(predicted, "predicted"))

@@ -6,13 +6,15 @@
 ``[guide.pdf:3:100-200, 250-300]``                   two spans of the same page
 ``[guide.pdf:3:100-200, 4:0-50, notes.md:1:5-9]``    another page, another file
 ``[guide.pdf:3:100-200 | excerpt: "the words"]``     with the words that stand there
-``[2]``  ``[1, 3]``  ``[1-3]``                       numbered contexts; a range means each of its numbers
+``[2]``  ``[1, 3]``  ``[1 and 3]``  ``[1-3]``        numbered contexts; a range means each of its numbers
+``[citation:2]``                                     the same, as some models write it
 ===================================================  ==================================================
 
-Full-width characters are read like half-width ones: ``【a.pdf：？：5-9】``, ``［２］``. A file name may have
-spaces, colons and any script. A bracket that is meant as a citation and cannot be read is reported, never
-guessed; any other bracket is text. What is left of an answer without its citations, and without marks such as
-``[Doc 1]``, ``[^1]``, ``(guide.pdf, p. 3)`` and ``（来源：文档1）``, is told by :func:`without_citations`.
+Full-width characters are read like half-width ones: ``【a.pdf：？：5-9】``, ``［２］``. Any dash makes a
+range, and so does ``~``: ``[1–3]``, ``【1～3】``. A file name may have spaces, colons and any script. What is
+meant as a citation and cannot be read is reported, never guessed; any other bracket is text. What is left of
+an answer without its citations, and without marks such as ``[Doc 1]``, ``[^1]``, ``(guide.pdf, p. 3)`` and
+``（来源：文档1）``, is told by :func:`without_citations`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from rag_evaluation_framework.records.citations import ContextCitation, SpanCita
 
 # Every expression below is for text in these half-width characters, which stand at the same places. Round
 # brackets keep their width: "【1】（港口关闭）" is no link.
-_HALF_WIDTH = str.maketrans("【】［］：？｜，；－０１２３４５６７８９", "[][]:?|,;-0123456789")
+_HALF_WIDTH = str.maketrans(
+    "【】［］：？｜，；－‐‑–—−～〜０１２３４５６７８９", "[][]:?|,;------~~0123456789"
+)
 # A file name may hold one level of brackets itself: ``report [final].pdf``.
 _BRACKET = re.compile(
     r"""\[(?P<targets>(?:[^\[\]|"]|\[[^\[\]|"]{0,200}\]){1,2000})
@@ -34,24 +38,26 @@ _BRACKET = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _SEPARATOR = "[,、;]"
-_RANGE = r"(?P<start>[0-9]{1,15})\s*[-–]\s*(?P<end>[0-9]{1,15})"
+_TO = r"\s*[-~]\s*"
+_RANGE = rf"(?P<start>[0-9]{{1,15}}){_TO}(?P<end>[0-9]{{1,15}})"
 _TARGET = re.compile(
     rf"""\s*(?:(?:(?P<file>[^\n]+?)\s*:\s*)??(?P<page>[0-9]{{1,9}}|\?)\s*:\s*)?{_RANGE}
          \s*(?:{_SEPARATOR}(?!\s*\Z)|\Z)""",
     re.VERBOSE,
 )
 # "a:3:", "a.pdf:3" or "…:…:10-20" is meant as a citation; "at 12:30:05" and "Monday: 9:00-17:00" are not.
-_TIME = rf"[0-9]{{1,2}}:[0-5][0-9](?![0-9]|\s*[-–]\s*[0-9]+\s*(?:{_SEPARATOR}|\Z))"
+_TIME = rf"[0-9]{{1,2}}:[0-5][0-9](?![0-9]|{_TO}[0-9]+\s*(?:{_SEPARATOR}|\Z))"
 _MEANT_AS_SPAN = re.compile(
     rf"""[^\s\d:,][^:]*:\s*(?:(?!{_TIME})[0-9]+|\?)\s*:
         |\.\w{{1,8}}\s*:\s*[0-9?]
-        |:[^:\n]*:\s*[0-9]+\s*[-–]\s*[0-9]+\s*(?:{_SEPARATOR}|\Z)""",
+        |:[^:\n]*:\s*[0-9]+{_TO}[0-9]+\s*(?:{_SEPARATOR}|\Z)""",
     re.VERBOSE,
 )
-_NUMBER_OR_RANGE = r"-?[0-9]+(?:\s*[-–]\s*[0-9]+)?"
-_ALL_NUMBERS = rf"\s*+{_NUMBER_OR_RANGE}\s*+(?:{_SEPARATOR}\s*+(?:{_NUMBER_OR_RANGE}\s*+)?)*+"
-_NUMBERS = re.compile(_ALL_NUMBERS)
-_NUMBER = re.compile(r"\s*(?P<first>[0-9]{1,9})\s*(?:[-–]\s*(?P<last>[0-9]{1,9})\s*)?")
+_NUMBER_OR_RANGE = rf"-?[0-9]+(?:{_TO}[0-9]+)?"
+_AND_NUMBER = rf"(?:{_SEPARATOR}?\s*+(?:and|&|和)(?=\s*+[0-9])|{_SEPARATOR})"
+_ALL_NUMBERS = rf"\s*+{_NUMBER_OR_RANGE}\s*+(?:{_AND_NUMBER}\s*+(?:{_NUMBER_OR_RANGE}\s*+)?)*+"
+_NUMBERS = re.compile(rf"(?:\s*+citation\s*+:)?(?P<numbers>{_ALL_NUMBERS})", re.IGNORECASE)
+_NUMBER = re.compile(rf"\s*(?P<first>[0-9]{{1,9}})(?:{_TO}(?P<last>[0-9]{{1,9}}))?\s*")
 _WIDEST_RANGE = 100
 # Without one of these in the text, only numbers can be citations, and they are found faster.
 _FILE_CUE = re.compile(r":\s*+[0-9?]|\|\s*+excerpt")
@@ -74,8 +80,8 @@ _FILE = rf"(?:(?:(?!\d){_IN_NAME}){{1,40}}\s){{0,3}}{_IN_NAME}{{1,80}}?\.{FILE_S
 _TITLE = rf"{_SEE}《[^《》\n]{{1,80}}》"
 _HAN_NUMBER = rf"[0-9{ONE_TO_TEN}百]{{1,9}}"
 _PAGE = (
-    r"(?:(?:pp?\.?|pages?|lines?|sections?|chapters?|§)\s?[0-9]{1,5}(?:[-–.][0-9]{1,5})?(?!\w)"
-    rf"|第\s?{_HAN_NUMBER}(?:[-–至到]第?{_HAN_NUMBER})?\s?[页頁章节節段行]|(?<=[a-z]:)[0-9?][0-9:?–-]{{0,20}})"
+    r"(?:(?:pp?\.?|pages?|lines?|sections?|chapters?|§)\s?[0-9]{1,5}(?:[-~.][0-9]{1,5})?(?!\w)"
+    rf"|第\s?{_HAN_NUMBER}(?:[-~至到]第?{_HAN_NUMBER})?\s?[页頁章节節段行]|(?<=[a-z]:)[0-9?][0-9:?~-]{{0,20}})"
 )
 _PAGES = rf"(?:[\s,、:]{{0,3}}{_PAGE}){{1,9}}"
 _NAMED = f"(?:{_FILE}|{_TITLE}|{_NUMBERED_SOURCE})"
@@ -222,8 +228,8 @@ def _read(bracket: re.Match[str], text: str) -> Iterator[InlineCitation]:
     quoted = "curly" if bracket["straight"] is None else "straight"
     excerpt = None if bracket[quoted] is None else text[slice(*bracket.span(quoted))]
     found: list[SpanCitation] | list[ContextCitation]
-    if _NUMBERS.fullmatch(targets):
-        found = [ContextCitation(number) for number in _context_numbers(targets)]
+    if numbered := _NUMBERS.fullmatch(targets):
+        found = [ContextCitation(number) for number in _context_numbers(numbered["numbers"])]
     elif _MEANT_AS_SPAN.search(targets) or excerpt is not None:
         found = _spans(targets, text[slice(*bracket.span("targets"))], excerpt=excerpt)
     else:
@@ -234,7 +240,7 @@ def _read(bracket: re.Match[str], text: str) -> Iterator[InlineCitation]:
 
 def _context_numbers(targets: str) -> list[int]:
     numbers: list[int] = []
-    for item in re.split(_SEPARATOR, targets):
+    for item in re.split(_AND_NUMBER, targets):
         match = _NUMBER.fullmatch(item)
         if match is None or int(match["first"]) < 1:
             raise _NotReadableError(_NUMBER_FORM)

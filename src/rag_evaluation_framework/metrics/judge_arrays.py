@@ -157,8 +157,9 @@ def check_arrays(qrels: QrelArrays, run: IdArray) -> None:
         raise invalid("grades", f"the shape {ids.shape} of the ids", grades.shape)
     if run.size == 0 or ids.size == 0:
         raise invalid("run" if run.size == 0 else "qrels", "at least one row and one column", (0,))
-    if grades.min() < GRADE_RANGE.min or grades.max() > GRADE_RANGE.max:
-        raise invalid("grades", f"whole numbers up to {GRADE_RANGE.max}", int(np.abs(grades).max()))
+    for grade in (int(grades.min()), int(grades.max())):
+        if not GRADE_RANGE.min <= grade <= GRADE_RANGE.max:
+            raise invalid("grades", f"whole numbers from {GRADE_RANGE.min} to {GRADE_RANGE.max}", grade)
 
 
 def _row_issues(columns: IdArray, name: str, rows: npt.NDArray[np.int64]) -> list[Issue]:

@@ -39,6 +39,8 @@ def sample_lines(sample: EvaluatedSample, place: str) -> Iterator[str]:
     yield f"  {place}: {one_line(shown[0].question)}" if is_single else f"  {place}:"
     if sample.error is not None:
         yield f"    error     {one_line(sample.error, 300)}"
+    if sample.misses:
+        yield f"    misses    {'; '.join(sample.misses)}"
     for exchange in shown:
         if not is_single:
             yield f"    {one_line(exchange.asked)}"
@@ -67,8 +69,8 @@ def exchanges(sample: EvaluatedSample) -> list[Exchange]:
 
 
 def expected_and_got(sample: EvaluatedSample) -> str:
-    """Say in one line what was expected and what came."""
-    told = []
+    """Say in one line which bounds are missed, what was expected and what came."""
+    told = list(sample.misses)
     for each in exchanges(sample):
         turn = "" if each.turn is None else f"{one_line(each.asked)}: "
         told.append(f"{turn}expected {each.expected}, got {each.answer}")

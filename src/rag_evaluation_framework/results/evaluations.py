@@ -45,7 +45,12 @@ from rag_evaluation_framework.results.resumed_scoring import check_scored_alike,
 from rag_evaluation_framework.results.run_judges import JudgeUsage, RunSpending, judge_fields
 from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
-from rag_evaluation_framework.results.sample_verdicts import PassCounter, sample_bounds, sample_passes
+from rag_evaluation_framework.results.sample_verdicts import (
+    PassCounter,
+    missed_bounds,
+    sample_bounds,
+    sample_passes,
+)
 from rag_evaluation_framework.results.summaries import MetricSummary
 
 _SUPPORT = LexicalSupport()
@@ -79,6 +84,8 @@ class EvaluatedSample:
     turns: tuple[EvaluatedTurn, ...] = ()
     """The turns of a conversation, in their order."""
     timing: Timing | None = None
+    misses: tuple[str, ...] = ()
+    """The scores that miss their bounds, in words."""
 
     @property
     def expected(self) -> str | None:
@@ -155,7 +162,8 @@ class DatasetEvaluation:
             found = next((found for sample_id, found in blames if sample_id == result.sample_id), None)
             turns = evaluated_turns(sample, result, None if found is None else found.turns)
             passes = sample_passes(result, bounds)
-            yield EvaluatedSample(entry.index, sample, result, passes, found, turns, entry.timing)
+            misses = missed_bounds(result, bounds)
+            yield EvaluatedSample(entry.index, sample, result, passes, found, turns, entry.timing, misses)
 
     def write_results(self, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""

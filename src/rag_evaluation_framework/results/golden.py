@@ -1,9 +1,9 @@
 """A golden run in figures: the splits, a two-by-two table of refusals, and one results document for all.
 
 The document has the shape of any other. Its metrics are taken over the samples of all splits that have them;
-``golden`` has the figures of each split, what was missing, the table of refusals, where the answers fail, and
-the verdict of the gate. Each sample has its split, its blame, and whether it passes by the thresholds of its
-split; a conversation has its turns. Sample ids begin with their split: ``facts/fact_001``.
+``golden`` has the figures of each split, what was missing, the table of refusals, and the verdict of the
+gate. Each sample has its split, its blame, and whether it passes by the thresholds of its split; a
+conversation has its turns. Sample ids begin with their split: ``facts/fact_001``.
 """
 
 from __future__ import annotations
@@ -202,7 +202,6 @@ def golden_document(golden: GoldenEvaluation, *, folder: Path, verdict: GateVerd
         "splits": {each.plan.name: _split(golden, each) for each in golden.evaluations},
         "missing_splits": list(golden.missing),
         "refusals": golden.refusals.to_dict(),
-        "blame": None if golden.blame is None else golden.blame.to_dict(),
         "gate": verdict.to_dict(),
         "warnings": list(golden.warnings),
     }

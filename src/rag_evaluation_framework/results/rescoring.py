@@ -10,13 +10,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
-from rag_evaluation_framework.evaluation.golden.golden_spans import with_located_contexts
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, Progress
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.evaluation.scorers.golden_spans import located_for
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, with_documents
@@ -144,8 +143,11 @@ class Rescoring:
         def samples() -> Iterator[Sample]:
             return dialect.stream(dataset)
 
-        if dialect.name in GOLDEN_DIALECTS:
-            scorers = with_located_contexts(scorers, lambda: listed_samples(samples, folder.samples_path))
+        def listed() -> Iterator[Sample]:
+            return listed_samples(samples, folder.samples_path)
+
+        contexts = located_for(scorers, listed, dialect=dialect.name)
+        scorers = scorers if contexts is None else contexts.scorers(scorers)
         return cls(folder=folder, samples=samples, scorers=scorers, methods=methods)
 
     @property

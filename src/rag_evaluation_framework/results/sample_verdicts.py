@@ -40,12 +40,20 @@ def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | N
     """
     if result.response.failure is not None:
         return False
-    values = [(score.value, bound) for score, bound in _counted(result, bounds) if score.value is not None]
-    if not all(bound.is_met_by(value) for value, bound in values):
+    if missed_bounds(result, bounds):
         return False
     if _lacks_a_score(result, bounds):
         return False if _is_empty(result.response) else None
-    return True if values else None
+    return True if _values(result, bounds) else None
+
+
+def missed_bounds(result: SampleResult, bounds: Sequence[Threshold]) -> tuple[str, ...]:
+    """Say which scores miss their bounds: ``over_refusal 1, not <= 0.2``."""
+    return tuple(
+        f"{bound.metric} {value:.6g}, not {bound.operator} {bound.bound:g}"
+        for value, bound in _values(result, bounds)
+        if not bound.is_met_by(value)
+    )
 
 
 def has_error(result: SampleResult) -> bool:
@@ -107,6 +115,10 @@ class PassCounter:
 def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Score, Threshold]]:
     scores = {score.metric: score for score in result.scores}
     return [(scores[bound.metric], bound) for bound in bounds if bound.metric in scores]
+
+
+def _values(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[float, Threshold]]:
+    return [(score.value, bound) for score, bound in _counted(result, bounds) if score.value is not None]
 
 
 def _lacks_a_score(result: SampleResult, bounds: Sequence[Threshold]) -> bool:

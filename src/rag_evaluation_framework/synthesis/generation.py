@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from rag_evaluation_framework.errors import ModelError, UsageError, shown
+from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+from rag_evaluation_framework.language_models.chat import ChatModel
 from rag_evaluation_framework.language_models.clients import as_chat_model
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
@@ -20,6 +21,7 @@ from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.retrieval.chunking import chunk_corpus, component_text
 from rag_evaluation_framework.synthesis.asking.model_questions import (
     CONCURRENCY,
+    AskedQuestions,
     ask_for_questions,
     opened_run,
 )
@@ -31,7 +33,6 @@ from rag_evaluation_framework.synthesis.asking.question_plan import (
     planned_tasks,
     window_cut,
 )
-from rag_evaluation_framework.synthesis.asking.question_tasks import QuestionTask
 from rag_evaluation_framework.synthesis.asking.unanswerable import without_answered
 from rag_evaluation_framework.synthesis.asking.windows import MAX_CHARACTERS
 from rag_evaluation_framework.synthesis.drafts import (
@@ -110,43 +111,12 @@ def generate_with_model(
         max_characters=max_characters,
         seed=seed,
     )
-    chat_model = as_chat_model(model)
-    tasks = planned_tasks(corpus, settings, _cut(corpus, settings, chunker))
-    name = None if chunker is None or level == "token" else component_text(chunker)
-    is_temporary = run_folder is None and runs_directory is None
-    with _runs(runs_directory, is_temporary=is_temporary) as runs:
-        folder = opened_run(
-            run_folder,
-            tasks,
-            settings,
-            model=chat_model.name,
-            chunker=name,
-            runs_directory=runs,
-            configuration=configuration or {},
+    plan = _Plan(corpus, as_chat_model(model), settings, chunker)
+    with plan.run(run_folder, runs_directory, configuration or {}) as folder:
+        asked = ask_for_questions(
+            plan.tasks, plan.model, folder=folder, seed=seed, concurrency=concurrency, on_progress=on_progress
         )
-        try:
-            asked = ask_for_questions(
-                tasks, chat_model, folder=folder, seed=seed, concurrency=concurrency, on_progress=on_progress
-            )
-        except ModelError as error:
-            if is_temporary or not folder.counts.reaskable:
-                raise
-            way_on = f"once that is mended, a resume of run {folder.head.run_id} asks again"
-            raise ModelError(error.kind, f"{error.message}; {way_on}") from error
-    drafts = without_answered(without_duplicates(asked.drafts), corpus)
-    if asked.outcome.completed and quality is not None:
-        drafts = quality.checked(drafts, corpus)
-    generator = _generator(settings, tasks, model=chat_model.name)
-    dataset = dataset_of(drafts, corpus, level=level, chunker=chunker, generator=generator)
-    return Generation(
-        dataset=dataset if asked.outcome.completed else None,
-        drafts=drafts,
-        outcome=asked.outcome,
-        usage=asked.usage,
-        requests=len(tasks),
-        run_id=folder.head.run_id,
-        run_path=folder.path if folder.path.exists() else None,
-    )
+    return plan.generation(asked, folder, quality)
 
 
 def without_duplicates(drafts: Drafts) -> Drafts:
@@ -163,36 +133,83 @@ def without_duplicates(drafts: Drafts) -> Drafts:
     return drafts.sifted(map(rejection, drafts.kept))
 
 
-def _cut(corpus: Corpus, settings: QuestionSettings, chunker: Chunker | PositionAwareChunker | None) -> Cut:
-    if settings.level == "token":
-        return window_cut
-    if chunker is None:
-        raise UsageError(f"chunker: expected one, since the level is chunk, got {shown(chunker)}")
-    return chunk_cut(chunk_corpus(corpus, chunker, distinct=True).chunks, corpus)
+class _Plan:
+    """What a model is asked about a corpus, where its replies are kept, and what is made of them."""
 
+    def __init__(
+        self,
+        corpus: Corpus,
+        model: ChatModel,
+        settings: QuestionSettings,
+        chunker: Chunker | PositionAwareChunker | None,
+    ) -> None:
+        self.model = model
+        self._corpus, self._settings = corpus, settings
+        self._chunker = chunker if settings.level == "chunk" else None
+        self.tasks = planned_tasks(corpus, settings, self._cut())
 
-@contextmanager
-def _runs(directory: str | Path | None, *, is_temporary: bool) -> Iterator[Path]:
-    """Provide the directory for a new run; a temporary one is removed with all that is in it."""
-    if not is_temporary:
-        yield Path(directory or ".")
-        return
-    with tempfile.TemporaryDirectory(prefix="rag-eval-") as name:
-        yield Path(name)
+    @contextmanager
+    def run(
+        self,
+        run_folder: RunFolder | str | Path | None,
+        runs_directory: str | Path | None,
+        configuration: Mapping[str, Any],
+    ) -> Iterator[RunFolder]:
+        """Provide the run; one that nobody gave a place is removed with all that is in it."""
+        is_temporary = run_folder is None and runs_directory is None
+        kept = nullcontext(str(runs_directory or "."))
+        with tempfile.TemporaryDirectory(prefix="rag-eval-") if is_temporary else kept as directory:
+            folder = opened_run(
+                run_folder,
+                self.tasks,
+                self._settings,
+                model=self.model.name,
+                chunker=None if self._chunker is None else component_text(self._chunker),
+                runs_directory=directory,
+                configuration=configuration,
+            )
+            try:
+                yield folder
+            except ModelError as error:
+                if is_temporary or not folder.counts.reaskable:
+                    raise
+                way_on = f"once that is mended, a resume of run {folder.head.run_id} asks again"
+                raise ModelError(error.kind, f"{error.message}; {way_on}") from error
 
+    def generation(
+        self, asked: AskedQuestions, folder: RunFolder, quality: ChecksDrafts | None
+    ) -> Generation:
+        """Return the questions whose ground truth holds; of a run that is at its end, as a dataset."""
+        is_complete = asked.outcome.completed
+        drafts = without_answered(without_duplicates(asked.drafts), self._corpus)
+        if is_complete and quality is not None:
+            drafts = quality.checked(drafts, self._corpus)
+        return Generation(
+            dataset=self._dataset(drafts) if is_complete else None,
+            drafts=drafts,
+            outcome=asked.outcome,
+            usage=asked.usage,
+            requests=len(self.tasks),
+            run_id=folder.head.run_id,
+            run_path=folder.path if folder.path.exists() else None,
+        )
 
-def _generator(settings: QuestionSettings, tasks: Sequence[QuestionTask], *, model: str) -> dict[str, Any]:
-    """Return what the dataset records of how it was made: nothing that differs between equal generations."""
-    prompts = sorted({task.prompt for task in tasks})
-    return {
-        "name": "model",
-        "model": model,
-        "prompts": {name: load_prompt(name).version for name in prompts},
-        "queries_per_doc": settings.queries_per_doc,
-        "queries_across_docs": settings.queries_across_docs,
-        "unanswerable_per_doc": settings.unanswerable_per_doc,
-        "kinds": list(settings.kinds),
-        "difficulties": list(settings.difficulties),
-        "max_characters": settings.max_characters,
-        "seed": settings.seed,
-    }
+    def _cut(self) -> Cut:
+        if self._settings.level == "token":
+            return window_cut
+        if self._chunker is None:
+            raise UsageError("chunker: expected one, since the level is chunk, got None")
+        return chunk_cut(chunk_corpus(self._corpus, self._chunker, distinct=True).chunks, self._corpus)
+
+    def _dataset(self, drafts: Drafts) -> Dataset:
+        """Return a dataset that records how it was made: nothing that differs between equal generations."""
+        settings = asdict(self._settings)
+        level = settings.pop("level")
+        prompts = sorted({task.prompt for task in self.tasks})
+        generator = {
+            "name": "model",
+            "model": self.model.name,
+            "prompts": {name: load_prompt(name).version for name in prompts},
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()},
+        }
+        return dataset_of(drafts, self._corpus, level=level, chunker=self._chunker, generator=generator)

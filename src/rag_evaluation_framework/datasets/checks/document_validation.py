@@ -11,6 +11,7 @@ from rag_evaluation_framework.datasets.checks.quality import quality_issues
 from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.checks.validation import decoded_issues
 from rag_evaluation_framework.datasets.dialects.evaluation_rows import read_dataset_document
+from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.files.compression import plain_name
 
@@ -42,9 +43,7 @@ def _document(path: Path, kind: str) -> DocumentFile:
 def _table_value(path: Path, kind: str) -> Any:
     """Read a table of results or of benchmark data, whose rows the paths of a document do not tell."""
     if kind == "results":
-        from rag_evaluation_framework.datasets.results_files import read_results
-
         return read_results(path)
-    from rag_evaluation_framework.datasets.benchmark_files import read_benchmark
+    from rag_evaluation_framework.datasets.benchmark_files import read_benchmark  # numpy, only when needed
 
     return read_benchmark(path)

@@ -69,7 +69,7 @@ class DataQualityChecker:
         for check in self.checks:
             try:
                 found.extend(check(dataset))
-            except Exception as error:  # noqa: BLE001  # a check may be anybody's
+            except Exception as error:  # noqa: BLE001 - anyone's check may raise anything
                 name = getattr(check, "__name__", shown(check))
                 found.append(f"error: check {name} failed: {described(error)} [check-failed]")
         return found

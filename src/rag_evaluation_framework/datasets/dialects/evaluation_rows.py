@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,5 +105,5 @@ def _row(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _columns() -> Columns:
-    query = schema("evaluation-dataset")["$defs"]["EvaluationQuery"]
-    return Columns({**Columns.of_schema(query).kinds, _QUERY_FIELDS: "json", **_HEAD})
+    query = Columns.of_schema(schema("evaluation-dataset")["$defs"]["EvaluationQuery"])
+    return replace(query, kinds={**query.kinds, _QUERY_FIELDS: "json", **_HEAD})

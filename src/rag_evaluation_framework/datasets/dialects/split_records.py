@@ -82,34 +82,6 @@ def _encode_offline(sample: Sample) -> Record:
     return record | ({"metadata": metadata} if metadata else {})
 
 
-def _decode_qa(record: Mapping[str, Any]) -> Sample:
-    return _sample(
-        record,
-        record["question"],
-        record["reference_answer"],
-        retrieval=record,
-        prompt=record["rag_prompt"] or None,
-    )
-
-
-def _encode_qa(sample: Sample) -> Record:
-    return _split_record(sample, "qa", question_name="question", reference_name="reference_answer")
-
-
-def _decode_summary(record: Mapping[str, Any]) -> Sample:
-    return _sample(
-        record,
-        record["instruction"],
-        record["reference_summary"],
-        retrieval=record,
-        prompt=record["rag_prompt"] or None,
-    )
-
-
-def _encode_summary(sample: Sample) -> Record:
-    return _split_record(sample, "summaries", question_name="instruction", reference_name="reference_summary")
-
-
 def _sample(
     record: Mapping[str, Any],
     question: str,
@@ -139,18 +111,36 @@ def _sample(
     )
 
 
-def _split_record(sample: Sample, task_type: str, *, question_name: str, reference_name: str) -> Record:
-    """Return the record of a sample, with every field that a split must have."""
-    recorded = sample.recorded or Recorded()
-    record: Record = {**_name(sample, task_type), question_name: sample.question}
-    if sample.reference is not None:
-        record[reference_name] = sample.reference
-    return record | {
-        "rag_prompt": recorded.prompt or "",
-        **_retrieval(recorded),
-        "citations": [],
-        "metadata": _metadata(sample),
-    }
+def _split_dialect(name: str, *, kind: str, task_type: str, question: str, reference: str) -> RecordDialect:
+    """Return the dialect of a split; ``question`` and ``reference`` are what it calls these fields."""
+
+    def decode(record: Mapping[str, Any]) -> Sample:
+        prompt = record["rag_prompt"] or None
+        return _sample(record, record[question], record[reference], retrieval=record, prompt=prompt)
+
+    def encode(sample: Sample) -> Record:
+        """Return the record of a sample, with every field that a split must have."""
+        recorded = sample.recorded or Recorded()
+        record: Record = {**_name(sample, task_type), question: sample.question}
+        if sample.reference is not None:
+            record[reference] = sample.reference
+        return record | {
+            "rag_prompt": recorded.prompt or "",
+            **_retrieval(recorded),
+            "citations": [],
+            "metadata": _metadata(sample),
+        }
+
+    return RecordDialect(
+        name=name,
+        kind=kind,
+        suffixes=(f"{name.replace('-', '_')}.jsonl",),
+        holds=_HOLDS,
+        needs_ids=True,
+        decode=decode,
+        encode=encode,
+        signature=lambda record: {"task_id", question, reference} <= record.keys(),
+    )
 
 
 def _name(sample: Sample, task_type: str) -> Record:
@@ -192,23 +182,9 @@ OFFLINE_RECORDS = _OfflineDialect(
         and not {"reference_answer", "reference_summary"} & record.keys()
     ),
 )
-QA_PAIRS = RecordDialect(
-    name="qa-pairs",
-    kind="qa-pair",
-    suffixes=("qa_pairs.jsonl",),
-    holds=_HOLDS,
-    needs_ids=True,
-    decode=_decode_qa,
-    encode=_encode_qa,
-    signature=lambda record: {"task_id", "question", "reference_answer"} <= record.keys(),
+QA_PAIRS = _split_dialect(
+    "qa-pairs", kind="qa-pair", task_type="qa", question="question", reference="reference_answer"
 )
-SUMMARIES = RecordDialect(
-    name="summaries",
-    kind="summary",
-    suffixes=("summaries.jsonl",),
-    holds=_HOLDS,
-    needs_ids=True,
-    decode=_decode_summary,
-    encode=_encode_summary,
-    signature=lambda record: {"task_id", "instruction", "reference_summary"} <= record.keys(),
+SUMMARIES = _split_dialect(
+    "summaries", kind="summary", task_type="summaries", question="instruction", reference="reference_summary"
 )

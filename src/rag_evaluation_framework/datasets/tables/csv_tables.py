@@ -1,11 +1,13 @@
 """Records as rows of a CSV file, without loss.
 
-The header names the fields, at least one of which must be known. A cell of text is the text itself; a cell
-of any other kind (a list, an object, a number) is JSON; an empty cell means that the record does not have the
-field. What a plain cell cannot say (an empty text, null, a field that is text here and a number there) stands
-as one JSON object in the last column, ``extra_fields``. Columns the schema does not know are text.
+The header names the fields: at least one that is known, and all that every record must have. A cell of text
+is the text itself; a cell of any other kind (a list, an object, a number) is JSON; an empty cell means that
+the record does not have the field. What a plain cell cannot say (an empty text, null, a field that is text
+here and a number there) stands as one JSON object in the last column, ``extra_fields``. Columns the schema
+does not know are text.
 
-Rows of other tools are read too: a list may be written as Python writes it (``['a', 'b']``), as ragas does.
+Rows of other tools are read too: cells may be separated by semicolons or tabs, as spreadsheets do, and a list
+may be written as Python writes it (``['a', 'b']``), as ragas does.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -33,23 +36,41 @@ CellKind = Literal["text", "json", "either"]
 
 # A cell may hold every context of a sample; the csv module's own limit is 128 KiB.
 _MAX_CELL = 64 << 20
+_SEPARATORS = ",;\t"
 _SHOWN_COLUMNS = 5
 _ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The known columns in their order, with what their cells hold; all others are text."""
+    """The known columns in their order, with what their cells hold; all others are text.
+
+    No table may lack one of those that are ``required``.
+    """
 
     kinds: Mapping[str, CellKind] = field(default_factory=dict, hash=False)
+    required: tuple[str, ...] = ()
 
     @classmethod
     def of_schema(cls, schema: Mapping[str, Any]) -> Columns:
         """Take the columns from a schema's properties."""
-        return cls({name: _cell_kind(rule) for name, rule in schema.get("properties", {}).items()})
+        kinds = {name: _cell_kind(rule) for name, rule in schema.get("properties", {}).items()}
+        return cls(kinds, tuple(schema.get("required", ())))
 
     def kind(self, name: str) -> CellKind:
         return "json" if name == EXTRA_FIELDS else self.kinds.get(name, "text")
+
+    def check_required(self, names: Sequence[str]) -> None:
+        """Raise where a table has no column for a field that every record must have."""
+        missing = [name for name in self.required if name not in names]
+        if missing and EXTRA_FIELDS not in names:
+            found = f"the columns {_listed(names)}"
+            raise InputError(
+                Issue("missing-column", "a column of this name", found, each) for each in missing
+            )
+
+
+ANY_COLUMNS = Columns()
 
 
 def read_rows(
@@ -57,25 +78,9 @@ def read_rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line on which each row begins, and the row as a record."""
     file = str(path)
-    _allow_long_cells()
+    header: list[str] | None = None
     with open_reading(path) as stream:
-        reader = csv.reader(_lines(stream), strict=True)
-        begins = 1
-        header: list[str] | None = None
-        while True:
-            try:
-                row = next(reader, None)
-            except (csv.Error, UnicodeDecodeError) as error:
-                on_error(_unreadable(error).located(file, reader.line_num or 1))
-                return
-            except InputError as error:
-                on_error(error.located(file))
-                return
-            if row is None:
-                return
-            line, begins = begins, reader.line_num + 1
-            if not row:
-                continue
+        for line, row in _rows(stream, on_error=lambda error: on_error(error.located(file))):
             try:
                 if header is None:
                     header = _checked_header(row, columns)
@@ -89,11 +94,10 @@ def read_rows(
 
 def header_of(stream: BinaryIO) -> list[str] | None:
     """Return the names in the first row, or ``None`` when it cannot be a header."""
-    _allow_long_cells()
+    _, row = next(_rows(stream, on_error=lambda _: None), (1, None))
     try:
-        row = next(csv.reader(_lines(stream), strict=True), None)
-        return _checked_header(row, Columns()) if row else None
-    except (csv.Error, UnicodeDecodeError, InputError):
+        return _checked_header(row, ANY_COLUMNS) if row else None
+    except InputError:
         return None
 
 
@@ -187,7 +191,7 @@ def _python_list(cell: str) -> list[Any] | None:
 def _named_columns(records: Sequence[Mapping[str, Any]], columns: Columns) -> list[str]:
     """Return the header: known columns that occur, unknown ones of text, and ``extra_fields`` if needed."""
     present = dict.fromkeys(name for record in records for name in record if name and name != EXTRA_FIELDS)
-    known = [name for name in columns.kinds if name in present]
+    known = [name for name in columns.kinds if name in present or name in columns.required]
     unknown = [
         name
         for name in present
@@ -239,29 +243,55 @@ def _checked_header(row: Sequence[str], columns: Columns) -> list[str]:
     names = list(row)
     known = [EXTRA_FIELDS, *columns.kinds]
     if columns.kinds and not set(names) & set(known):
-        listed = ", ".join(known[1 : _SHOWN_COLUMNS + 1]) + (", …" if len(known) > _SHOWN_COLUMNS + 1 else "")
-        expected = f"comma-separated columns, among them one of {listed}"
+        expected = f"columns separated by commas, semicolons or tabs, among them one of {_listed(known[1:])}"
         raise InputError([Issue("unknown-columns", expected, shown(",".join(names)))])
     twice = [name for index, name in enumerate(names) if name in names[:index]]
     if twice:
         raise InputError([Issue("duplicate-column", "each column once", f"{shown(twice[0])} again")])
     if not all(names):
         raise InputError([Issue("unnamed-column", "a name for each column", "an empty one")])
+    columns.check_required(names)
     return names
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN_COLUMNS]) + (", …" if len(names) > _SHOWN_COLUMNS else "")
+
+
+def _rows(stream: BinaryIO, *, on_error: Callable[[InputError], None]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row begins, and its cells; what cannot be read ends the rows."""
+    _allow_long_cells()
+    begins = 1
+    try:
+        reader = _reader(_lines(stream))
+        for row in reader:
+            if row:
+                yield begins, row
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        on_error(InputError([Issue("csv-syntax", "a row of CSV", str(error), line=begins)]))
+    except InputError as error:
+        on_error(error)
+
+
+def _reader(lines: Iterator[str]) -> Any:
+    """Read rows cut at the first of the separators that the header has."""
+    start = [next(lines, "")]
+    while start[-1].isspace():
+        start.append(next(lines, ""))
+    separator = next((mark for mark in _SEPARATORS if mark in start[-1]), _SEPARATORS[0])
+    return csv.reader(chain(start, lines), delimiter=separator, strict=True)
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
     """Yield lines that end as they are written; a byte order mark is dropped."""
-    for number, line in enumerate(stream):
-        text = line.decode()
-        yield text.removeprefix("\ufeff") if number == 0 else text
-
-
-def _unreadable(error: csv.Error | UnicodeDecodeError) -> InputError:
-    if isinstance(error, UnicodeDecodeError):
-        found = f"byte 0x{error.object[error.start]:02x}"
-        return InputError([Issue("invalid-utf8", "UTF-8 text", found)])
-    return InputError([Issue("csv-syntax", "a row of CSV", str(error))])
+    for number, line in enumerate(stream, 1):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            found = f"byte 0x{line[error.start]:02x}"
+            raise InputError([Issue("invalid-utf8", "UTF-8 text", found, line=number)]) from None
+        yield text.removeprefix("\ufeff") if number == 1 else text
 
 
 def _allow_long_cells() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.tables.csv_tables import EXTRA_FIELDS
+from rag_evaluation_framework.datasets.tables.csv_tables import ANY_COLUMNS, EXTRA_FIELDS, Columns
 from rag_evaluation_framework.datasets.tables.parquet_sizes import MAGIC, check_sizes, expands_too_far
 from rag_evaluation_framework.errors import (
     InputError,
@@ -45,12 +45,17 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def read_rows(
-    path: str | Path, *, limits: Limits = DEFAULT_LIMITS, on_error: Callable[[InputError], None]
+    path: str | Path,
+    columns: Columns = ANY_COLUMNS,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    on_error: Callable[[InputError], None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the 1-based number of each row, and the row as a record."""
     file = str(path)
     try:
         table = _opened(path, limits)
+        columns.check_required(table.schema_arrow.names)
         allowed = _allowed_bytes(Path(path).stat().st_size, limits)
         expanded = 0
         for number, row in enumerate(_values(table), 1):

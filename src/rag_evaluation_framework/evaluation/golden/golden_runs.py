@@ -14,7 +14,6 @@ from rag_evaluation_framework.datasets.checks.record_validation import record_fi
 from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
-from rag_evaluation_framework.evaluation.golden.golden_spans import LocatedContexts
 from rag_evaluation_framework.evaluation.golden.golden_splits import (
     OVER_REFUSAL,
     REFUSAL_RECALL,
@@ -27,12 +26,12 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     DatasetPlan,
     Plan,
     SampleChoice,
+    context_warnings,
     plan_evaluation,
     threshold_warnings,
 )
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, without_parameters
-from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.records.samples import Expectation, Refusal, Sample
 
@@ -71,11 +70,12 @@ def plan_golden(
     # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
     tolerant = replace(choice or SampleChoice(), allow_missing=True)
     plan = plan_evaluation(manifest, datasets=splits, choice=tolerant, methods=methods)
-    fitted = [_fitted(dataset) for dataset in plan.datasets]
-    datasets = tuple(dataset for dataset, _ in fitted)
+    datasets = tuple(map(_fitted, plan.datasets))
     _check_thresholds(manifest.thresholds, datasets)
-    doubts = threshold_warnings(manifest, plan.datasets)
-    return Plan(datasets=datasets, warnings=(*doubts, *(text for _, warnings in fitted for text in warnings)))
+    warnings = threshold_warnings(manifest, plan.datasets)
+    for dataset in plan.datasets:
+        warnings += (*_doubts(dataset), *context_warnings([dataset]))
+    return Plan(datasets=datasets, warnings=tuple(warnings))
 
 
 def missing_splits(manifest: Manifest) -> tuple[str, ...]:
@@ -127,21 +127,12 @@ def _check_thresholds(thresholds: Iterable[Threshold], datasets: Sequence[Datase
         raise UsageError("\n".join(f"threshold {problem}" for problem in problems))
 
 
-def _fitted(dataset: DatasetPlan) -> tuple[DatasetPlan, list[str]]:
-    """Return a planned split with the scorers that fit its samples, and what there is to warn about."""
-    samples = list(dataset.selection())
-    spans = [scorer.name for scorer in dataset.scorers if isinstance(scorer, RetrievedSpansScorer)]
-    contexts = LocatedContexts.of(samples if spans else ())
-    unmeasured = {} if contexts.truth else dict.fromkeys(spans, contexts.count)
-    unused = {*_unused_refusals(samples), *unmeasured}
+def _fitted(dataset: DatasetPlan) -> DatasetPlan:
+    """Return a planned split with the scorers that fit its samples."""
+    unmeasured = {} if dataset.located is None else dataset.located.unmeasured(dataset.scorers)
+    unused = {*_unused_refusals(list(dataset.selection())), *unmeasured}
     used = [scorer for scorer in dataset.scorers if without_parameters(scorer.name) not in unused]
-    warnings = list(_doubts(dataset))
-    if contexts.unlocated:
-        lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
-        first = contexts.unlocated[0]
-        warnings.append(f"{dataset.name}: {contexts.count}{lost} (rag-eval validate lists all): {first}")
-    scorers = tuple(contexts.scorers(used))
-    return replace(dataset, scorers=scorers, unmeasured=unmeasured, is_golden=True), warnings
+    return replace(dataset, scorers=tuple(used), unmeasured=unmeasured)
 
 
 def _doubts(dataset: DatasetPlan) -> Iterator[str]:

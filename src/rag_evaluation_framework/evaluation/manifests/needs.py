@@ -5,15 +5,17 @@ Where several samples stand on one line, as in a file that is one JSON object, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.evaluation.conversation_turns import is_conversation
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
+from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import LOCATED
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 
 # What datasets call otherwise than metrics do.
 _FIELDS = {"reference": "expected", "contexts": "context"}
+_WANTED = {LOCATED: f"{LOCATED} found once in its file,"}
 _LISTED_RANGES = 12
 _LISTED_IDS = 5
 _RELEVANT = ("relevant_documents", "relevant_chunk_ids", "relevant_spans")
@@ -21,10 +23,13 @@ _EXPECTATIONS = {"entities": Entities, "relation": Relation, "milestones": Miles
 
 
 class MissingFields:
-    """Looks at samples one by one, and keeps for each need of the metrics which of them do not meet it."""
+    """Looks at samples one by one, and keeps for each need of the metrics which of them do not meet it.
 
-    def __init__(self, scorers: Sequence[MetricScorer], *, file: str) -> None:
-        self._file = file
+    ``located`` has the ids of the samples whose golden contexts were found in their files.
+    """
+
+    def __init__(self, scorers: Sequence[MetricScorer], *, file: str, located: Container[str] = ()) -> None:
+        self._file, self._located = file, located
         self._metrics: dict[str, list[str]] = {}
         for scorer in scorers:
             for need in scorer.needs:
@@ -41,7 +46,7 @@ class MissingFields:
         self._has_lines = self._has_lines and line > self._last_line
         self._last_line = line
         for need, lacking in self._lacking.items():
-            if lacks(sample, need):
+            if lacks(sample, need, located=self._located):
                 lacking.add(line, sample.id)
 
     def issues(self) -> list[Issue]:
@@ -61,7 +66,7 @@ class MissingFields:
         named = lacking.lines if self._has_lines else lacking.sample_ids
         return Issue(
             "missing-field",
-            f"{field} in every sample, which {' and '.join(metrics)} "
+            f"{_WANTED.get(need, field)} in every sample, which {' and '.join(metrics)} "
             f"{'needs' if len(metrics) == 1 else 'need'}",
             f"none in {lacking.count:,} of {self._seen:,}: {named}{way_out}",
             field,
@@ -73,10 +78,11 @@ class MissingFields:
         if need == "contexts":
             return "; --allow-missing scores by the contexts that the system returns"
         some_have_it = self._lacking[need].count < self._seen
-        return "; --allow-missing scores the others" if some_have_it else ""
+        why = "; rag-eval validate says why" if need == LOCATED else ""
+        return f"{why}; --allow-missing scores the others" if some_have_it else why
 
 
-def lacks(sample: Sample, need: str) -> bool:
+def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:
     """Tell whether a sample lacks what a metric needs of it; what the system itself gives is not its part."""
     if need == "reference":
         # A sample that expects a refusal is skipped for its own reason, not for a gap in the data.
@@ -87,6 +93,8 @@ def lacks(sample: Sample, need: str) -> bool:
         return not (sample.recorded and _any_text(sample.recorded.contexts))
     if need == "reference_contexts":
         return not _any_text(sample.reference_contexts)
+    if need == LOCATED:
+        return sample.id not in located and not isinstance(sample.expectation, Refusal)
     if need in _RELEVANT:
         return not getattr(sample, need) and not isinstance(sample.expectation, Refusal)
     if need == "turns":

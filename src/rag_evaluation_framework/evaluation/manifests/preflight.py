@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
@@ -19,6 +20,7 @@ from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
+from rag_evaluation_framework.evaluation.scorers.golden_spans import LocatedContexts, located_for
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, metric_name
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
@@ -74,6 +76,8 @@ class DatasetPlan:
     incomplete: tuple[Issue, ...] = ()
     is_golden: bool = False
     """A golden set: every answer is blamed."""
+    located: LocatedContexts | None = None
+    """Where its golden contexts are, if it is a golden set and scored by spans."""
     unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The metrics that were asked for and cannot be measured, and why."""
     documents: CitableTexts = field(default_factory=lambda: CitableTexts(()), hash=False)
@@ -140,7 +144,7 @@ def plan_evaluation(
         with problems.collected():
             plans.append(_planned(entry, manifest, choice, methods or ScoringMethods()))
     problems.raise_all()
-    warnings = (*threshold_warnings(manifest, plans), *_incomplete(plans))
+    warnings = (*threshold_warnings(manifest, plans), *_incomplete(plans), *context_warnings(plans))
     return Plan(datasets=tuple(plans), warnings=warnings)
 
 
@@ -157,6 +161,13 @@ def threshold_warnings(manifest: Manifest, plans: Iterable[DatasetPlan]) -> list
             why = "no dataset is scored by it, so its threshold is not evaluated"
             found.append(f"{place}{threshold.metric}: {why}")
     return list(dict.fromkeys(found))
+
+
+def context_warnings(plans: Iterable[DatasetPlan]) -> Iterator[str]:
+    """Yield a line for each golden set some of whose golden contexts were not located."""
+    for plan in plans:
+        if plan.located is not None and (doubt := plan.located.doubt(plan.scorers)):
+            yield f"{plan.name}: {doubt}"
 
 
 def check_writable(folders: Iterable[Path]) -> None:
@@ -207,7 +218,11 @@ def _planned(
         raise UsageError(f"dataset {entry.name}: {error}") from None
     except InputError as error:
         raise error.located(str(entry.path)) from None
-    missing = MissingFields(list(scorers.values()), file=str(entry.path))
+    contexts = located_for(scorers.values(), selection, dialect=dialect.name)
+    if contexts is not None:
+        scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
+    located = () if contexts is None else contexts.truth
+    missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
     calls = input_bytes = output_bytes = 0
     for sample in selection():
         missing.look_at(sample)
@@ -226,6 +241,8 @@ def _planned(
         output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
         votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
         incomplete=tuple(missing.issues()),
+        is_golden=dialect.name in GOLDEN_DIALECTS,
+        located=contexts,
         documents=methods.documents.texts,
     )
 
@@ -264,8 +281,8 @@ def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
     for plan in plans:
         for issue in plan.incomplete:
             is_context = issue.path == "context"
-            scored = "those that the system returns count" if is_context else "the others are scored"
-            yield f"{issue}; {scored} (--allow-missing)"
+            effect = "those that the system returns count" if is_context else "they are skipped"
+            yield f"{issue}; {effect} (--allow-missing)"
 
 
 def _expected_bytes(sample: Sample) -> int:

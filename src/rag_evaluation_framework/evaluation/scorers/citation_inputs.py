@@ -1,43 +1,24 @@
 """What a :class:`CitationEvaluator` is given, in any of the forms in which people have it.
 
 Documents: a corpus, ``{id: text}``, ``{id: {content, file_path, metadata}}``, or a list of document records.
-A list of plain texts are numbered contexts, which answers cite as ``[1]``, ``[2]`` … Citations:
-``{file_name, page_number, start_char, end_char, text}``, ``{file, page, start, end}``, records, ``2`` or
-``{"context": 2}`` for a numbered context, or as they are written in answers. The query: a text, a record of
-an evaluation dataset, or a sample.
+A list of plain texts are numbered contexts, which answers cite as ``[1]``, ``[2]`` … Citations: records, and
+whatever :func:`.citations_in` reads. The query: a text, a record of an evaluation dataset, or a sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rag_evaluation_framework.datasets.dialects.evaluation_queries import decode_document
-from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
+from rag_evaluation_framework.errors import InputError, invalid, shown
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, OpenedCitation
-from rag_evaluation_framework.metrics.citation_pairs import span_citation, span_citations
-from rag_evaluation_framework.metrics.inline_citations import parse_citations
-from rag_evaluation_framework.records.citations import (
-    Citation,
-    ContextCitation,
-    SpanCitation,
-    TokenSpanCitation,
-)
+from rag_evaluation_framework.metrics.citation_forms import citations_in, span_citations
+from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.samples import Sample, Turn
-
-_OTHER_NAMES = {
-    "file": "file_name",
-    "page": "page_number",
-    "start": "start_char",
-    "end": "end_char",
-    "confidence": "confidence_score",
-}
-_NUMBERS = ("context", "number")
-# A citation is short; a text of megabytes is none.
-_LONGEST_WRITTEN = 10_000
 
 
 class CitedSources:
@@ -94,8 +75,6 @@ def read_query(given: Any) -> Sample:
         raise invalid("query", "a question, a query of a dataset or a sample", given)
     question, reference = query.get("query_text"), query.get("ground_truth_answer")
     citations: Any = query.get("citations") or []
-    if isinstance(citations, str) or not isinstance(citations, Sequence):
-        raise invalid("query.citations", "a list of citations", citations)
     return Sample(
         id="query",
         turns=(Turn(role="user", content=question if isinstance(question, str) else ""),),
@@ -113,31 +92,9 @@ def open_listed(given: Any, sources: CitedSources) -> list[OpenedCitation]:
     opened: list[OpenedCitation] = []
     for number, item in enumerate(given):
         try:
-            opened += [sources.opened(citation) for citation in _citations(item)]
+            opened += [sources.opened(citation) for citation in citations_in(item)]
         except InputError as error:
             located = error.issues[0].located(within=f"citations[{number}]")
             issue = replace(located, code="unreadable-citation")
             opened.append(OpenedCitation(citation=None, issue=issue))
     return opened
-
-
-def _citations(item: Any) -> Iterator[Citation]:
-    """Read one item; a text may hold several citations."""
-    if isinstance(item, SpanCitation | TokenSpanCitation | ContextCitation):
-        yield item
-    elif isinstance(item, str):
-        found = parse_citations(item) if len(item) <= _LONGEST_WRITTEN else None
-        if found is None or found.malformed or not found.citations:
-            raise InputError([Issue("unreadable-citation", "a citation", shown(item))])
-        yield from (inline.citation for inline in found.citations)
-    elif isinstance(item, int):
-        yield ContextCitation(item)
-    elif isinstance(item, Mapping) and any(name in item for name in _NUMBERS):
-        yield ContextCitation(next(item[name] for name in _NUMBERS if name in item))
-    elif isinstance(item, Mapping):
-        named = {_OTHER_NAMES.get(str(name), str(name)): value for name, value in item.items()}
-        if not isinstance(named.get("text"), str):
-            named["text"] = None
-        yield span_citation(named)
-    else:
-        yield span_citation(item)

@@ -17,10 +17,13 @@ class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_answer)
 
 
 def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
-    """Return the class of an answer by the patterns; the reference is an answer, whatever it sounds like.
+    """Return the class of an answer by the patterns, unless it is what the sample expects.
 
-    "The guide does not mention dogs" declines nothing where that is what should be said.
+    The reference is an answer, whatever it sounds like: "The guide does not mention dogs" declines nothing
+    where that is what should be said. So is a refusal one that sounds as the sample says.
     """
+    if is_the_refusal(sample, answer):
+        return AnswerClass("refused")
     if is_the_reference(sample, answer):
         return AnswerClass("answered")
     return class_by_patterns(answer, sample.question)
@@ -32,6 +35,15 @@ def is_the_reference(sample: Sample, answer: str) -> bool:
         return False
     expected = literal(sample.reference).rstrip(_FINAL_MARKS)
     return bool(expected) and literal(answer).rstrip(_FINAL_MARKS) == expected
+
+
+def is_the_refusal(sample: Sample, answer: str) -> bool:
+    """Tell whether a sample says how its refusal should sound, and this answer holds that text."""
+    expected = sample.expectation
+    if not isinstance(expected, Refusal) or not expected.pattern:
+        return False
+    wanted = literal(expected.pattern.rstrip(" .…。"))
+    return bool(wanted) and wanted in literal(answer)
 
 
 def literal(text: str) -> str:

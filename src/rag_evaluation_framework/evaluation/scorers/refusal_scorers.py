@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluation_framework.evaluation.scorers.expected_answers import (
     class_by_patterns,
     is_the_reference,
-    literal,
+    is_the_refusal,
 )
 from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, panel_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
@@ -39,8 +39,7 @@ class RefusalScorer(DeclaredMetricScorer):
         return self.scored(self.metric(details["class"]), details)
 
     def _class_of(self, sample: Sample, answer: str) -> dict[str, Any]:
-        expected = sample.expectation
-        if isinstance(expected, Refusal) and expected.pattern and _holds(answer, expected.pattern):
+        if is_the_refusal(sample, answer):
             return {"class": "refused", "pattern": "the sample's own"}
         if is_the_reference(sample, answer):
             return {"class": "answered", "reason": "it is the reference"}
@@ -65,8 +64,3 @@ def refusal_scorer(metric: BoundMetric, methods: ScoringMethods) -> RefusalScore
     """Return the scorer of a metric of refusals, by the judge where that is its method."""
     by_judge = chosen_method(metric, methods) == "judge"
     return RefusalScorer(metric, judge=methods.judge if by_judge else None)
-
-
-def _holds(answer: str, pattern: str) -> bool:
-    wanted = literal(pattern.rstrip(" .…。"))
-    return bool(wanted) and wanted in literal(answer)

@@ -29,6 +29,8 @@ from rag_evaluation_framework.records.spans import CharacterSpan
 
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"
+LOCATED = "golden_context"
+"""What a metric of spans needs of a sample whose relevant characters are looked up."""
 _CONTEXT_NUMBER = re.compile(r"\A\[\d+\]\s*")
 
 
@@ -98,6 +100,8 @@ class RetrievedSpansScorer(RetrievalScorer):
     ) -> None:
         super().__init__(metric)
         self._documents, self._truth = documents, truth
+        if truth is not None:
+            self.needs = tuple(LOCATED if need == "relevant_spans" else need for need in self.needs)
 
     def measured(self, sample: Sample, response: Response) -> Score:
         """Score the characters; if it is not known which were retrieved, the sample is skipped."""

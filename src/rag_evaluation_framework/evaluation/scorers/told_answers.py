@@ -15,6 +15,7 @@ from typing import Any
 from rag_evaluation_framework.characters import CLOSERS
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_by_patterns, class_of_answer
+from rag_evaluation_framework.judging.golden.phrases import phrase, says
 from rag_evaluation_framework.judging.golden.stances import only_doubts
 from rag_evaluation_framework.judging.words.comparable_text import comparable
 from rag_evaluation_framework.records.samples import Sample
@@ -28,6 +29,7 @@ _JOINT = re.compile(
     re.IGNORECASE,
 )
 _CONCEDED = re.compile(r"\s*(?:(?:while|although|though)\b|虽然|雖然|尽管|儘管)[^,，]*[,，]", re.IGNORECASE)
+_CLAUSE = re.compile(r"[^,，]+")
 _ASKS = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 
 
@@ -75,5 +77,15 @@ def _parts(answer: str) -> Iterator[str]:
         conceded = _CONCEDED.match(sentence)
         first = conceded.end() if conceded else 0
         joints = {found.start() for found in _JOINT.finditer(sentence, first)} - {0}
-        places = sorted({0, first, *joints, len(sentence)})
+        places = sorted({0, first, *joints, *_spliced(sentence), len(sentence)})
         yield from (sentence[begin:stop] for begin, stop in pairwise(places))
+
+
+def _spliced(sentence: str) -> Iterator[int]:
+    """Yield where a clause begins that only a comma parts from another: "I have no price, it opens at 9"."""
+    clauses = [(found.start(), comparable(found[0])) for found in _CLAUSE.finditer(sentence)]
+    for (_, before), (start, after) in pairwise(clauses):
+        if says("depends", before):
+            return
+        if phrase("statement").match(before) and phrase("statement").match(after):
+            yield start

@@ -2,8 +2,8 @@
 
 The definitions are those of ALCE (Gao et al., EMNLP 2023), for a sentence and the set of what it cites:
 
-- The sentence is *supported* when all that it cites, taken together, supports it. A sentence that cites
-  nothing is not supported. What cannot be opened supports nothing, and takes nothing from the rest.
+- The sentence is *supported* when all that it cites can be opened and, taken together, supports it. A
+  sentence that cites nothing, or something that is not there, is not supported.
 - A citation is *idle* when the sentence is supported without it, and *irrelevant* when it is idle and does
   not support the sentence alone. It is *relevant* when its sentence is supported and it is not irrelevant: of
   two citations that each suffice both are relevant; of one that suffices and one that adds nothing, the
@@ -12,8 +12,8 @@ The definitions are those of ALCE (Gao et al., EMNLP 2023), for a sentence and t
 A citation in a sentence that claims nothing, such as a question or a heading, is neither relevant nor
 correct. Citing the same place twice in one sentence counts once. The first hundred citations of a sentence
 are weighed; any after them count neither for it nor against it. Citations that come beside an answer do not
-tell where they belong: each sentence is then held against all of them, and a citation counts once, as
-relevant when it is to at least one sentence.
+tell where they belong: each sentence is then held against all of them that can be opened, and a citation
+counts once, as relevant when it is to at least one sentence.
 
 Beyond ALCE, a citation is *correct* when it alone supports a claim of its sentence. Who decides what supports
 what is a :class:`SupportMethod`.
@@ -32,6 +32,7 @@ from rag_evaluation_framework.judging.verdicts import Claim, SupportMethod
 from rag_evaluation_framework.metrics.inline_citations import MalformedCitation
 from rag_evaluation_framework.records.citations import Citation
 
+Cited: TypeAlias = Sequence[OpenedCitation]
 Texts: TypeAlias = tuple[str, ...]
 
 # Weighing one citation takes all the others, so that thousands at one sentence would take hours.
@@ -101,12 +102,10 @@ def check_inline_citations(
     verdicts = _Verdicts(support, question)
     opened_at = zip(answer.sentences, open_written(answer, opened), strict=True)
     cited = [(sentence, own[:MOST_WEIGHED]) for sentence, own in opened_at]
-    verdicts.ask(pair for each, own in cited for pair in _first_questions(each, _texts(own)))
-    verdicts.ask(pair for each, own in cited for pair in verdicts.without_each(each.sentence, _texts(own)))
+    verdicts.ask(pair for each, own in cited for pair in _first_questions(each, own))
+    verdicts.ask(pair for each, own in cited for pair in verdicts.without_each(each.sentence, own))
     sentences = tuple(
-        CheckedSentence(
-            each.sentence, verdicts.supports(each.sentence, _texts(own)), (bool(own),) * len(each.claims)
-        )
+        CheckedSentence(each.sentence, verdicts.supports(each.sentence, own), (bool(own),) * len(each.claims))
         for each, own in cited
         if each.claims
     )
@@ -119,29 +118,31 @@ def check_inline_citations(
 
 
 def check_listed_citations(
-    answer: CitedAnswer, support: SupportMethod, *, listed: Sequence[OpenedCitation], question: str = ""
+    answer: CitedAnswer, support: SupportMethod, *, listed: Cited, question: str = ""
 ) -> CitationReport:
     """Check citations that come beside an answer; those written in it are left aside."""
     verdicts = _Verdicts(support, question)
     listed, claiming = each_once(listed)[:MOST_WEIGHED], answer.claiming
-    texts = _texts(listed)
-    verdicts.ask(pair for each in claiming for pair in _first_questions(each, texts))
-    verdicts.ask(pair for each in claiming for pair in verdicts.without_each(each.sentence, texts))
+    found = [each for each in listed if each.is_open]
+    verdicts.ask(pair for each in claiming for pair in _first_questions(each, found))
+    verdicts.ask(pair for each in claiming for pair in verdicts.without_each(each.sentence, found))
     sentences = tuple(
         CheckedSentence(
             each.sentence,
-            verdicts.supports(each.sentence, texts),
-            tuple(any(verdicts.is_correct(cited, [claim]) for cited in listed) for claim in each.claims),
+            verdicts.supports(each.sentence, found),
+            tuple(any(verdicts.is_correct(cited, [claim]) for cited in found) for claim in each.claims),
         )
         for each in claiming
     )
     claims = [claim for each in claiming for claim in each.claims]
-    to_each_sentence = [verdicts.relevant(each.sentence, listed) for each in claiming]
+    relevant = {
+        citation
+        for each in claiming
+        for citation, is_relevant in zip(found, verdicts.relevant(each.sentence, found), strict=True)
+        if is_relevant
+    }
     citations = tuple(
-        CheckedCitation(
-            each, verdicts.is_correct(each, claims), any(flags[number] for flags in to_each_sentence)
-        )
-        for number, each in enumerate(listed)
+        CheckedCitation(each, verdicts.is_correct(each, claims), each in relevant) for each in listed
     )
     return CitationReport(sentences, citations)
 
@@ -195,10 +196,11 @@ class _Verdicts:
         self._support, self._question = support, question
         self._known: dict[tuple[Claim, Texts], bool] = {}
 
-    def ask(self, pairs: Iterable[tuple[Claim, Texts]]) -> None:
-        """Find out whether each claim is supported by the texts beside it."""
+    def ask(self, pairs: Iterable[tuple[Claim, Cited]]) -> None:
+        """Find out whether each claim is supported by what is cited beside it."""
         claims_by_texts: dict[Texts, dict[Claim, None]] = {}
-        for claim, texts in pairs:
+        for claim, cited in pairs:
+            texts = _texts(cited)
             if any(text.strip() for text in texts) and (claim, texts) not in self._known:
                 claims_by_texts.setdefault(texts, {})[claim] = None
         for texts, claims in claims_by_texts.items():
@@ -207,43 +209,40 @@ class _Verdicts:
                 (claim, texts): verdict.is_supported for claim, verdict in zip(claims, given, strict=True)
             }
 
-    def supports(self, claim: Claim, texts: Texts) -> bool:
-        """Tell whether the texts support a claim; where nobody was asked, they do not."""
-        return self._known.get((claim, texts), False)
+    def supports(self, claim: Claim, cited: Cited) -> bool:
+        """Tell whether citations together support a claim; where nobody was asked, they do not."""
+        return self._known.get((claim, _texts(cited)), False)
 
     def is_correct(self, citation: OpenedCitation, claims: Iterable[Claim]) -> bool:
         """Tell whether a citation alone supports one of the claims."""
-        return citation.is_open and any(self.supports(claim, (citation.text,)) for claim in claims)
+        return any(self.supports(claim, [citation]) for claim in claims)
 
-    def relevant(self, claim: Claim, cited: Sequence[OpenedCitation]) -> list[bool]:
-        """Return which citations are relevant to a claim; what cannot be opened never is."""
-        texts = _texts(cited)
-        flags = iter(
-            relevant_citations(
-                len(texts), lambda numbers: self.supports(claim, tuple(texts[number] for number in numbers))
-            )
+    def relevant(self, claim: Claim, cited: Cited) -> list[bool]:
+        """Return which citations are relevant to a claim."""
+        return relevant_citations(
+            len(cited), lambda numbers: self.supports(claim, [cited[number] for number in numbers])
         )
-        return [each.is_open and next(flags) for each in cited]
 
-    def without_each(self, claim: Claim, texts: Texts) -> list[tuple[Claim, Texts]]:
-        """Return what is still to be asked to tell which texts are relevant: the others without each."""
-        if not self.supports(claim, texts):
+    def without_each(self, claim: Claim, cited: Cited) -> list[tuple[Claim, Cited]]:
+        """Return what is still to be asked to tell which citations are relevant: the others without each."""
+        if not self.supports(claim, cited):
             return []
         return [
-            (claim, texts[:number] + texts[number + 1 :])
-            for number, text in enumerate(texts)
-            if not self.supports(claim, (text,))
+            (claim, [*cited[:number], *cited[number + 1 :]])
+            for number, each in enumerate(cited)
+            if not self.supports(claim, [each])
         ]
 
 
-def _first_questions(sentence: CitedSentence, texts: Texts) -> Iterator[tuple[Claim, Texts]]:
-    """Yield what is asked of a sentence that claims something: all texts together, then each alone."""
+def _first_questions(sentence: CitedSentence, cited: Cited) -> Iterator[tuple[Claim, Cited]]:
+    """Yield what is asked of a sentence that claims something: all citations together, then each alone."""
     if not sentence.claims:
         return
-    yield sentence.sentence, texts
-    for text in texts:
-        yield from ((claim, (text,)) for claim in (sentence.sentence, *sentence.claims))
+    yield sentence.sentence, cited
+    for each in cited:
+        yield from ((claim, [each]) for claim in (sentence.sentence, *sentence.claims))
 
 
-def _texts(opened: Iterable[OpenedCitation]) -> Texts:
-    return tuple(each.text for each in opened if each.is_open)
+def _texts(cited: Cited) -> Texts:
+    """Return what citations mean together: nothing where one of them cannot be opened."""
+    return tuple(each.text for each in cited) if all(each.is_open for each in cited) else ()

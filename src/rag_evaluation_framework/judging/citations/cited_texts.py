@@ -143,8 +143,8 @@ class CitableTexts:
         return Issue("ambiguous-document", "a name of one document", f"{shown(name)}, which may be {several}")
 
     def _also_outside(self, issue: Issue, citation: SpanCitation) -> Issue:
-        """Say too that no document is long enough, where none is."""
-        longest = max((len(document.content) for document in self._documents), default=0)
+        """Say too that no document is long enough, where there are any and none is."""
+        longest = max((len(document.content) for document in self._documents), default=citation.end)
         if citation.end <= longest:
             return issue
         outside = f"and an end of {shown(citation.end)} beyond the longest document, which has {longest}"

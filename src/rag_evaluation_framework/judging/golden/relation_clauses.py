@@ -35,6 +35,13 @@ _LONGEST_TITLE = 8
 _COMMA = re.compile(r",(?! ?(?:而是|but |whose ))")
 _LONGEST = 400  # characters: what is longer is no clause
 _WORD = re.compile(f"[{WORDS}]")
+# "Wen, who taught Lu," "Wen, a friend of Lu," "Wen, Lu's friend,": told of Wen, or whoever else stands there.
+_END = f"[{SUBJECT}{OBJECT}]"
+_INSERTED = re.compile(
+    rf"\s*(?:(?:who|which)\b|(?:an?|the) .* (?:of|to|for|with) {_END}\W*\Z"
+    rf"|{_END}'s (?:[\w-]+ ){{0,3}}(?:[\w-]+|[{NOUNS}])\W*\Z)"
+)
+_LAST = re.compile(rf"({_END}|{PRONOUN})(?: (?:is|was) (?:an?|the) [\w -]+)?\W*\Z")
 _EVENED = (
     (re.compile(r"[*_`\"“”「」『』《》]+"), ""),
     (re.compile(r"\s*[–—]+\s*|\s+-+\s+"), ", "),
@@ -71,6 +78,17 @@ class Clause:
     def points_back(self) -> bool:
         return PRONOUN in self.text or BOTH in self.text
 
+    @property
+    def is_inserted(self) -> bool:
+        """Whether it only tells more of whoever stands right before it."""
+        return _INSERTED.match(self.text) is not None
+
+    @property
+    def last(self) -> str:
+        """The mark of the one of whom a clause inserted after this one tells; nothing for anybody else."""
+        found = _LAST.search(self.text)
+        return found[1] if found else ""
+
     def place_of(self, start: int) -> int:
         """Return where in the answer the word stands whose mark is at a place of the text."""
         return self.words[len(_WORD.findall(self.text, 0, start))]
@@ -102,13 +120,15 @@ def clauses_about(said: str, ends: Ends, way: RelationWords) -> Iterator[Clause]
     named = _ends_of(clause for sentence in sentences for clause in sentence)
     are_together = any(len(clause.ends) == 2 for sentence in sentences for clause in sentence)
     for sentence, following in pairwise([*sentences, []]):
-        near = _ends_of(sentence) | _ends_of(clause for clause in following if clause.points_back)
+        yield from _inserted(sentence)
+        main = [*sentence[:1], *(clause for clause in sentence[1:] if not clause.is_inserted)]
+        near = _ends_of(main) | _ends_of(clause for clause in following if clause.points_back)
         may_leave_out = len(near) == 2 or len(named) == 1
         subjects = [UNSAID]
-        for number, clause in enumerate(sentence):
+        for number, clause in enumerate(main):
             if clause.words:
                 yield clause
-                yield from map(clause.followed_by, sentence[number + 1 : number + 2])
+                yield from map(clause.followed_by, main[number + 1 : number + 2])
                 if not clause.ends:
                     yield from map(clause.with_subject, subjects)
                 elif len(clause.ends) == 1 and may_leave_out:
@@ -116,6 +136,13 @@ def clauses_about(said: str, ends: Ends, way: RelationWords) -> Iterator[Clause]
                     if not are_together:
                         yield clause.with_object(UNSAID)
             subjects = _subjects(clause) or subjects
+
+
+def _inserted(sentence: Sequence[Clause]) -> Iterator[Clause]:
+    """Yield the clauses that only tell more of whoever stands right before them, with who that is."""
+    for before, clause in pairwise(sentence):
+        if clause.is_inserted and clause.words:
+            yield clause.with_subject(before.last)
 
 
 def _asks(said: str, start: int, end: int) -> bool:

@@ -22,6 +22,7 @@ from typing import Literal
 
 from rag_evaluation_framework.judging.golden.clause_denials import is_negated
 from rag_evaluation_framework.judging.golden.mentions import is_stated
+from rag_evaluation_framework.judging.golden.phrases import phrase, says
 from rag_evaluation_framework.judging.golden.relation_clauses import Ends, clauses_about
 from rag_evaluation_framework.judging.golden.relation_frames import (
     INVERSE_ROLE,
@@ -58,17 +59,6 @@ _READ = 50_000
 _FIRST_CLAUSE = re.compile(r"[^。!?;\n,.]{1,40}(?=[。!?;\n,.]|\Z)")
 _MARK = re.compile("[\ue000-\ue0ff]")  # no text has these of its own
 _FULL_NAME = re.compile(r"\b[A-Z][\w-]*(?: [A-Z][\w-]*){1,3}")
-_BOTH = re.compile(
-    r"[她他它][们俩]|[两二][人者]|两个|双方|彼此|互相|相互|"
-    r"\b(?:they|them|both|each other|one another|the two)\b"
-)
-_ONE = re.compile(r"[她他它其]|自己|\b(?:he|she|it|him|her|his|hers|its)\b")
-_NO_SUBJECT = re.compile(r"\W*(?:是|为|属于|互为|曾是|曾经是)")
-# What may stand beside the words of a relation in an answer that is nothing else.
-_BESIDE = re.compile(
-    r"(?:\W|[是为的很好老们]|属于|互为|关系|答案?|回答|非常|最好|要好|亲密|一对|既|又|也|以及|[和与及兼]"
-    r"|\b(?:just|very|good|close|best|old|great|a|an|the|and|also|both|relationship)\b)*"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +121,8 @@ def _ends_named(said: str, asked: str, names: Sequence[str], *, is_bare: bool) -
     """Tell of each end whether the answer names it, or points back to where the question does."""
     stated = [is_stated(said, name) for name in names]
     asked_for = [is_stated(asked, name) for name in names]
-    pronouns = len(_ONE.findall(said))
-    points_to_both = is_bare or pronouns > 1 or bool(_BOTH.search(said) or _NO_SUBJECT.match(said))
+    pronouns = len(phrase("one_of_them").findall(said))
+    points_to_both = is_bare or pronouns > 1 or says("both_of_them", said) or says("no_subject", said)
     points_to_one = pronouns > 0 and any(stated)
     found = [
         is_named or (is_asked and (points_to_both or points_to_one))
@@ -149,7 +139,7 @@ def _bare_words(said: str, ways: Sequence[RelationWords]) -> str:
     rest = list(clause[0])
     for start, end, _ in (found for way in ways for found in way.found_in(clause[0])):
         rest[start:end] = "," * (end - start)
-    is_bare = "".join(rest) != clause[0] and _BESIDE.fullmatch("".join(rest))
+    is_bare = "".join(rest) != clause[0] and phrase("beside_relation").fullmatch("".join(rest))
     return clause[0] if is_bare else ""
 
 

@@ -8,60 +8,20 @@ another denies it, the text does neither.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rag_evaluation_framework.judging.golden.clause_denials import AUXILIARY, clauses, is_negated
-from rag_evaluation_framework.judging.golden.shared_pieces import places_in, shared
+from rag_evaluation_framework.judging.golden.clause_denials import clauses, is_negated
+from rag_evaluation_framework.judging.golden.phrases import parts, phrase, says, words_of
+from rag_evaluation_framework.judging.golden.shared_pieces import LIGHT_CHARACTERS, places_in, shared
 from rag_evaluation_framework.judging.golden.stances import stance_at
 from rag_evaluation_framework.judging.words.comparable_text import Piece, pieces
-from rag_evaluation_framework.judging.words.stop_words import PARTICLES
 
-PRONOUN = "it|he|she|they|we|i|you|there|this|that"
-MANNER = (
-    r"可能|应该|大概|也许|从来|已经|现在|[这那][里儿]"
-    r"|\b(?:actually|probably|maybe|perhaps|(?:un)?fortunately|sadly)\b"
-)
-"""Words that change nothing about what is affirmed or denied."""
 NEGATING = frozenset(("不", "没", "未", "never"))
 
-_MODAL = "可以|能够?|会|需?要"
-_BESIDE_VERB = re.compile(f"{MANNER}|{_MODAL}|[是能可]否|无[需须]|禁止")
-_PRONOUN_FIRST = re.compile(rf"(?:{PRONOUN})\b")
-_FOR_THE_SUBJECT = re.compile(r"\b(?:it|he|she|they)\b")
-_GRAMMAR_WORDS = """
-a after also an and any as at be been before being by currently ever for from her here him his in its me my no
-not now of on one our some still the their them then these those to too us with your
-"""
-# There is no verb among them but those that may stand for another.
-_GRAMMAR = PARTICLES.union(
-    PRONOUN.split("|"), AUXILIARY.split("|"), _GRAMMAR_WORDS.split(), "而但也都就还又对到向由以为此过很有"
-)
-# Verbs that are grammar elsewhere: who asks for one is told it. 没 alone denies 有.
-_ASKED_FOR = (
-    (re.compile(r"\bthere\b"), re.compile(r"\bthere\b")),
-    (re.compile(r"\bhave\b"), re.compile(r"\b(?:have|has|had)\b(?! (?:\w+ed|been|lost|sold)\b)")),
-    (re.compile("(?<![没所])有"), re.compile("[有没]")),
-    (re.compile(_MODAL), re.compile(f"{_MODAL}|[不没未无行]|禁止|拒绝|停止")),
-)
-_VERB = (
-    rf"(?:(?:\b(?:{AUXILIARY})|\b(?:ca|wo)(?=n't))(?:n't| not)?|\bcannot)|[不没]?(?:{_MODAL}|行|有|是)[的了]?"
-)
-# "For longer stays you do", "you do for longer stays".
-_VERB_STANDS_IN = re.compile(
-    rf"(?:{_VERB})\Z"
-    r"|\b(?:do|does|did|can|could|will|would)(?:n't| not)? (?:for|in|on|if|after|before|when|with)\b"
-)
-_VERB_ALONE = re.compile(rf"(?:(?:\w+ ){{1,4}}|[你您我他她它们]+)(?:{_VERB})")
-_CEASED = re.compile(r"\b(?:stop|ceas|fail|refus)(?:p?ed|e?s|e|ing)?\b|停止|拒绝|禁止|无[需须]")
-_AND_DOES = re.compile(rf" and (?=(?:{AUXILIARY}|{PRONOUN})\b)")
-_NONE_IS = re.compile(rf"no (\w+) (?:{AUXILIARY})\b")
-# These say less than what was asked, or something else.
-_RESTRICTED = re.compile(
-    r"(?<!not )\bonly\b|\b(?:neither|nor|instead|without|unless|except|until|used to|at first|initially)\b"
-    r"|(?<!不)[只仅]|除|才"
-)
+_GRAMMAR = LIGHT_CHARACTERS.union(*map(words_of, ("pronoun", "auxiliary", "grammar")))
+# Verbs that are grammar elsewhere, and by what whoever asks for them is told.
+_TOLD_BY = {"there": "there", "have": "has", "have_zh": "has_zh", "modal": "modal_told"}
 
 
 class Again(NamedTuple):
@@ -98,7 +58,7 @@ def content(text: str) -> list[Piece]:
 
 def beside_reply(told: Sequence[Piece], text: str, *, begin: int = 0) -> list[Piece]:
     """Return those of the pieces of a text, from a place on, that do more than say yes or no."""
-    idle = places_in(text, _BESIDE_VERB)
+    idle = places_in(text, "beside_verb")
     return [
         piece
         for piece in told
@@ -109,10 +69,8 @@ def beside_reply(told: Sequence[Piece], text: str, *, begin: int = 0) -> list[Pi
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
     """Yield the clauses of a text with where they begin; "has a bike" is one in "sold it and has a bike"."""
     for start, clause in clauses(text):
-        ends = [*(found.span() for found in _AND_DOES.finditer(clause)), (len(clause), len(clause))]
-        begins = [0, *(after for _, after in ends)]
-        for begin, (end, _) in zip(begins, ends, strict=False):
-            yield start + begin, clause[begin:end]
+        for begin, part in parts("and_does", clause):
+            yield start + begin, part
 
 
 class _Asked:
@@ -121,30 +79,31 @@ class _Asked:
     def __init__(self, statement: str) -> None:
         self.statement = statement
         self.content = content(statement)
-        has_subject = self.content and not self.content[0].is_unspaced and not _PRONOUN_FIRST.match(statement)
+        begins_with_noun = self.content and not self.content[0].is_unspaced
+        has_subject = begins_with_noun and not phrase("pronoun_first").match(statement)
         self.predicate = (self.content[1:] or self.content) if has_subject else self.content
-        self.verbs = [told for verb, told in _ASKED_FOR if verb.search(statement)]
+        self.verbs = [told for verb, told in _TOLD_BY.items() if says(verb, statement)]
 
     def is_in(self, clause: str) -> bool:
         """Tell whether a clause affirms or denies some of it, and not just of its subject."""
-        if _VERB_STANDS_IN.search(clause) or _NONE_IS.match(clause):
+        if says("verb_stands_in", clause) or phrase("none_is").match(clause):
             return True
-        has_verbs = all(verb.search(clause) for verb in self.verbs)
+        has_verbs = all(says(verb, clause) for verb in self.verbs)
         return has_verbs and (bool(shared(self.predicate, clause)) or self.is_all_of(clause))
 
     def is_all_in(self, clause: str) -> bool:
         """Tell whether a clause has all of it; for the subject a pronoun will do."""
-        wanted = self.predicate if _FOR_THE_SUBJECT.search(clause) else self.content
+        wanted = self.predicate if says("for_the_subject", clause) else self.content
         return bool(wanted) and len(shared(wanted, clause)) == len(wanted)
 
     def is_all_of(self, clause: str) -> bool:
         """Tell whether a clause has nothing else, or a verb that stands for it."""
-        return self._has(content(clause)) or _VERB_STANDS_IN.search(clause) is not None
+        return self._has(content(clause)) or says("verb_stands_in", clause)
 
     def is_said_by(self, clause: str) -> bool:
-        if _RESTRICTED.search(clause) or not self.content:
+        if says("restricted", clause) or not self.content:
             return False
-        if none := _NONE_IS.match(clause):
+        if none := phrase("none_is").match(clause):
             return bool(shared(self.content, none[1]))
         if self.is_all_in(clause):
             return True
@@ -152,10 +111,10 @@ class _Asked:
             return False
         verb = [] if self.content[0].is_unspaced else self.predicate[:1]
         has_verb = len(shared(verb, clause)) == len(verb) and not self.statement.startswith(clause)
-        return has_verb or _VERB_ALONE.fullmatch(clause) is not None
+        return has_verb or phrase("verb_alone").fullmatch(clause) is not None
 
     def is_denied_by(self, clause: str) -> bool:
-        has_ceased = _CEASED.search(clause) is not None and _CEASED.search(self.statement) is None
+        has_ceased = says("ceased", clause) and not says("ceased", self.statement)
         return is_negated(clause) != has_ceased
 
     def is_open(self, text: str, start: int, clause: str) -> bool:

@@ -11,32 +11,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from rag_evaluation_framework.judging.golden.phrases import phrase, says
 from rag_evaluation_framework.judging.words.comparable_text import Piece, pieces
 from rag_evaluation_framework.judging.words.english_stems import stem
-from rag_evaluation_framework.judging.words.figures import COUNTERS, MEASURE_WORDS
-from rag_evaluation_framework.judging.words.measures import UNIT_NAMES
 from rag_evaluation_framework.judging.words.number_words import COMMON_ORDINALS, ORDINALS
 from rag_evaluation_framework.judging.words.stop_words import PARTICLES, STOP_WORDS
 
-_GRAMMAR = (STOP_WORDS - COMMON_ORDINALS) | PARTICLES | frozenset("而但也都就还又对到向由以为此过很有叫")
+LIGHT_CHARACTERS = PARTICLES.union("而但也都就还又对到向由以为此过很有")
+"""Chinese characters that tell nothing by themselves."""
+_GRAMMAR = (STOP_WORDS - COMMON_ORDINALS).union(LIGHT_CHARACTERS, "叫")
 
-# Words that ask; and beside a number, how exact it is and what stands between it and a noun.
-_IDLE = re.compile(
-    r"什么|怎[么样]|谁|哪[里儿些]?|多少"
-    r"|(?:大约|大概|约莫|(?<![纽条合节公])约|差不多|将近|接近|近|正好|刚好|恰好)(?=有?\d)"
-    r"|(?:(?<=\d)|(?<=\d\w)|(?<=\d\w\w))(?:左右|上下)"
-    r"|\b(?:approximately|roughly|circa|exactly|precisely)(?= \W?\d)"
-    rf"|(?<=[\d这那几每])[{MEASURE_WORDS}]"
-)
-# An article, unless a number is asked for.
-_ONE = re.compile(rf"(?<![\d.第-])1(?=[{MEASURE_WORDS}])")
-_ASKS_FOR_NUMBER = re.compile(r"几|多少|\bhow (?:many|much)\b|\bnumber\b")
-_UNIT = re.compile(
-    rf"[\s-]?(?:平方|立方)?(?:{'|'.join(sorted(UNIT_NAMES, key=len, reverse=True))}"
-    rf"|euro|dollar|yen|degree|year|month)s?(?![a-z])|[{COUNTERS}]"
-)
 _TIME = re.compile(r"(\d\d?):([0-5]\d)")
 _ORDINAL_FIGURE = re.compile(r"(\d+)(?:st|nd|rd|th)")
+# Stems of verbs by which rules are asked for and told: "Do I need a visa?", "A visa is required."
+_SAME = {"requir": "need", "permit": "allow"}
 
 Agreement = Callable[[int, int], bool]
 """Whether a place of one text and one of another are meant alike."""
@@ -48,8 +36,8 @@ def telling(text: str, question: str) -> list[Piece]:
     >>> [piece.text for piece in telling("大约有3只黑猫", "有几只?")]
     ['3', '黑', '猫']
     """
-    asks_for_number = _ASKS_FOR_NUMBER.search(question) is not None
-    idle = places_in(text, _IDLE) | (frozenset() if asks_for_number else places_in(text, _ONE))
+    asks_for_number = says("asks_for_number", question)
+    idle = places_in(text, "idle") | (frozenset() if asks_for_number else places_in(text, "article_zh"))
     return [
         piece
         for piece in pieces(text)
@@ -58,9 +46,9 @@ def telling(text: str, question: str) -> list[Piece]:
     ]
 
 
-def places_in(text: str, pattern: re.Pattern[str]) -> frozenset[int]:
-    """Return the places of the characters that a pattern matches."""
-    return frozenset(place for found in pattern.finditer(text) for place in range(*found.span()))
+def places_in(text: str, name: str) -> frozenset[int]:
+    """Return the places of the characters of a phrase."""
+    return frozenset(place for found in phrase(name).finditer(text) for place in range(*found.span()))
 
 
 def _anywhere(here: int, there: int) -> bool:
@@ -79,7 +67,7 @@ def shared(wanted: Sequence[Piece], text: str, agrees: Agreement = _anywhere) ->
 def with_numbers(found: set[Piece], wanted: Sequence[Piece], text: str) -> set[Piece]:
     """Leave out the units of numbers that are not found: of 2.5 kg, kilograms alone tell nothing."""
     missing = (piece for piece in wanted if piece not in found and piece.text[-1].isdigit())
-    units = (unit.span() for number in missing if (unit := _UNIT.match(text, number.end)))
+    units = (unit.span() for number in missing if (unit := phrase("unit").match(text, number.end)))
     idle = {place for span in units for place in range(*span)}
     return {piece for piece in found if piece.start not in idle}
 
@@ -137,4 +125,4 @@ def _key(word: str) -> str:
         return f"{ordinal[1]}th"
     if bare in ORDINALS:
         return f"{ORDINALS[bare]}th"
-    return "1" if bare == "one" else stem(bare)
+    return "1" if bare == "one" else _SAME.get(stem(bare), stem(bare))

@@ -25,6 +25,7 @@ from rag_evaluation_framework.judging.golden.stances import Stance, asks_for_den
 from rag_evaluation_framework.judging.golden.yes_or_no import asks_yes_or_no, reply_to
 from rag_evaluation_framework.judging.words.comparable_text import Piece, comparable, pieces, variants
 from rag_evaluation_framework.judging.words.figures import paired_as_in, with_figures
+from rag_evaluation_framework.judging.words.quantities import quantities
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,11 @@ def _agreement(news: Sequence[Piece], reference: str, said: str, asked: str) -> 
         found = stance_at(text, start, through=names)
         return "denied" if found == "stated" and denies_asked(text, start, asked_pieces) else found
 
+    our_times, their_times = _times(reference), _times(said)
+
     def agrees(here: int, there: int) -> bool:
+        if here in our_times and our_times[here].isdisjoint(their_times.get(there, our_times[here])):
+            return False
         ours, theirs = stance(reference, here), stance(said, there)
         if ours == theirs:
             return True
@@ -130,3 +135,8 @@ def _agreement(news: Sequence[Piece], reference: str, said: str, asked: str) -> 
         return stands_bare(reference, here) if ours == "stated" else stands_bare(said, there)
 
     return agrees
+
+
+def _times(text: str) -> dict[int, frozenset[float]]:
+    """Return the times of day by where they stand: of 9:00, which may be in the evening, there are two."""
+    return {found.start: frozenset(found.values) for found in quantities(text) if found.kind == "time"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum, isclose, isfinite
+from math import fsum, isclose
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class Rubric:
         if not isclose(fsum(weights), 1, abs_tol=1e-6) or min(weights) <= 0:
             raise invalid("criteria", "weights above 0 that sum to 1", weights)
         for bound, value in (("pass_at", self.pass_at), ("floor", self.floor)):
-            if not (isfinite(value) and 0 <= value <= 1):
+            if not 0 <= value <= 1:
                 raise invalid(bound, "a number from 0 to 1", value)
 
     def overall(self, scores: Mapping[str, float]) -> float:
@@ -71,7 +71,7 @@ class Rubric:
         if set(scores) != names:
             raise invalid("scores", f"one for each of {', '.join(sorted(names))}", sorted(scores))
         for name, score in scores.items():
-            if not (isfinite(score) and 0 <= score <= 1):
+            if not 0 <= score <= 1:
                 raise invalid(f"scores.{name}", "a number from 0 to 1", score)
 
 

@@ -38,6 +38,7 @@ _OF_TWO_PARTS = (
     (re.compile(r"\bquarter past (\d\d?)\b(?!:)|(?<![\d.])(\d\d?)点[1一]刻"), r"\1\2:15"),
     (re.compile(r"(?<![\d.])(\d\d?)比(\d\d?)(?![\d.多少大小高低])"), r"\1:\2"),
     (re.compile(r"(?<![\d.])(\d\d?)点([0-5]\d)(?:分(?!钟)|(?![\d.]))"), r"\1:\2"),
+    (re.compile(r"(?<=\d) ?([ap])\.?m\b"), r" \1m"),
 )
 _PAIR = re.compile(r"(?<![\d.:,])(\d+)[:,](\d+)(?![\d:,])")
 _GUESS = re.compile(r"一二|[二两]三|三四|三五|四五|五六|六七|七八|八九")

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError
+from rag_evaluation_framework.evaluation.runs.own_thread import in_own_thread
 from rag_evaluation_framework.language_models.chat import ChatModel, Completion, Message
 from rag_evaluation_framework.language_models.spending import total_usage
 from rag_evaluation_framework.language_models.structured import Forgetting, ask
 from rag_evaluation_framework.records.responses import Failure, Request, Response, Usage
 from rag_evaluation_framework.records.samples import Sample
 
-T = TypeVar("T")
 Schema = Mapping[str, Any]
 
 # The endpoint answered; its answer is useless.
@@ -49,7 +47,7 @@ class ModelTarget:
         """Ask the model in a thread of its own."""
         try:
             async with asyncio.timeout(request.timeout):
-                return await _in_thread(lambda: self._answered(request.sample))
+                return await in_own_thread(lambda: self._answered(request.sample), name="model")
         except TimeoutError:
             raise TargetError("timeout", "no answer in time") from None
         except ModelError as error:
@@ -104,30 +102,3 @@ class _HeldTo:
     ) -> None:
         if isinstance(self._model, Forgetting):
             self._model.forget(messages, schema=self._schema, draw=draw)
-
-
-async def _in_thread(call: Callable[[], T]) -> T:
-    """Run a call in a thread that, unlike a pool's, keeps neither the run nor the interpreter from ending."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if outcome.done():  # the caller's time was up
-            return
-        if error is None:
-            outcome.set_result(result)  # type: ignore[arg-type]
-        else:
-            outcome.set_exception(error)
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = call()
-        except Exception as error:  # noqa: BLE001  # handed over to the caller
-            failure = error
-        # A run that has ended meanwhile wants no answer any more.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, result, failure)
-
-    threading.Thread(target=run, name="model", daemon=True).start()
-    return await outcome

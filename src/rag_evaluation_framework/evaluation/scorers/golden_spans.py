@@ -11,6 +11,7 @@ from rag_evaluation_framework.datasets.checks.golden_contexts import (
     spans_of_contexts,
     unlocated_contexts,
 )
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
 from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
@@ -62,11 +63,27 @@ class LocatedContexts:
             return "no golden context has a snippet"
         return f"{located:,} of {counted(located + len(self.unlocated), 'golden context')} located"
 
+    def unmeasured(self, scorers: Iterable[MetricScorer]) -> dict[str, str]:
+        """Return the metrics of spans, and why they cannot be measured, if none was located."""
+        return {} if self.truth else dict.fromkeys(_span_metrics(scorers), self.count)
 
-def with_located_contexts(
-    scorers: Sequence[MetricScorer], samples: Callable[[], Iterable[Sample]]
-) -> list[MetricScorer]:
-    """Return scorers for the samples of a golden set, which are read only if a scorer is one of spans."""
-    if not any(isinstance(scorer, RetrievedSpansScorer) for scorer in scorers):
-        return list(scorers)
-    return LocatedContexts.of(list(samples())).scorers(scorers)
+    def doubt(self, scorers: Iterable[MetricScorer]) -> str | None:
+        """Say in a line that some were not located, and what that means; ``None`` if all were."""
+        if not self.unlocated:
+            return None
+        unmeasured = self.unmeasured(scorers)
+        lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
+        return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
+
+
+def located_for(
+    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
+) -> LocatedContexts | None:
+    """Return where the golden contexts of samples are, if a golden set is scored by its spans."""
+    are_wanted = dialect in GOLDEN_DIALECTS and bool(_span_metrics(scorers))
+    return LocatedContexts.of(list(samples())) if are_wanted else None
+
+
+def _span_metrics(scorers: Iterable[MetricScorer]) -> list[str]:
+    """Return the names of those scorers that score the characters retrieved."""
+    return [scorer.name for scorer in scorers if isinstance(scorer, RetrievedSpansScorer)]

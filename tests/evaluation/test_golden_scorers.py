@@ -1,0 +1,47 @@
+"""Scoring what golden sets expect: what a direction counts, and expectations that expect nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Entities, Expectation, Milestones, Relation, Sample, Turn
+
+
+def sample(expectation: Expectation) -> Sample:
+    return Sample(id="s", turns=(Turn(role="user", content="他们是什么关系？"),), expectation=expectation)
+
+
+@pytest.mark.parametrize(
+    ("answer", "direction", "value"),
+    [
+        ("闻伯是陆远舟的师父。", "right", 2 / 2 * 1 * 1),
+        ("闻伯和陆远舟是师徒。", "not told", 2 / 2 * 1 * 0.5),
+        ("陆远舟是闻伯的师父。", "wrong", 2 / 2 * 1 * 0),
+    ],
+)
+def test_a_relation_whose_direction_is_not_told_counts_half(
+    answer: str, direction: str, value: float
+) -> None:
+    expected = Relation(subject="闻伯", relation="mentor_of", object="陆远舟")
+    score = scorer_for("relation_match").score(sample(expected), Response(text=answer))
+    assert (score.value, score.details["direction"]) == (value, direction)
+
+
+@pytest.mark.parametrize(
+    ("name", "expectation", "reason"),
+    [
+        ("entity_coverage", Entities(names=()), "the sample expects no entities"),
+        ("entity_coverage", Milestones(steps=("出发",)), "the sample expects no entities"),
+        ("relation_match", Entities(names=("闻伯",)), "the sample expects no relation"),
+        ("milestone_recall", Milestones(steps=()), "the sample expects no milestones"),
+        ("hop_coverage", Milestones(steps=("出发",)), "the sample has no context_hops"),
+    ],
+)
+def test_what_expects_nothing_of_the_kind_is_skipped(
+    name: str, expectation: Expectation, reason: str
+) -> None:
+    answered = Response(text="闻伯出发了。", contexts=("闻伯出发了。",), context_origin="system")
+    score = scorer_for(name).score(sample(expectation), answered)
+    assert (score.status, score.reason) == ("skipped", reason)
