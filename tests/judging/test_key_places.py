@@ -17,19 +17,45 @@ def places_of(texts: list[list[str]]) -> KeyPlaces:
     return KeyPlaces((len(text), key_blocks(map(words_in, text))) for text in texts)
 
 
-@given(TEXTS, st.sets(st.sampled_from([*WORDS, "submarine"])))
-def test_the_units_with_most_of_the_keys_are_those_that_sets_find(
-    texts: list[list[str]], words: set[str]
-) -> None:
-    keys = {key for word in words for key in content_keys(word)}
-    shared = {
-        (number, place): len(keys.intersection(content_keys(sentence)))
+POWERS = st.dictionaries(st.sampled_from([*WORDS, "submarine"]), st.integers(0, 3))
+
+
+def held(texts: list[list[str]], powers: dict[str, int]) -> dict[tuple[int, int], set[str]]:
+    """Return which of the keys each unit has."""
+    return {
+        (number, place): powers.keys() & content_keys(sentence)
         for number, text in enumerate(texts)
         for place, sentence in enumerate(text)
     }
-    most = max(shared.values(), default=0)
-    expected = [unit for unit, count in shared.items() if count == most] if most else []
-    assert places_of(texts).with_most(keys) == (most, expected)
+
+
+def weight(keys: set[str], powers: dict[str, int]) -> int:
+    return sum(2 ** powers[key] for key in keys)
+
+
+@given(TEXTS, POWERS)
+def test_the_units_with_most_of_the_keys_are_those_that_sets_find(
+    texts: list[list[str]], powers: dict[str, int]
+) -> None:
+    weights = {unit: weight(keys, powers) for unit, keys in held(texts, powers).items()}
+    most = max(weights.values(), default=0)
+    expected = [unit for unit, found in weights.items() if found == most] if most else []
+    assert places_of(texts).with_most(powers) == (most, expected)
+
+
+@given(TEXTS, POWERS)
+def test_two_units_have_as_much_together_as_sets_find(texts: list[list[str]], powers: dict[str, int]) -> None:
+    units = held(texts, powers).values()
+    most = max((weight(one | other, powers) for one in units for other in units), default=0)
+    assert places_of(texts).most_of_two(powers) == most
+
+
+def test_two_lighter_units_may_have_more_together_than_the_heaviest_with_any_other() -> None:
+    texts = [["rome port ship"], ["rome port wall"], ["ship king"]]
+    powers = dict.fromkeys(("rome", "port", "ship", "wall", "king"), 1)
+    # Each of the first two weighs 6 and the third 4; the second and the third have all five keys, 10.
+    assert places_of(texts).with_most(powers) == (6, [(0, 0), (1, 0)])
+    assert places_of(texts).most_of_two(powers) == 10
 
 
 @given(TEXTS)
@@ -45,7 +71,7 @@ def test_units_are_told_apart_in_a_text_of_many_blocks() -> None:
     sentences = ["Rome has a wall." if number % 100 == 0 else "The ship left." for number in range(1_000)]
     places = places_of([["A king."], sentences, ["Rome."]])
     # Of the second text every hundredth sentence has both; the third has Rome alone.
-    assert places.with_most(content_keys("Rome wall")) == (
+    assert places.with_most({"rome": 0, "wall": 0}) == (
         2,
         [(1, number) for number in range(0, 1_000, 100)],
     )

@@ -58,12 +58,14 @@ class ClaimFeatures(NamedTuple):
     """How many neighbouring tokens no unit of the evidence has together."""
     closest: Sequence[HeldUnit]
     """The units of evidence with most of what the question does not have; several where they have as much."""
-    coverage: float
-    """The share of the claim's different keys that stand in a closest unit or in the question.
+    covered_by_one: float
+    """The share of the claim's different keys, by weight, that stand in a closest unit or in the question.
 
     Of a claim that is nothing but numbers, the share of these that the evidence has; of one without either,
     such as the letter of a choice, 1 where the evidence has its very words.
     """
+    covered_by_two: float
+    """The same of the two units that have most together."""
     is_of_records: bool
     """Whether there are records in the evidence: a sentence then joins what stands in many facts."""
 
@@ -81,6 +83,15 @@ def _claim_words(claim: str) -> tuple[Sequence[str], Sequence[str], Sequence[Qua
 def _claim_tokens(claim: str) -> Sequence[ContentToken]:
     """Return what :func:`_claim_words` has the keys of, with places; asked for only where a word is new."""
     return tuple(content_tokens(claim))
+
+
+def _power(key: str) -> int:
+    """Return which power of two a key weighs: long words tell more than short ones."""
+    return 0 if len(key) < 4 else 1 if len(key) < 7 else 2
+
+
+def _weight(keys: Iterable[str]) -> int:
+    return sum([1 << _power(key) for key in keys])
 
 
 class _Asked(NamedTuple):
@@ -116,13 +127,13 @@ class EvidenceBody:
         self._numbers = frozenset[Number]().union(*(text.numbers for text in texts))
         self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
 
-    def features(self, claim: str) -> ClaimFeatures:
-        """Compare one claim with the evidence."""
+    def features(self, claim: str, *, meant: frozenset[str] = _NONE) -> ClaimFeatures:
+        """Compare one claim with the evidence; ``meant`` are keys that it is known to have in other words."""
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
         places = self._places
         keys, forms, numbers = _claim_words(claim)
         asked = self._question if self._has_news(keys, numbers) else _NOTHING_ASKED
-        given = asked.keys | denied
+        given = asked.keys | denied | meant
         tokens: Sequence[ContentToken] = ()
         if not claim.isascii():
             known = {key for key in keys if places[key] or key in given}
@@ -136,9 +147,13 @@ class EvidenceBody:
             for each in numbers
             if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
         ]
-        sought = distinct - given
-        most, closest = places.with_most(sought or distinct)
-        missing = len(sought) - most if sought else 0
+        if distinct:
+            closest, by_one, by_two = self._coverage(distinct, given)
+        else:
+            closest = []
+            by_one = by_two = (
+                1.0 - len(new_numbers) / len(numbers) if numbers else float(self._has_words(claim, forms))
+            )
         return ClaimFeatures(
             keys=keys,
             new=new,
@@ -151,15 +166,21 @@ class EvidenceBody:
             pairs=max(len(keys) - 1, 0),
             parted_pairs=sum([not places[one] & places[other] for one, other in pairwise(keys)]),
             closest=closest if len(closest) < 2 else sorted(closest, key=self._order),
-            coverage=(
-                1.0 - missing / len(distinct)
-                if distinct
-                else 1.0 - len(new_numbers) / len(numbers)
-                if numbers
-                else float(self._has_words(claim, forms))
-            ),
+            covered_by_one=by_one,
+            covered_by_two=by_two,
             is_of_records=bool(self.records),
         )
+
+    def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float, float]:
+        """Return the units closest to the keys, and what share one unit has with what is given, and two."""
+        sought = keys - given
+        powers = {key: _power(key) for key in sought or keys}
+        most, closest = self._places.with_most(powers)
+        if not sought:
+            return closest, 1.0, 1.0
+        whole, missing = _weight(keys), _weight(sought)
+        of_two = self._places.most_of_two(powers) if most < missing else most
+        return closest, 1.0 - (missing - most) / whole, 1.0 - (missing - of_two) / whole
 
     def _has_news(self, keys: Iterable[str], numbers: Iterable[Quantity]) -> bool:
         """Tell whether the evidence has something of a claim that the question does not have."""

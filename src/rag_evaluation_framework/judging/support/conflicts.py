@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.support.chinese_substitutions import (
@@ -18,9 +18,14 @@ from rag_evaluation_framework.judging.support.denials import denial_conflict, de
 from rag_evaluation_framework.judging.support.evidence_texts import EvidenceText, Record, readings
 from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts
 from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts
-from rag_evaluation_framework.judging.support.substitutions import exclusive_substitutions, name_substitutions
+from rag_evaluation_framework.judging.support.substitutions import (
+    Substitution,
+    exclusive_substitutions,
+    name_substitutions,
+)
 from rag_evaluation_framework.judging.verdicts import Evidence
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
+from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
 
 ConflictKind = Literal["record", "number", "name", "negation", "opposite"]
@@ -54,10 +59,30 @@ def record_conflicts(claim: str, record: Record) -> Iterator[Conflict]:
         yield Conflict("record", phrase)
 
 
-def closest_unit(
+class Comparison(NamedTuple):
+    """A claim beside the evidence, the unit closest to it, and where the two conflict."""
+
+    features: ClaimFeatures
+    evidence: Evidence | None
+    conflicts: list[Conflict]
+
+
+def compared(claim: str, body: EvidenceBody) -> Comparison:
+    """Compare a claim with the evidence; of several units as close, one without conflicts is preferred.
+
+    A word of the claim whose opposite that unit denies is not new: *prohibited*, where it is *not permitted*.
+    """
+    features = body.features(claim)
+    evidence, conflicts = _closest_unit(claim, features, body)
+    opposites = frozenset(token.key for token in features.new if token.key in exclusive_words())
+    if opposites and evidence is not None and _opposites(claim, evidence.text).are_denied:
+        features = body.features(claim, meant=opposites)
+    return Comparison(features, evidence, conflicts)
+
+
+def _closest_unit(
     claim: str, features: ClaimFeatures, body: EvidenceBody
 ) -> tuple[Evidence | None, list[Conflict]]:
-    """Return the unit closest to a claim, and its conflicts; of several as close, one that has none."""
     first: tuple[Evidence | None, list[Conflict]] = (None, [])
     for unit in features.closest[:_MOST_COMPARED]:
         evidence = body.evidence(unit)
@@ -89,11 +114,13 @@ def sentence_conflicts(
 
     ``counts_otherwise`` tells of a number that the evidence has, but of other things only.
     """
-    if features.coverage < _SAME_MATTER or sentence in claim:
-        return  # about something else; or quoted, whatever else the claim says
-    rest = set(features.keys).difference(token.key for token in features.new)
+    if sentence in claim:
+        return  # quoted, whatever else the claim says
+    keys = set(features.keys)
+    rest = keys.difference(token.key for token in features.new)
     missing = [key for key in rest if not has(key)]
-    if features.numbers and len(features.keys) + len(features.numbers) >= _FEWEST_TOKENS:
+    is_of_more = len(features.keys) + len(features.numbers) >= _FEWEST_TOKENS
+    if features.numbers and is_of_more and features.covered_by_one >= _SAME_MATTER:
         says_the_same = bool(rest) and not missing and not features.new
         new_numbers = set(features.new_numbers)
         doubted = [
@@ -103,7 +130,8 @@ def sentence_conflicts(
         ]
         yield from _number_conflicts(claim, features, sentence, doubted)
     is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
-    if is_statement and len(missing) <= _MOST_MISSING * len(rest):
+    is_of_this = len(rest) >= _SAME_MATTER * len(keys) and len(missing) <= _MOST_MISSING * len(rest)
+    if is_statement and is_of_this:
         is_covered = not missing and all(
             is_of_denial(claim[token.start : token.end]) for token in features.new
         )
@@ -116,20 +144,33 @@ def _word_conflicts(
 ) -> Iterator[Conflict]:
     """Yield what the claim has in the place of something else; denials where its words are all there."""
     names = list(name_substitutions(claim, sentence, new=new))
-    opposites = list(exclusive_substitutions(claim, sentence))
-    if not claim.isascii() and not sentence.isascii():
-        opposites += chinese_exclusive_substitutions(claim, sentence)
-        names += () if opposites else chinese_name_substitutions(claim, sentence)
-    if opposites:
-        denies = denies_oddly(claim, besides=[each.said for each in opposites])
-        if denies != denies_oddly(sentence, besides=[each.evidence for each in opposites]):
-            opposites = []  # "not open" and "closed" are the same
+    found = _opposites(claim, sentence)
+    if not found.substitutions and not claim.isascii() and not sentence.isascii():
+        names += chinese_name_substitutions(claim, sentence)
+    opposites = () if found.are_denied else found.substitutions
     yield from (Conflict("name", f"{each.said}, evidence says {each.evidence}") for each in names)
     yield from (Conflict("opposite", f"{each.said}, evidence says {each.evidence}") for each in opposites)
     if is_covered and not names and not opposites:
         phrase = denial_conflict(claim, sentence)
         if phrase:
             yield Conflict("negation", phrase)
+
+
+class _Opposites(NamedTuple):
+    substitutions: Sequence[Substitution]
+    are_denied: bool
+    """Whether one of both denies them, so that they say the same: "not open" and "closed"."""
+
+
+def _opposites(claim: str, sentence: str) -> _Opposites:
+    """Return the words of a claim that exclude what the sentence has in their place."""
+    found = list(exclusive_substitutions(claim, sentence))
+    if not claim.isascii() and not sentence.isascii():
+        found += chinese_exclusive_substitutions(claim, sentence)
+    if not found:
+        return _Opposites((), are_denied=False)
+    denies = denies_oddly(claim, besides=[each.said for each in found])
+    return _Opposites(found, denies != denies_oddly(sentence, besides=[each.evidence for each in found]))
 
 
 def _number_conflicts(

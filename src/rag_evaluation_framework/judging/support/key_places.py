@@ -60,25 +60,48 @@ class KeyPlaces(dict[str, int]):
         self[key] = places
         return places
 
-    def with_most(self, keys: Iterable[str]) -> tuple[int, list[tuple[int, int]]]:
-        """Return the most of the keys that a unit has, and the units that have as many, unless it is none.
+    def with_most(self, powers: Mapping[str, int]) -> tuple[int, list[tuple[int, int]]]:
+        """Return the most that keys of one unit weigh, and the units with as much, unless it is nothing.
 
-        A unit is told by the number of its text, and by its own number in that.
+        A key weighs 2 to the power given. A unit is told by the number of its text, and by its own in that.
         """
-        digits: list[int] = []  # of the count of keys of every unit, written in binary, the lowest first
-        for places in map(self.__getitem__, keys):
-            for power, digit in enumerate(digits):
-                if not places:
-                    break
-                digits[power], places = digit ^ places, digit & places  # what is carried
-            if places:
-                digits.append(places)
-        most, units = 0, -1 if digits else 0
-        for power in reversed(range(len(digits))):
-            if units & digits[power]:
-                units &= digits[power]
-                most += 1 << power
-        return most, [self._unit(place) for place in _bits(units)]
+        weight, units = _heaviest(self._weights(powers))
+        return weight, [self._unit(place) for place in _bits(units)]
+
+    def most_of_two(self, powers: Mapping[str, int]) -> int:
+        """Return the most that keys of two units weigh together; what both have counts once."""
+        found = sum([1 << power for key, power in powers.items() if self[key]])
+        digits = self._weights(powers)
+        most, left = 0, -1
+        weight, units = _heaviest(digits)
+        while most < min(found, 2 * weight):  # of two units with more, the heavier has this weight or less
+            left &= ~units
+            for alike in self._alike(units, powers):
+                others = {key: power for key, power in powers.items() if not self[key] & alike}
+                most = max(most, weight + _heaviest(self._weights(others))[0])
+            weight, units = _heaviest(digits, left)
+        return most
+
+    def _alike(self, units: int, keys: Iterable[str]) -> Iterator[int]:
+        """Yield the units in groups that have the same of the keys."""
+        while units:
+            alike, first = units, units & -units
+            for key in keys:
+                alike &= self[key] if self[key] & first else ~self[key]
+            yield alike
+            units ^= alike
+
+    def _weights(self, powers: Mapping[str, int]) -> list[int]:
+        """Return what every unit weighs, in binary: the lowest digits of all of them first."""
+        digits = [0] * (max(powers.values(), default=0) + 1)
+        for key, power in powers.items():
+            carried = self[key]
+            while carried:
+                if power == len(digits):
+                    digits.append(0)
+                digits[power], carried = digits[power] ^ carried, digits[power] & carried
+                power += 1
+        return digits
 
     def has(self, unit: tuple[int, int], key: str) -> bool:
         """Tell whether a unit has a key."""
@@ -95,3 +118,13 @@ def _bits(number: int) -> Iterator[int]:
         lowest = number & -number
         yield lowest.bit_length() - 1
         number ^= lowest
+
+
+def _heaviest(digits: Sequence[int], units: int = -1) -> tuple[int, int]:
+    """Return the highest weight that any of the units has, and those that have it, unless it is 0."""
+    weight = 0
+    for power in reversed(range(len(digits))):
+        if units & digits[power]:
+            units &= digits[power]
+            weight += 1 << power
+    return weight, units if weight else 0

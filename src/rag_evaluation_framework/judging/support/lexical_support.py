@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
-from rag_evaluation_framework.judging.support.conflicts import closest_unit, record_conflicts
+from rag_evaluation_framework.judging.support.conflicts import compared, record_conflicts
 from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label
@@ -46,8 +46,7 @@ class LexicalSupport:
 
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
         said = without_citations(claim.text)
-        features = body.features(said)
-        evidence, found = closest_unit(said, features, body)
+        features, evidence, found = compared(said, body)
         for record in body.records:
             found += record_conflicts(said, record)
         conflicts = sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))

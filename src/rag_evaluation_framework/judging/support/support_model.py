@@ -23,15 +23,14 @@ _FURTHEST = 15.0
 
 def feature_values(features: ClaimFeatures) -> dict[str, float]:
     """Return the features as numbers; each but the last two grows with what the evidence does not have."""
-    count = len(features.keys)
     return {
-        "new_share": len(features.new) / (count + 2),
         "form_share": features.new_forms / (features.words + 3),
         "names": math.log1p(features.new_names),
         "numbers": math.log1p(len(features.new_numbers)),
+        "number_share": len(features.new_numbers) / (len(features.numbers) + 1),
         "pair_share": features.parted_pairs / (features.pairs + 2),
-        "uncovered": 1.0 - features.coverage,
-        "length": math.log1p(min(count, _LONGEST_CLAIM)) / 3,
+        "uncovered": 1.0 - features.covered_by_two,
+        "length": math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
         "of_records": float(features.is_of_records),
     }
 
