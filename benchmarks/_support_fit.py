@@ -48,6 +48,7 @@ FEWEST_TOKENS = 4
 # Set by hand, for none of the data has them in number: see the card.
 CONFLICT_WEIGHTS = {"record": 3.0, "number": 2.0, "name": 2.5, "negation": 2.5, "opposite": 2.5}
 LEAST_CONFLICT_ODDS = 0.4
+LEAST_FIGURE_ODDS = 0.1
 POOLING_EXPONENT = 0.5
 FILE = Path(support_model.__file__).parent / "data" / "lexical_support.json"
 
@@ -193,6 +194,7 @@ def claim_model(
         | {"of_records": OF_RECORDS},
         conflict_weights=CONFLICT_WEIGHTS,
         least_conflict_odds=LEAST_CONFLICT_ODDS,
+        least_figure_odds=LEAST_FIGURE_ODDS,
         threshold=0.5,
         pooling_exponent=POOLING_EXPONENT,
         answer_slope=1.0,

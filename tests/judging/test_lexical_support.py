@@ -38,7 +38,7 @@ def test_features_count_what_the_evidence_does_not_have() -> None:
     assert (features.new_names, len(features.new_numbers), len(features.keys)) == (1, 1, 6)
     # Neighbours: the first sentence has four of the five pairs, in any order; bridge-Vienna is in none.
     assert (features.parted_pairs, features.pairs) == (1, 5)
-    # Stems of 4 to 6 letters weigh 2 (clara, weiss, built, bridg, vienna), old weighs 1: 11 in all. The first
+    # Stems of 5 letters and more weigh 2 (clara, weiss, built, bridg, vienna), old weighs 1: 11 in all. The first
     # sentence has all but Vienna, and no second one has that.
     assert features.covered_by_one == features.covered_by_two == pytest.approx(9 / 11)
     # Forms: clara weiss built the old bridge in vienna in; "vienna" alone is not written so in the evidence.
@@ -311,3 +311,30 @@ def test_the_letter_of_a_choice_is_compared_as_it_is(claim: str, evidence: str, 
 )
 def test_another_form_of_a_verb_supports_a_claim(claim: str, evidence: str) -> None:
     assert verdict(claim, [evidence]).label == "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "question", "conflict"),
+    [
+        # Dollars are compared with dollars, not with the nearer number of days.
+        ("Standard shipping costs $5.99.", "", "number 5.99, evidence says 4.99"),
+        ("Standard shipping takes 6 days.", "", "number 6, evidence says 5"),
+        # Two sentences have the one word of the claim; the question tells which of them is meant.
+        ("It costs $5.99.", "How much is standard shipping?", "number 5.99, evidence says 4.99"),
+        ("It costs $5.99.", "How much is express shipping?", "number 5.99, evidence says 12.99"),
+    ],
+)
+def test_a_number_is_told_what_the_evidence_has_in_its_place(
+    claim: str, question: str, conflict: str
+) -> None:
+    text = (
+        "Standard shipping costs $4.99 and takes 3 to 5 days. Express shipping costs $12.99 and takes 1 day."
+    )
+    assert verdict(claim, [text], question).conflicts == (conflict,)
+
+
+def test_a_claim_may_draw_on_two_sentences() -> None:
+    evidence = ["The bridge was built in 1890.", "Clara Weiss designed it for the railway company."]
+    claim = "Clara Weiss designed the bridge for the railway company in 1890."
+    assert verdict(claim, evidence).label == "supported"
+    assert verdict(claim, evidence[1:]).probability < verdict(claim, evidence).probability

@@ -27,7 +27,7 @@ def test_odds_are_pooled_between_their_sum_and_their_mean() -> None:
     # Two claims with odds 1 and 3: their sum is 4, their mean 2; with exponent 1/2 it is 4 / sqrt(2).
     odds = [math.log(1), math.log(3)]
     for exponent, pooled in ((0.0, 4.0), (0.5, 4.0 / math.sqrt(2)), (1.0, 2.0)):
-        model = SupportModel(0.0, {}, {}, 0.0, 0.5, exponent, 1.0, 0.0)
+        model = SupportModel(0.0, {}, {}, 0.0, 0.0, 0.5, exponent, 1.0, 0.0)
         assert math.exp(model.pooled_odds(odds)) == pytest.approx(pooled)
         assert model.answer_probability(odds) == pytest.approx(pooled / (1 + pooled))
     assert probability(0.0) == 0.5

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from rag_evaluation_framework.characters import HAN_CHARACTER
 from rag_evaluation_framework.judging.support.evidence_texts import (
     EvidenceText,
     Number,
@@ -33,6 +34,7 @@ HeldUnit = tuple[int, int]
 
 _NONE: frozenset[str] = frozenset()
 _MARKS = re.compile(r"[\W_]+")
+_DIGIT = re.compile(r"\d")
 # An answer's claims and its question are held against several bodies of evidence, one after the other.
 _KEPT_CLAIMS, _KEPT_QUESTIONS = 256, 16
 
@@ -47,12 +49,15 @@ class ClaimFeatures(NamedTuple):
     new_names: int
     """How many of the new tokens are written with a capital inside the claim."""
     words: int
+    """How many words there are, with those of grammar; in Chinese, twice the pairs of characters."""
     new_forms: int
-    """How many words of the claim do not stand in the evidence in this very form."""
+    """How many of these do not stand in the evidence in this very form."""
     numbers: Sequence[Quantity]
     own_numbers: Sequence[Quantity]
     """Those that the question does not have."""
     new_numbers: Sequence[Quantity]
+    has_new_figure: bool
+    """Whether one of these is written in digits; *two of them* may have been counted."""
     pairs: int
     parted_pairs: int
     """How many neighbouring tokens no unit of the evidence has together."""
@@ -86,8 +91,8 @@ def _claim_tokens(claim: str) -> Sequence[ContentToken]:
 
 
 def _power(key: str) -> int:
-    """Return which power of two a key weighs: long words tell more than short ones."""
-    return 0 if len(key) < 4 else 1 if len(key) < 7 else 2
+    """Return which power of two a key weighs: words of five letters and more tell more than short ones."""
+    return int(len(key) > 4)
 
 
 def _weight(keys: Iterable[str]) -> int:
@@ -147,6 +152,7 @@ class EvidenceBody:
             for each in numbers
             if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
         ]
+        chinese = [token.key for token in tokens if HAN_CHARACTER.match(token.key)]
         if distinct:
             closest, by_one, by_two = self._coverage(distinct, given)
         else:
@@ -158,11 +164,13 @@ class EvidenceBody:
             keys=keys,
             new=new,
             new_names=sum([token.start > 0 and claim[token.start].isupper() for token in new]),
-            words=len(forms),
-            new_forms=sum([form not in self._forms and form not in asked.forms for form in forms]),
+            words=len(forms) + 2 * len(chinese),
+            new_forms=sum([form not in self._forms and form not in asked.forms for form in forms])
+            + sum([key in unknown for key in chinese]),
             numbers=numbers,
             own_numbers=[each for each in numbers if self._question.numbers.isdisjoint(readings(each))],
             new_numbers=new_numbers,
+            has_new_figure=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers),
             pairs=max(len(keys) - 1, 0),
             parted_pairs=sum([not places[one] & places[other] for one, other in pairwise(keys)]),
             closest=closest if len(closest) < 2 else sorted(closest, key=self._order),
@@ -208,9 +216,13 @@ class EvidenceBody:
         start, end = text.units[place]
         return Evidence(number, start, end, text.text[start:end])
 
-    def _order(self, unit: HeldUnit) -> tuple[int, str, int]:
-        """The shorter come first and then the text decides, so that the order of the contexts does not."""
+    def _order(self, unit: HeldUnit) -> tuple[int, int, str, int]:
+        """Units with more of the question come first, then shorter ones, then the text decides.
+
+        So the order of the contexts does not.
+        """
         number, place = unit
         text = self.texts[number]
         start, end = text.units[place]
-        return end - start, text.text[start:end], number
+        asked = sum([self._places.has(unit, key) for key in self._question.keys])
+        return -asked, end - start, text.text[start:end], number

@@ -184,7 +184,15 @@ def _number_conflicts(
     for quantity in doubted:
         rivals = [rival for rival in unstated if rival.kind == quantity.kind]
         if rivals and had.isdisjoint(readings(quantity)):
-            nearest = min(rivals, key=lambda rival: _distance(quantity, rival))
+            said = _unit(claim, quantity)
+            nearest = min(
+                rivals,
+                key=lambda rival: (
+                    _unit(sentence, rival) != said,
+                    abs(quantity.values[0] - rival.values[0]),
+                    rival.start,
+                ),
+            )
             yield Conflict(
                 "number",
                 f"number {claim[quantity.start : quantity.end]}, "
@@ -218,5 +226,6 @@ def _counted(text: str, number: Quantity) -> str | None:
     return keys[0] if keys else None
 
 
-def _distance(one: Quantity, other: Quantity) -> tuple[float, int]:
-    return abs(one.values[0] - other.values[0]), other.start
+def _unit(text: str, number: Quantity) -> str | None:
+    """Return what a number is of: a length, a currency …; or what stands right after it."""
+    return number.measure[0] if number.measure else _counted(text, number)

@@ -39,13 +39,15 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
 class SupportModel:
     """Log-odds of being unsupported: ``bias + Σ weight · feature + Σ weight of each conflict``.
 
-    However well the rest of a claim is covered, a conflict leaves it at least ``least_conflict_odds``.
+    However well the rest of a claim is covered, a conflict leaves it at least ``least_conflict_odds``, and a
+    figure that the evidence does not have at least ``least_figure_odds``.
     """
 
     bias: float
     weights: Mapping[str, float]
     conflict_weights: Mapping[str, float]
     least_conflict_odds: float
+    least_figure_odds: float
     threshold: float
     pooling_exponent: float
     answer_slope: float
@@ -57,6 +59,8 @@ class SupportModel:
         odds = self.bias + math.fsum([weight * values[name] for name, weight in self.weights.items()])
         kinds = {conflict.kind for conflict in conflicts}
         odds += math.fsum(self.conflict_weights[kind] for kind in kinds)
+        if features.has_new_figure:
+            odds = max(odds, self.least_figure_odds)
         return _bounded(max(odds, self.least_conflict_odds) if kinds else odds)
 
     def pooled_odds(self, odds: Sequence[float]) -> float:
