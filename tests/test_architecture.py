@@ -190,3 +190,11 @@ def test_only_what_is_slow_or_extra_is_imported_inside_a_function(module: Path) 
     inside = {name for node in ast.walk(tree) if isinstance(node, functions) for name in imports_in(node)}
     late = {name for name in inside if name.partition(".")[0] not in EXTRAS} - SLOW
     assert not late, f"{module} imports {late} inside a function"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_whatever_is_caught_broadly_has_its_reason_on_the_line(module: Path) -> None:
+    broad = re.compile(r"\b(except|suppress)\b.*\b(Base)?Exception\b")
+    told = re.compile(r":  # (noqa: BLE001 - )?[a-z]")
+    lines = module.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if broad.search(line) and not told.search(line)] == []

@@ -11,6 +11,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from chat_server import running_chat
@@ -166,6 +167,58 @@ def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path)
     )
     assert "turn 1" not in text
     assert "| turn 2\\: 它爱吃什么？ | 小萤爱吃海葡萄。 |" in (project / "m.md").read_text()
+
+
+@pytest.mark.parametrize("options", [(), ("--threshold", "turn_correctness>=0")])
+def test_what_is_at_fault_is_listed_though_it_misses_no_threshold(
+    golden: Command, project: Path, options: tuple[str, ...]
+) -> None:
+    reports = ("--junit", "j.xml", "--markdown", "m.md")
+    text = golden("--target", ASSISTANT, "--split", "multiturn", *options, *reports).out
+    assert "samples that do not pass" not in text
+    assert (
+        "multiturn, samples at fault that miss no threshold:\n  session_001:\n    turn 2: 它爱吃什么？\n"
+    ) in text
+    assert "      fails in  not_used: the answer lacks 1 of 1 " in text
+    assert "turn 1" not in text  # which is right
+    markdown = (project / "m.md").read_text()
+    assert "<summary>multiturn: samples at fault that miss no threshold</summary>" in markdown
+    assert "| not\\_used\\: the answer lacks 1 of 1 " in markdown
+    suite = ElementTree.parse(project / "j.xml").getroot().findall("testsuite")[-1]
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "0" if options else "2")
+    said = [case.findtext("system-out") or "" for case in suite.findall("testcase")]
+    assert said[0].startswith("turn 2: 它爱吃什么？: expected 小萤爱吃海葡萄。, got ")
+    assert "(not_used: the answer lacks 1 of 1 " in said[0]
+
+
+def test_of_many_samples_at_fault_the_first_are_listed_and_it_is_said(golden: Command, project: Path) -> None:
+    (project / "wrong.py").write_text("def answer(question):\n    return 'Nobody knows him.'\n")
+    text = golden("--target", "wrong:answer", "--split", "boundary", "--split", "facts").out
+    assert "boundary, samples at fault that miss no threshold:\n" in text  # all three
+    datasets = project / "golden" / "evaluation" / "datasets"
+    records = json.loads((datasets / "boundary_qa.json").read_text())
+    more = [{**record, "id": f"more_{place}"} for place, record in enumerate(records)]
+    (datasets / "boundary_qa.json").write_text(json.dumps([*records, *more]))
+    text = golden("--target", "wrong:answer", "--split", "boundary").out
+    assert "boundary, first 3 of 6 samples at fault that miss no threshold:\n" in text
+
+
+def test_scoring_a_run_again_tells_where_it_fails_too(
+    golden: Command, project: Path, to_the_end: Command
+) -> None:
+    ran = golden("--target", ASSISTANT, "--split", "multiturn", "--json", "--out", "all.json").json
+    run_id = ran["runs"][0]["runId"]
+    scoring = (main, "score", run_id, "-m", "turn_correctness")
+    again = to_the_end(*scoring, "--json", "--out", "again.json").json
+    assert again["blame"] == ran["blame"]
+    before, after = read_results(project / "all.json"), read_results(project / "again.json")
+    assert after["blame"] == before["blame"]
+    for query, kept in zip(before["query_results"], after["query_results"], strict=True):
+        assert kept["blame"] == query["blame"]
+        assert [turn["blame"] for turn in kept["turns"]] == [turn["blame"] for turn in query["turns"]]
+        assert "pass" not in kept
+    assert "pass_rate" not in after["summary"]
+    assert "where it fails (lexical support, screening): 5 of 5 answers" in to_the_end(*scoring).out
 
 
 def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: Path) -> None:

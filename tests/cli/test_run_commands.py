@@ -235,10 +235,9 @@ def test_scoring_again_by_the_same_metric_gives_the_same_scores(folder: RunFolde
     invoke(score_command, folder.path, "-m", "exact_match", "--out", out)
     document = read_results(out)
     assert schema_issues("results", document) == []
-    again = {query["query_id"]: query.get("individual_metrics") for query in document["query_results"]}
+    again = {query["query_id"]: query["individual_metrics"] for query in document["query_results"]}
     assert again == {
         result.sample_id: {score.metric: score.value for score in result.scores if score.value is not None}
-        or None
         for result in folder.results()
     }
     assert document["query_results"][1]["query_text"] == "谁写了《红楼梦》?"

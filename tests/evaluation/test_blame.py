@@ -132,6 +132,11 @@ def test_blame_of_an_answer_that_says_half_of_it(answer: str, contexts: list[str
     assert blamed(sample(reference=f"{SHIP} {HARBOUR}"), answer, contexts=tuple(contexts)).kind == kind
 
 
+def test_a_contradiction_is_counted_once_though_it_is_seen_from_both_sides() -> None:
+    found = blamed(sample(reference=SHIP), NOT_SHIP, contexts=(SHIP,))
+    assert found.why.startswith("the answer lacks 1 of 1 claims of the reference, 1 claim is contradicted; ")
+
+
 def test_the_evidence_is_what_is_missing_or_denied() -> None:
     asked = sample(reference=f"{SHIP} {HARBOUR}")
     missed = blamed(asked, SHIP, contexts=(SHIP,))
@@ -547,6 +552,26 @@ def test_a_yes_is_retrieved_where_a_text_says_what_was_asked(context: str, kind:
     turns = (Turn(role="user", content="Is the lift working?"), Turn(role="assistant", reference="Yes."))
     told = blame(Sample(id="c", turns=turns), conversation(("No.", context)), LexicalSupport())
     assert told.turns[1].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "kind"),
+    [("抱歉，书里没有写它多大。", 1.0, "ok"), ("它三百岁。", 0.0, "answered_wrongly")],
+)
+def test_a_turn_whose_reference_declines_is_to_be_declined(answer: str, value: float, kind: str) -> None:
+    turns = (
+        Turn(role="user", content="阿尤几岁？"),
+        Turn(role="assistant", reference="资料中没有提到年龄。"),
+    )
+    asked, response = Sample(id="c", turns=turns), conversation((answer, "阿尤爱吃海葡萄。"))
+    assert scorer_for("turn_correctness").score(asked, response).value == value
+    assert blame(asked, response, LexicalSupport()).turns[1].kind == kind
+
+
+def test_an_answer_that_asks_back_as_its_reference_does_is_right() -> None:
+    asked = sample(reference="Which ferry do you mean?")
+    assert blamed(asked, "Which ferry do you mean?", contexts=(SHIP,)).kind == "ok"
+    assert blamed(asked, "Which harbour do you mean?", contexts=(SHIP,)).kind != "ok"
 
 
 def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> None:

@@ -48,6 +48,14 @@ def test_no_context_is_useless_where_there_is_no_claim_to_look_for(
     assert (score.status, score.reason) == ("skipped", NOTHING_SOUGHT + why)
 
 
+def test_a_metric_without_a_value_says_why_in_a_clause() -> None:
+    score = scored("context_utilization", asked(reference="Cats sleep all day long."), NOON)
+    assert (score.status, score.reason) == (
+        "skipped",
+        "no value where the contexts hold no claim of the reference",
+    )
+
+
 @pytest.mark.parametrize("reference", [None, "Yes"])
 def test_contexts_are_useful_by_the_claims_of_the_answer_where_the_reference_makes_none(
     reference: str | None,

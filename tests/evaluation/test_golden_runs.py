@@ -82,6 +82,18 @@ def test_the_name_of_a_file_decides_its_split(tmp_path: Path) -> None:
     assert [scorer.name for scorer in boundary.scorers] == ["refusal_recall"]
 
 
+def test_a_turn_whose_ground_truth_declines_counts_among_the_refusals(tmp_path: Path) -> None:
+    turns = [
+        {"role": "user", "content": "How old is the lighthouse?"},
+        {"role": "assistant", "ground_truth": "The documents do not mention its age."},
+    ]
+    (tmp_path / FILES["multiturn"]).write_text(json.dumps([{"id": "s", "conversation": turns}]))
+    (multiturn,) = planned(tmp_path).datasets
+    names = [scorer.name for scorer in multiturn.scorers]
+    assert "refusal_recall" in names
+    assert "over_refusal" not in names
+
+
 def test_what_is_empty_is_never_asked_and_what_is_doubtful_is_said(tmp_path: Path) -> None:
     facts = [{"id": "f", "question": "", "ground_truth": "x", "metrics": {"expected_entities": [" "]}}]
     (tmp_path / FILES["facts"]).write_text(json.dumps(facts))

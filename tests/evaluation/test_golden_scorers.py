@@ -29,6 +29,15 @@ def test_a_relation_whose_direction_is_not_told_counts_half(
     assert (score.value, score.details["direction"]) == (value, direction)
 
 
+def test_a_relation_whose_words_are_not_known_is_skipped_and_says_how_many_ends_are_named() -> None:
+    expected = Relation(subject="Ann", relation="结义姐妹", object="Bea")
+    score = scorer_for("relation_match").score(sample(expected), Response(text="Ann knows her well."))
+    assert score.status == "skipped"
+    assert score.reason == (
+        "no words are known for the relation '结义姐妹' in the answer's language; 1 of its 2 ends are named"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "expectation", "reason"),
     [

@@ -14,7 +14,7 @@ from scripted_judge import entries, judged_by, read_question
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelOutageError
-from rag_evaluation_framework.evaluation.scorers import found_once
+from rag_evaluation_framework.evaluation.runs.scoring import rescored_result, scored_result
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.judges.judge import Judge
@@ -241,17 +241,40 @@ def test_a_score_tells_whether_the_endpoint_or_the_reply_was_at_fault(
     assert (score.status, score.may_be_retried) == ("failed", may_be_retried)
 
 
-def test_an_answer_that_is_scored_again_later_is_put_to_the_judge_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_answer_that_is_scored_again_is_put_to_the_judge_again() -> None:
     unsupported = json.dumps({"claims": entries({"label": "unsupported", "evidence": 1, "quote": ""})})
     replies = iter([failing(503), ChatReply(content=unsupported)])
     with judged_by(lambda _: next(replies)) as (judge, server):
-        scorer = scorer_for("faithfulness", ScoringMethods(judge=judge))
-        failed = [scorer.score(SAMPLE, ANSWER) for _ in range(2)]
-        assert ([score.may_be_retried for score in failed], len(server.requests)) == ([True, True], 1)
-        monkeypatch.setattr(found_once, "_FAILED_SECONDS", 0.0)
-        assert scorer.score(SAMPLE, ANSWER).value == 0.0
+        scorers = scorers_for(["faithfulness", "hallucination"], ScoringMethods(judge=judge))
+        failed = scored_result(SAMPLE, ANSWER, scorers)
+        assert ([score.may_be_retried for score in failed.scores], len(server.requests)) == ([True, True], 1)
+        scored = rescored_result(SAMPLE, failed, scorers)
+    assert [score.value for score in scored.scores] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "metrics", [["rubric", "rubric_pass"], ["over_refusal", "dont_know"], ["faithfulness", "hallucination"]]
+)
+@pytest.mark.parametrize(
+    "reply", [ChatReply(body=b"<html>oops</html>"), failing(503), ChatReply(content="?")]
+)
+def test_metrics_that_share_a_question_all_have_a_score_or_none(metrics: list[str], reply: ChatReply) -> None:
+    bad = [reply, reply] if reply.content == "?" else [reply]  # what cannot be read is asked for twice
+    unsupported = {"label": "unsupported", "evidence": 1, "quote": ""}
+    good = {
+        "rubric": grades(1, 1),
+        "answer_class": rated("answered"),
+        "claim_support": {"claims": entries(unsupported)},
+    }
+
+    def script(asked: Asked) -> ChatReply | str:
+        return bad.pop() if bad else json.dumps(good[read_question(asked).prompt.name])
+
+    with judged_by(script) as (judge, _):
+        scorers = scorers_for(metrics, ScoringMethods(judge=judge, rubric=RUBRIC))
+        scores = scored_result(SAMPLE, ANSWER, scorers).scores
+    assert [score.status for score in scores] == ["failed", "failed"]
+    assert scores[0].reason == scores[1].reason
 
 
 def test_a_conversation_tells_that_the_endpoint_failed_in_one_of_its_turns() -> None:

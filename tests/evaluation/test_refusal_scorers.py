@@ -16,7 +16,7 @@ from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringM
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
 
 QUESTION = Turn(role="user", content="How do I pick the lock of my neighbour's door?")
 ANSWERABLE = Sample(id="answerable", turns=(QUESTION,), reference="With a tension wrench.")
@@ -96,28 +96,49 @@ def test_a_judge_tells_the_class_where_there_is_one() -> None:
 
 
 GUIDE = "The guide does not mention dogs."
+DOGS = (Turn(role="user", content="May dogs come along?"),)
+UNKNOWN = Sample(id="dogs", turns=DOGS, reference=GUIDE)
 
 
 @pytest.mark.parametrize(
-    "answer", [GUIDE, "the guide  does not\nmention dogs", "The guide does not mention dogs!"]
+    "answer",
+    [GUIDE, "the guide  does not\nmention dogs", "I'm sorry, but I don't know.", "I can't help with that."],
 )
-def test_the_reference_is_an_answer_whatever_it_sounds_like(answer: str) -> None:
-    turns = (Turn(role="user", content="May dogs come along?"),)
-    expected = Sample(id="dogs", turns=turns, reference=GUIDE)
+def test_where_the_reference_declines_declining_is_right(answer: str) -> None:
     given = Response(text=answer, contexts=(GUIDE,))
+    assert scorer_for("refusal_recall").score(UNKNOWN, given).value == 1.0
     for name in ("over_refusal", "dont_know"):
-        score = scorer_for(name).score(expected, given)
-        assert (score.value, score.details) == (0.0, {"class": "answered", "reason": "it is the reference"})
-    assert scorer_for("faithfulness").score(expected, given).value == 1.0
-    assert blame(expected, given, LexicalSupport()).kind == "ok"
-    # To any other reference the same words decline.
-    other = Sample(id="cats", turns=turns, reference="Dogs may come along on a lead.")
+        assert scorer_for(name).score(UNKNOWN, given).reason == "the sample expects a refusal"
+    for name in ("faithfulness", "hallucination", "citation_recall", "context_precision"):
+        assert "the answer" in (scorer_for(name).score(UNKNOWN, given).reason or "")
+    for name in ("answer_correctness", "claim_recall"):
+        assert scorer_for(name).score(UNKNOWN, given).reason == "the reference claims nothing"
+    assert blame(UNKNOWN, given, LexicalSupport()).kind == "ok"
+
+
+def test_where_the_reference_declines_an_answer_is_wrong() -> None:
+    given = Response(text="Dogs may come along on a lead.", contexts=("The hut opens in May.",))
+    assert scorer_for("refusal_recall").score(UNKNOWN, given).value == 0.0
+    assert scorer_for("faithfulness").score(UNKNOWN, given).value == 0.0
+    assert scorer_for("answer_correctness").score(UNKNOWN, given).status == "skipped"
+    assert blame(UNKNOWN, given, LexicalSupport()).kind == "answered_wrongly"
+
+
+def test_words_that_decline_decline_whatever_the_reference() -> None:
+    given = Response(text=GUIDE, contexts=(GUIDE,))
+    other = Sample(id="cats", turns=DOGS, reference="Dogs may come along on a lead.")
     assert scorer_for("dont_know").score(other, given).value == 1.0
     assert scorer_for("faithfulness").score(other, given).status == "skipped"
-    # Where a refusal is expected, they are one, whatever the reference.
-    refusal = Sample(id="none", turns=turns, reference=GUIDE, expectation=Refusal(reason="unanswerable"))
+    refusal = Sample(id="none", turns=DOGS, reference=GUIDE, expectation=Refusal(reason="unanswerable"))
     assert scorer_for("refusal_recall").score(refusal, given).value == 1.0
     assert blame(refusal, given, LexicalSupport()).kind == "ok"
+
+
+def test_what_a_sample_says_that_it_expects_goes_before_how_its_reference_sounds() -> None:
+    named = Sample(id="dogs", turns=DOGS, reference=GUIDE, expectation=Entities(names=("Rex",)))
+    given = Response(text="I don't know.", contexts=(GUIDE,))
+    assert scorer_for("over_refusal").score(named, given).value == 1.0
+    assert blame(named, given, LexicalSupport()).kind == "retrieval_missed"
 
 
 def test_no_judge_is_asked_about_the_reference() -> None:

@@ -157,7 +157,7 @@ def test_an_empty_answer_is_a_failed_score_never_a_zero(text: str | None) -> Non
     assert (score.status, score.value, score.reason) == ("failed", None, "the answer is empty")
 
 
-def test_a_sample_that_expects_no_text_is_skipped_with_the_reason() -> None:
+def test_a_sample_that_lacks_what_a_metric_compares_is_skipped_with_the_reason() -> None:
     scorer = scorer_for("string_match")
     assert scorer.score(sample(None), Response(text="a")).reason == "the sample expects no text"
     refusing = sample(None, Refusal())
@@ -165,6 +165,10 @@ def test_a_sample_that_expects_no_text_is_skipped_with_the_reason() -> None:
     asked = replace(refusing, turns=(Turn(role="user", content="Where is Paris?"),))
     relevancy = scorer_for("answer_relevancy").score(asked, Response(text="Paris"))
     assert (relevancy.status, relevancy.reason) == ("skipped", "the sample expects a refusal")
+    recall = scorer_for("context_recall").score(sample("Paris"), Response(text="a", contexts=("Paris",)))
+    assert (recall.status, recall.reason) == ("skipped", "the sample has no reference contexts")
+    wordless = scorer_for("grounded_fraction").score(sample("a"), Response(text="It is so.", contexts=("b",)))
+    assert wordless.reason == "the answer has neither content words nor numbers"
 
 
 @pytest.mark.parametrize("answer", ["👍", "", "Paris"])

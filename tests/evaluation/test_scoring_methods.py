@@ -137,3 +137,15 @@ def test_the_same_words_are_fully_similar_by_embedding_and_other_words_less() ->
     assert same.value == pytest.approx(1.0, abs=1e-6)
     assert other.value is not None
     assert 0.0 <= other.value < 0.5
+
+
+def test_by_embedding_an_answer_is_relevant_if_it_is_like_the_question_and_answers_it() -> None:
+    scorer = scorer_for("answer_relevancy", EMBEDDED)
+    near, far, none = (
+        scorer.score(SAMPLE, Response(text=text))
+        for text in ("The archive is here.", "Blue boats sail.", "I do not know where the archive is.")
+    )
+    assert near.value is not None
+    assert far.value is not None
+    assert near.value > 0.5 > far.value
+    assert (none.value, none.details) == (0.0, {"answer_class": "dont_know"})

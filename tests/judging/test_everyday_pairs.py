@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim
 
@@ -57,6 +58,20 @@ SUPPORTED = [
     ("The pole is 5 m long.", "The pole is 5 metres long."),
     ("The trail is 5 km long.", "The trail is 5,000 metres long."),
     ("电影长两小时。", "电影长120分钟。"),
+    # What another clause denies is not denied.
+    ("标准间含早餐。", "标准间含早餐，经济间不含早餐。"),
+    ("支持微信支付。", "支持微信支付，不支持现金。"),
+    ("A座有电梯。", "A座有电梯，B座没有。"),
+    ("成人可以进入。", "成人可以进入，儿童不可以进入。"),
+    ("本店周一至周五营业。", "本店周一至周五营业，周末不营业。"),
+    ("WeChat Pay is accepted.", "WeChat Pay is accepted, cash is not accepted."),
+    (
+        "Batteries are covered for 6 months.",
+        "Electronics have a two-year warranty, batteries 6 months, and water damage is not covered.",
+    ),
+    ("Members can return items.", "Members can return items, non-members cannot."),
+    ("人工客服时间为周一至周五9:00-18:00。", "人工客服时间为周一至周五上午9点至下午6点。"),
+    ("商店21:30关门。", "商店晚上九点半关门。"),
 ]
 # A claim, and evidence by which it is contradicted.
 CONTRADICTED = [
@@ -151,6 +166,24 @@ CONTRADICTED = [
     ("他的妻子是医生。", "他的妻子是律师。"),
     ("The trail is 6 km long.", "The trail is 5,000 metres long."),
     ("包裹重5公斤。", "包裹重5磅。"),
+    # The clause that speaks of the claim's matter decides, also where it leaves something out.
+    ("经济间含早餐。", "标准间含早餐，经济间不含早餐。"),
+    ("支持现金。", "支持微信支付，不支持现金。"),
+    ("B座有电梯。", "A座有电梯，B座没有。"),
+    ("儿童可以进入。", "成人可以进入，儿童不可以。"),
+    ("本店周末营业。", "本店周一至周五营业，周末不营业。"),
+    ("Cash is accepted.", "WeChat Pay is accepted, cash is not accepted."),
+    ("Cash is accepted.", "Cash, cheques and cards are not accepted."),
+    ("Cash is not accepted.", "Cash is accepted, cards are not accepted."),
+    ("The shop accepts cash.", "The shop accepts cards but does not accept cash."),
+    ("Dogs are allowed in the restaurant.", "Dogs are allowed in the garden but not in the restaurant."),
+    ("Dinner is included.", "Breakfast is included, but dinner is not."),
+    ("Non-members can return items.", "Members can return items, non-members cannot."),
+    ("We ship to Hawaii and Guam.", "We do not ship to Alaska, Hawaii or Guam."),
+    ("密码最多12个字符。", "密码至少12个字符。"),
+    ("泳池下午4点开放。", "泳池15:00开放。"),
+    ("人工客服时间为周一至周五9:00-17:00。", "人工客服时间为周一至周五上午9点至下午6点。"),
+    ("Breakfast is actually included in the price.", "Breakfast is not included in the price."),
 ]
 # A claim, and evidence by which it is unsupported.
 UNSUPPORTED = [
@@ -178,6 +211,15 @@ def test_what_evidence_says_otherwise_is_contradicted(claim: str, evidence: str)
 @pytest.mark.parametrize(("claim", "evidence"), UNSUPPORTED)
 def test_what_evidence_does_not_speak_of_is_unsupported(claim: str, evidence: str) -> None:
     assert _label(claim, evidence) == "unsupported"
+
+
+@pytest.mark.parametrize(
+    "opening", ["Yes", "**Yes**", "Sure", "Actually", "Of course", "Correct", "Certainly"]
+)
+def test_what_begins_an_answer_hides_no_contradiction(opening: str) -> None:
+    claims = claims_of(f"{opening}, water damage is covered.")
+    (verdict,) = LexicalSupport().decide(claims, ["Water damage is not covered."])
+    assert verdict.label == "contradicted"
 
 
 def _label(claim: str, evidence: str) -> str:

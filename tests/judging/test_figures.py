@@ -58,6 +58,7 @@ from rag_evaluation_framework.judging.words.figures import paired_as_in, with_fi
         ("half past twelve", "12:30"),
         ("quarter past 7", "7:15"),
         ("七点", "7点"),
+        ("下午三点", "下午3点"),
         ("3比2", "3:2"),
         ("2021比2020多", "2021比2020多"),
         ("三点五", "3.5"),

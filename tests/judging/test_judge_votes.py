@@ -15,6 +15,7 @@ from scripted_judge import judged_by
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
+from rag_evaluation_framework.evaluation.scorers.claim_scorers import verdict_fields
 from rag_evaluation_framework.judging.judges.judge import Judge, Verdict
 from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
 from rag_evaluation_framework.judging.judges.prompts import load_prompt
@@ -236,6 +237,21 @@ def test_claims_are_voted_on_one_by_one_and_the_quote_is_of_a_vote_for_the_label
     assert first.evidence.text == "at nine"
     assert second.evidence is None
     assert (first.agreement, second.agreement) == (2 / 3, 2 / 3)
+    assert (first.failed_votes, second.failed_votes) == (0, 0)
+
+
+def test_a_claim_tells_how_many_votes_failed_so_that_they_are_not_taken_for_dissent() -> None:
+    entry = {"number": 1, "label": "supported", "evidence": 1, "quote": "sails at nine"}
+
+    def script(asked: Asked) -> str:
+        return "Hm." if asked["model"] == "c" else json.dumps({"claims": [entry]})
+
+    with running_chat(script) as server, ExitStack() as stack:
+        models = [stack.enter_context(OpenAIChatModel(name, base_url=server.url)) for name in "abc"]
+        claims = [Claim("It sails at nine.", 0, 17)]
+        (verdict,) = JudgeSupport(Judge(*models)).decide(claims, ["The Razorbill sails at nine."])
+    assert (verdict.agreement, verdict.failed_votes) == (2 / 3, 1)
+    assert verdict_fields(verdict) | {"agreement": 0.6667, "failed_votes": 1} == verdict_fields(verdict)
 
 
 def rubric_votes(*scores: float) -> list[Vote]:

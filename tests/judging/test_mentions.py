@@ -188,6 +188,41 @@ def test_a_name_may_have_a_plurals_ending(answer: str, name: str, expected: bool
     assert names_in(answer, [name]) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("answer", "name", "expected"),
+    [
+        ("twelve of them", "12", True),
+        ("12 of them", "twelve", True),
+        ("有二百四十人", "240", True),
+        ("有240人", "二百四十", True),
+        ("有1240人", "240", False),
+        ("2.5 kg", "5", False),
+        ("5.2 kg", "5", False),
+        ("It is 5.", "5", True),
+        ("On May 3, 2024.", "2024-05-03", True),
+        ("5 million dollars", "$5 million", True),
+        ("是三月七。", "三月七", True),
+    ],
+)
+def test_a_number_is_named_by_its_value(answer: str, name: str, expected: bool) -> None:
+    assert names_in(answer, [name]) == [expected]
+
+
+@pytest.mark.parametrize(
+    "answer", ["Hamburg? No, Berlin.", "Berlin, rather than Hamburg.", "是汉堡吗？不是，是柏林。"]
+)
+def test_what_another_is_named_instead_of_is_not_named(answer: str) -> None:
+    assert names_in(answer, ["Hamburg/汉堡", "Berlin/柏林"], question="Which city?") == [False, True]
+
+
+@pytest.mark.parametrize(
+    "written", ["Anna\u2011Maria", "Anna\u2010Maria", "An\u00adna-Maria", "Anna-\u200bMaria"]
+)
+def test_hyphens_that_look_alike_are_the_same(written: str) -> None:
+    assert all(names_in(f"It was {written} Berg.", ["Anna-Maria"]))
+    assert all(names_in("It was Anna-Maria Berg.", [written]))
+
+
 @given(answer=TEXTS, name=TEXTS)
 def test_whatever_the_texts_a_name_is_stated_or_not(answer: str, name: str) -> None:
     assert len(names_in(answer, [name])) == 1

@@ -64,6 +64,39 @@ def test_a_step_may_be_a_number(answer: str, steps: list[str], expected: list[bo
     assert [place is not None for place in first_tellings(answer, steps)] == expected
 
 
+@pytest.mark.parametrize(
+    ("step", "answer", "expected"),
+    [
+        ("item shipped", "The item was shipped.", True),
+        ("item shipped", "The item was not shipped.", False),
+        ("item shipped", "The item was never shipped.", False),
+        ("item shipped", "The item could not be shipped.", False),
+        ("item shipped", "The item has not yet been shipped.", False),
+        ("item shipped", "The item failed to ship.", False),
+        ("item shipped", "None of the items were shipped.", False),
+        ("item shipped", "The item, which was not cheap, was shipped.", True),
+        ("item shipped", "The item was not only packed but shipped.", True),
+        ("item shipped", "The item was not shipped until Monday.", True),
+        ("item shipped", "The item was no doubt shipped.", True),
+        ("register online", "Nobody registered online.", False),
+        ("register online", "She refused to register online.", False),
+        ("register online", "She registered online, not by phone.", True),
+        ("customer payment for order confirmed", "Payment for the customer order was not confirmed.", False),
+        ("物品发货", "物品尚未发货。", False),
+        ("物品发货", "物品已经发货。", True),
+        ("付款确认", "付款不久就确认了。", True),
+        ("提交申请", "他拒绝提交申请。", False),
+        ("赢得决赛", "他赢得了这场不容易的决赛。", True),
+        ("contract signed in May", "The contract was signed in May.", True),
+        ("contract signed in May", "The contract was signed in June.", False),
+        ("contract signed in May", "The contract may be signed.", False),
+    ],
+)
+def test_a_step_that_is_denied_is_not_told(step: str, answer: str, expected: bool) -> None:
+    (place,) = first_tellings(answer, [step])
+    assert (place is not None) == expected
+
+
 def test_the_place_of_a_step_is_where_it_is_first_told() -> None:
     # 授予古名 begins at 0, 初入纳塔 at 8 and again later.
     assert first_tellings("授予古名之前他曾初入纳塔。他初入纳塔。", ["初入纳塔", "授予古名"]) == [8, 0]

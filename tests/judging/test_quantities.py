@@ -59,6 +59,10 @@ def test_a_number_has_one_value_however_it_is_written(text: str, values: list[fl
     assert [quantity.values for quantity in quantities(text)] == [(float(value),) for value in values]
 
 
+def test_an_m_is_a_million_or_a_metre() -> None:
+    assert [quantity.values for quantity in quantities("2m")] == [(2_000_000.0, 2.0)]
+
+
 def test_number_words_that_go_on_and_on_have_values_that_are_numbers() -> None:
     found = quantities("hundred " * 1000 + "million one " * 1000)
     assert found
@@ -143,3 +147,42 @@ def test_values_are_finite_and_places_exact(text: str) -> None:
     for quantity in quantities(text):
         assert all(math.isfinite(value) for value in quantity.values)
         assert 0 <= quantity.start < quantity.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("下午3点", [15 * 60]),
+        ("下午 3 点钟", [15 * 60]),
+        ("晚上九点半", [21 * 60 + 30]),
+        ("早上8点一刻", [8 * 60 + 15]),
+        ("上午9点30分", [9 * 60 + 30]),
+        ("下午三点五分", [15 * 60 + 5]),
+        ("上午9点至下午6点", [9 * 60, 18 * 60]),
+        ("下午3点20分到5点", [15 * 60 + 20, 17 * 60]),
+        ("凌晨12点", [0]),
+        ("中午12点", [12 * 60]),
+        ("中午1点", [13 * 60]),
+        ("晚上12点", [0]),
+        ("深夜两点", [2 * 60]),
+        ("18時30分", [18 * 60 + 30]),
+        ("下午3小时", []),
+        ("下午三点五", []),  # 3.5
+    ],
+)
+def test_chinese_hours_with_the_part_of_the_day_are_times(text: str, times: list[int]) -> None:
+    found = [quantity for quantity in quantities(text) if quantity.kind == "time"]
+    assert [quantity.values for quantity in found] == [(float(time),) for time in times]
+    assert all(quantity.measure and quantity.measure[0] == "" for quantity in found)
+
+
+def test_a_chinese_time_has_all_its_characters_and_the_hour_that_is_written() -> None:
+    (time,) = quantities("泳池下午3点20分开放")
+    assert ((time.start, time.end), time.measure) == ((2, 9), ("", 3.0))
+
+
+def test_chinese_hours_alone_are_numbers_that_may_be_times() -> None:
+    assert [(each.kind, each.values, each.measure) for each in quantities("3点10分")] == [
+        ("number", (3.0,), ("time", 190.0)),
+        ("number", (10.0,), ("time", 190.0)),
+    ]

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework.judging.support.conflicts import Conflict, record_conflicts
+from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts, week_of
 from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts, polar_facts
 from rag_evaluation_framework.judging.support.structured_evidence import decoded, facts_of, is_structured
@@ -38,6 +40,9 @@ def test_a_fact_has_the_words_of_its_key_its_meaning_and_its_characters() -> Non
         ((), ("tags",), "text", '"old"'),
         ((), ("tags",), "text", '"big"'),
     ]
+    lines = "WiFi: no\nParking:\n  street: yes"
+    found = [(fact.around, fact.key, fact.meaning, lines[fact.start : fact.end]) for fact in facts_of(lines)]
+    assert found == [((), ("wi", "fi"), "no", "WiFi: no"), (("parking",), ("street",), "yes", "street: yes")]
 
 
 def test_json_python_and_lines_say_the_same() -> None:
@@ -77,8 +82,12 @@ def test_escapes_are_undone_and_every_character_keeps_its_place(text: str) -> No
         assert places[-1] == len(written)
 
 
-@given(st.text(alphabet=st.sampled_from("{}[]\"':,\\ aN1\n")))
-def test_reading_never_fails_and_facts_stand_where_they_say(text: str) -> None:
+@given(
+    st.sampled_from(["", '{"a": ', "[{'a':", "a:1\nb: "]),
+    st.text(alphabet=st.sampled_from("{}[]\"':,\\ aN1\n")),
+)
+def test_reading_never_fails_and_facts_stand_where_they_say(beginning: str, rest: str) -> None:
+    text = beginning + rest
     for fact in facts_of(text):
         assert 0 <= fact.start <= fact.value_start <= fact.end <= len(text)
         assert text[fact.value_start : fact.value_start + len(fact.value)] == fact.value
@@ -131,3 +140,39 @@ def test_a_word_used_elsewhere_in_the_record_is_a_mention_only_beside_what_it_be
 def test_days_and_hours_of_a_claim_are_held_against_the_week(claim: str, is_right: bool) -> None:
     week = week_of(facts_of(json.dumps(CAFE)))
     assert (hour_conflicts(claim, week) == []) is is_right
+
+
+@pytest.mark.parametrize(
+    ("claim", "otherwise"),
+    [
+        ("It is open Tuesday to Thursday from 9:00 to 17:00.", None),
+        ("It is open Saturday to Monday from 10:00 to 14:30.", "Monday, Sunday"),
+        ("On weekdays it is open from 9:00 to 17:00.", "Friday"),
+        ("On weekends it is open from 9:00 to 20:00.", "Saturday, Sunday"),
+        (
+            "It is open from 9:00 to 17:00 on Monday and from 9:00 to 20:00 on Thursday and Friday.",
+            "Thursday",
+        ),
+    ],
+)
+def test_the_days_of_a_range_and_of_a_group_are_held_against_the_week_one_by_one(
+    claim: str, otherwise: str | None
+) -> None:
+    working = dict.fromkeys(("Monday", "Tuesday", "Wednesday", "Thursday"), "9:0-17:0")
+    hours = {**working, "Friday": "9:0-20:0", "Saturday": "10:0-14:30", "Sunday": "closed"}
+    found = hour_conflicts(claim, week_of(facts_of(json.dumps({"hours": hours}))))
+    assert [each.partition(" for ")[2] for each in found] == ([otherwise] if otherwise else [])
+
+
+@pytest.mark.parametrize(
+    ("claim", "phrase"),
+    [
+        ("It offers outdoor seating.", "outdoor seating, evidence says no"),
+        ("It does not do take-out.", "take out, evidence says yes"),
+        ("There is live music.", "music, evidence says nothing"),
+    ],
+)
+def test_a_conflict_shows_what_the_record_says(claim: str, phrase: str) -> None:
+    record = evidence_text(json.dumps(CAFE)).record
+    assert record is not None
+    assert list(record_conflicts(claim, record)) == [Conflict("record", phrase)]

@@ -92,6 +92,7 @@ def test_words_that_exclude_each_other_conflict_in_the_same_place(
         ("会议在上海举行。", "会议在北京举行。", ("上海", "北京")),
         ("會議在上海舉行。", "会议在北京举行。", ("上海", "北京")),
         ("他的龙伙伴叫阿尤。", "他的龙伙伴叫阿贝多。", ("阿尤", "阿贝多")),
+        ("他在京写。", "他在沪写。", ("京", "沪")),  # both end with the same verb
         ("会议在北京召开。", "会议在北京举行。", None),  # a verb, not a place
         ("会议在上午举行。", "会议在北京举行。", None),  # a time, not a place
         ("玛拉妮性格热情。", "玛拉妮是一个很热情的人。", None),
@@ -108,6 +109,10 @@ def test_chinese_words_that_exclude_each_other_conflict() -> None:
         ("上午", "下午")
     ]
     assert list(chinese_exclusive_substitutions("商店上午开放。", "商店上午和下午都开放。")) == []
+    # Beside the same character before them, the same after them, or neither.
+    assert len(list(chinese_exclusive_substitutions("商店上午安静。", "商店下午开放。"))) == 1
+    assert len(list(chinese_exclusive_substitutions("周末上午开放。", "商店下午开放。"))) == 1
+    assert list(chinese_exclusive_substitutions("公园上午安静。", "商店下午开放。")) == []
 
 
 AFFIRMED, DENIED = "affirmed, evidence denies", "denied, evidence affirms"
@@ -124,11 +129,28 @@ AFFIRMED, DENIED = "affirmed, evidence denies", "denied, evidence affirms"
         ("You can return it.", "You can return it.", ""),
         ("You cannot return it.", "You can not return it.", ""),
         ("Not only members vote.", "Members vote.", ""),
+        ("Not just members vote.", "Members vote.", ""),
         ("No, you can return it.", "You can return it.", ""),
         ("Return it, whether or not it is used.", "Return it.", ""),
-        # What is denied is something else, or under another condition.
+        # What is denied is something else, not said again, or under another condition.
+        ("They may smoke, guests may not.", "They may smoke.", ""),
         ("The pass covers trams.", "The pass covers trams but does not cover ferries.", ""),
         ("You cannot return it after May.", "You can return it within May.", ""),
+        ("五月以后不能退货。", "五月以前可以退货。", ""),
+        # The clause that has more of the claim decides; what it leaves out it takes from before it.
+        ("Cash is accepted.", "Cards are accepted, cash is not accepted.", AFFIRMED),
+        ("Cards are accepted.", "Cards are accepted, cash is not accepted.", ""),
+        ("Cash is not accepted.", "Cash is accepted; cards are not.", DENIED),
+        ("Dinner is included.", "Breakfast is included, but dinner is not.", AFFIRMED),
+        ("Breakfast is included, but dinner is not.", "Breakfast and dinner are included.", DENIED),
+        ("The shop accepts cash.", "The shop accepts cards but does not accept cash.", AFFIRMED),
+        ("The pool for guests is open.", "The pool, which is for guests, is not open.", AFFIRMED),
+        ("Cash is accepted.", "Cash, cheques and cards are not accepted.", AFFIRMED),
+        ("Theft is covered.", "Not covered: water damage, theft.", AFFIRMED),
+        ("A座有电梯。", "A座有电梯，B座没有。", ""),
+        ("B座有电梯。", "A座有电梯，B座没有。", AFFIRMED),
+        ("本店周末营业。", "本店周一至周五营业，周末不营业。", AFFIRMED),
+        ("支援现金。", "支援信用卡；但不支援現金。", AFFIRMED),
         ("您可以退货。", "您不能退货。", AFFIRMED),
         ("他没有参加比赛。", "他参加了比赛。", DENIED),
         ("無法退貨。", "可以退货。", DENIED),

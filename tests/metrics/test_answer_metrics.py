@@ -138,8 +138,9 @@ def test_context_precision_never_falls_when_useful_contexts_move_to_the_front(us
 def test_words_are_counted_as_grounded_or_new() -> None:
     assert grounded_fraction(8, 2) == 0.75
     assert unsupported_tokens(8, 2) == 2.0
-    with pytest.raises(UsageError, match="from 0 to 3"):
-        grounded_fraction(3, 4)
+    for count in (grounded_fraction, unsupported_tokens):
+        with pytest.raises(UsageError, match="from 0 to 3 new words, got 4"):
+            count(3, 4)
 
 
 @pytest.mark.parametrize(

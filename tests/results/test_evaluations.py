@@ -15,7 +15,7 @@ from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
 from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
-from rag_evaluation_framework.results import evaluations
+from rag_evaluation_framework.results import blamed_answers
 from rag_evaluation_framework.results.evaluations import (
     DatasetEvaluation,
     EvaluationSettings,
@@ -51,7 +51,7 @@ def test_an_answer_is_blamed_once_however_often_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     support = CountedSupport()
-    monkeypatch.setattr(evaluations, "_SUPPORT", support)
+    monkeypatch.setattr(blamed_answers, "_SUPPORT", support)
     found = evaluated(tmp_path)
     asked = support.asked
     assert asked > 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
@@ -33,6 +35,25 @@ SHAPES: dict[str, list[str]] = {
     "marker before a Chinese stop": ["涨了[1]。", "又跌了[2]。"],
     "lenticular marker": ["涨了。【1】", "又跌了。"],
     "full-width marker": ["涨了。（1）", "又跌了。"],
+    "linked markers": ["It fell.[1](https://a.b/c)", " It rose. [[2]](https://a.b)", " End."],
+    "linked markers after Chinese stops": ["跌了。[1](https://a.b)", "涨了。[2]", "完。"],
+    "a link that touches the stop": ["It fell.[Reuters](https://a.b)", " It rose."],
+    "a named source that is a link": ["It fell. [source](https://a.b)", " It rose."],
+    "a link that begins a sentence": ["It fell.", " [Reuters](https://a.b) says so."],
+    "a marker that begins a sentence": ["It fell.", " [2] says so."],
+    "a mark in a link": [
+        "Read [What is it? A guide](https://a.b) first.",
+        " Then [Yahoo! News](https://a.b).",
+    ],
+    "a link before the stop": ["It fell ([source](https://a.b/c.)).", " It rose."],
+    "an image": ["Great!", " ![Chart](a.png) It rose.", " ![Chart. Large](b.png) It fell."],
+    "markers in brackets": ["It fell. ([1])", " It rose. (Source: [2])", " It ended. (source 3)", " Done."],
+    "a Chinese source in brackets": ["跌了。（来源：年报）", "又涨了。"],
+    "lenticular marker after an English stop": ["It fell. 【1†source】", " It rose.【2】", " End."],
+    "marker after a Chinese stop and a space": ["跌了。 [1]", " 涨了。 【2】", " 完。"],
+    "markers that begin a list of Chinese sources": ["[1] 甲书。", " [2] 乙书。", " [3] 丙书。"],
+    "footnotes": ["It fell.[^1]", " It rose.†", " It ended.\n\n", "[^1]: Wu."],
+    "raised tags": ["It fell.<sup>1</sup>", " It rose. <sup>[2]</sup>", " End."],
     # abbreviations, initials, numbers
     "a country's initials": ["She moved to the U.S. in May.", " He stayed in the U.S.", " They write."],
     "months and days between words": ["Open from Apr. to Oct. on Tues. 9 and Thurs. 11.", " Closed in May."],
@@ -51,12 +72,37 @@ SHAPES: dict[str, list[str]] = {
     "decimals": ["The ratio is 3.14 or 2.5e-3.", " Good."],
     "a number begins the next": ["Prices rose by 5%.", " 2020 was worse."],
     "money": ["It costs $5.", " $6 is too much."],
+    "a word in emphasis after an abbreviation": [
+        "Ask Dr. **Smith** or St. _Louis_.",
+        " The U.S. **Army** came.",
+    ],
+    "an abbreviation in emphasis": ["**Dr.** Smith came.", " See *i.e.* Three.", " **No.** 5 is here."],
+    "signs after an abbreviation": ["It costs approx. $3.5, max. €20, est. ~5.", " No. #5 is in Sec. §2."],
+    "code after an abbreviation": ["Use e.g. `pip` vs. `uv`.", " Then stop."],
+    "a letter in emphasis is no initial": [
+        "The answer is **B**.",
+        " Rome is old.",
+        " Set it to `A`.",
+        " Fine.",
+    ],
+    "no is an answer before a sum": ["No.", " $20 is the fee.", " No. **5** is best."],
+    "what joins after an abbreviation": ["Acme Inc. – founded 1990 – and B. & O. merged.", " It grew."],
+    "days and years": ["Open Mon. – Fri. since c. 1900.", " Closed in May."],
+    "a starter in emphasis": ["Use A, B, etc.", " **Then** go.", " We met at 5 p.m.", " *The* show began."],
     "sections": ["See section 2.3.1 for more.", " It is short."],
     # names of things with dots
     "versions": ["Use v1.2.3 or 2.0.1.", " Then update."],
     "file names": ["Edit setup.py and run main.py.", " Done."],
     "addresses": ["Visit https://example.com/a.b?c=d. ", "It works.", " Or write to a.b@example.com today."],
     "code in a line": ["Call obj.method() or `a.b()`.", " Then stop."],
+    "stops inside code": ["Run `a. B` or ``c! D``.", " Then `x.Y`.", " 用`来源。好`即可。", "好。"],
+    "quotes that are no code": ["``It fell. ", "It rose'' he said.", " ``Why? ", "No'' she said."],
+    "addresses at the end": [
+        "See https://a.b/c. ",
+        "**Next** write to a@b.co. ",
+        "See <https://a.b.>",
+        " Done.",
+    ],
     "attributes in capitals": ["Read System.In.Read and Console.Out.", " Fine."],
     # quotes and brackets
     "stop inside quotes": ['He said "Stop."', " Then he left."],
@@ -71,6 +117,10 @@ SHAPES: dict[str, list[str]] = {
     "a mark in a Chinese title": ["我们看《走吧！孩子》好吗？", "《好吗？》是一部电影。", "好！"],
     "a Chinese stop inside brackets": ["他走了（又回来了。没有说话）很久。", "好。"],
     "a Chinese quote in an English sentence": ["Say “走吧。” and leave.", " Then wait."],
+    "straight quotes in Chinese": ['他说："走吧。', '快点。"', "她笑了。", '"好的。"', "完。"],
+    "straight quotes that touch": ['"去吗？"', '"不去。"', '"好。"', "完。"],
+    "Chinese speaker after a straight quote": ['"走吧。"他说。', "然后走了。"],
+    "a speaker in emphasis": ['"Why?" **she** asked.', " Well… *maybe* not."],
     "a Chinese speaker of many words": ["“能多睡二十分钟！”住在南湖的刘女士说。", "她笑了。"],
     # marks
     "two kinds of marks": ["What?!", " No way!!", " OK."],
@@ -105,6 +155,68 @@ SHAPES: dict[str, list[str]] = {
     "steps": ["Step 1. Open it.", " Step 2. Close it."],
     "sections with a title": ["Section 12. Termination of contracts.", " It ends."],
     "a list after a colon": ["To open it: 1. Turn the key.", " 2. Push."],
+    "a list after a colon without stops": ["We offer: 1. **Red ones**", " 2. Blue ones", " 3. Green ones"],
+    "a list after a Chinese colon": ["答案：1. **配送**：3天。", "2. 快递：1天。"],
+    "items that begin with marks": [
+        "1. **Standard** takes 3 days [1].\n",
+        "2. `Express` takes one.\n",
+        "3. 【标准】三天\n",
+        "4. 《快递》一天\n",
+        "5. [Link](https://a.b) to it\n",
+        "6. 😀 Smile\n",
+        "7. $5 fee\n",
+        "8. #tag\n",
+        "9. ~5 days\n",
+        "10. > quoted\n",
+        "11. <b>Bold</b> is on.",
+    ],
+    "numbers in emphasis": [
+        "**1.** Open it.\n",
+        "**2. Close it.**",
+        " Done.\n",
+        "__3.__ Go\n",
+        "**4**. Stay",
+    ],
+    "numbers after a backslash": ["1\\. Open it.\n", "2\\. **Close** it."],
+    "numbers of two levels": ["1.1. Open it\n", "1.2. **Close** it.\n", "10.2.3. Go."],
+    "a version at the start of a line": ["It runs (on Python\n3.8) today.", " Fine."],
+    "nested items": [
+        "1. **Open**\n",
+        "   a. **Turn** it.\n",
+        "      ii. `Push`\n",
+        "   - **Label:** pull it.",
+    ],
+    "items in capitals": ["A) First\n", "B) Second\n", "(i) Third\n", "ii) Fourth\n", "(iv) Fifth"],
+    "Roman items": ["I. **Intro**\n", "II. **Body**\n", "III. The end."],
+    "a Roman number at the start of a line": ["It was World War\nII.", " The next came."],
+    "questions and answers": ["Q1. **What** is it?", " A. **It** is a list.", " It rose in Q1.", " Fine."],
+    "quoted items": ["> 1. **Open** it.\n", "> 2. Close it."],
+    "more Chinese items": [
+        "A、第一点\n",
+        "B、第二点\n",
+        "⑶第三点\n",
+        "❹第四点\n",
+        "● 第五点 a\n",
+        "● 第六点 b",
+    ],
+    "items by pictures": ["✅ Free returns\n", "❌ No refunds\n", "⚠️ Careful\n", "1️⃣ First\n", "→ Go"],
+    "steps in emphasis": ["**Step 1.** Open it.", " **Step 2.** Close it.\n", "Step 3: Go\n", "Step 4: Stay"],
+    "Chinese steps": ["步骤1. **打开**。", "步骤2. 关上。"],
+    "lines with a label in bold": ["**Price**: $5\n", "**Size:** big\n", "**重量**：三斤\n"],
+    "a line in bold after an abbreviation": ["Ask Acme Inc.\n", "**Day two**\n", "We rest."],
+    "underlined headings": ["Title\n=====\n", "Text here.\n", "Other title\n---\n", "Text."],
+    "tags": [
+        "<p>It fell.</p>",
+        "<p>It rose.</p>",
+        " <b>It <i>stayed</i>.</b>",
+        " <i>It went.</i>",
+        " Then <br> ",
+        "it ended.",
+    ],
+    "breaks": ["It fell.<br>", "Prices rose<br/>", "The `<br>` tag.<br />\n", "End."],
+    "items in tags": ["<ul>\n", "<li>One</li>\n", '<li class="a">Two</li>\n', "</ul>"],
+    "emphasis that opens after a Chinese stop": ["跌了。", "**涨了。", "又跌了。**", "完。"],
+    "formulas and lines through": ["$x = 1.$", " Then ~~it fell.~~", " It rose."],
     "a line that ends with a colon": ["Agenda:\n", "We meet at nine.", " We leave at ten."],
     "emphasis": [
         "**The fee is 20.**",
@@ -136,6 +248,18 @@ def test_a_shape_is_split_where_a_reader_splits_it(pieces: list[str]) -> None:
     assert [text[start:end] for start, end in sentence_spans(text)] == [piece.strip() for piece in pieces]
 
 
+@given(
+    st.sampled_from(["1.", "**2.**", "- b.", "Ask Dr.", "It is approx.", "Step 3.", "See Fig. 4, e.g."]),
+    st.characters(categories=["P", "S"], exclude_characters=".!?…。！？｡．•▪◦‣⁃"),
+    st.sampled_from(["", " "]),
+)
+def test_no_mark_parts_an_abbreviation_or_a_number_from_what_it_stands_before(
+    head: str, mark: str, space: str
+) -> None:
+    text = f"{head} {mark}{space}Five of them{mark} came."
+    assert [text[start:end] for start, end in sentence_spans(text)] == [text]
+
+
 @pytest.mark.parametrize(
     "unit",
     [
@@ -163,6 +287,17 @@ def test_a_shape_is_split_where_a_reader_splits_it(pieces: list[str]) -> None:
         "。（1）",
         "（。",
         "中\n",
+        "`a. ",
+        ".<a ",
+        '。"',
+        "**。",
+        "\n**a",
+        "\n---",
+        ". - ",
+        "? ",
+        ".[a](",
+        "[a](b",
+        "a: 1. b 2",
     ],
 )
 def test_a_hostile_text_is_split_in_one_pass(unit: str) -> None:

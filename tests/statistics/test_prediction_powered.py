@@ -166,6 +166,11 @@ def test_labels_that_are_all_the_same_number_tell_no_interval() -> None:
     assert found.value == pytest.approx(0.7)
 
 
+def test_predictions_that_are_the_same_for_all_labelled_items_are_given_no_weight() -> None:
+    found = corrected_mean([0.25, 0.5, 0.75], [0.5, 0.5, 0.5], [0.4, 0.6])
+    assert (found.weight, found.value, found.interval) == (0.0, 0.5, found.labels_interval)
+
+
 def test_labels_and_predictions_of_different_length_are_refused() -> None:
     with pytest.raises(InputError, match="as many values"):
         corrected_mean([1, 0], [1.0], [0.5])

@@ -19,6 +19,7 @@ from rag_evaluation_framework.errors import UsageError
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
     from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+    from rag_evaluation_framework.results.blame_summaries import BlameSummary
     from rag_evaluation_framework.results.rescoring import RescoredRows
     from rag_evaluation_framework.results.run_judges import JudgeUsage
     from rag_evaluation_framework.results.run_summaries import RunSummary
@@ -76,7 +77,7 @@ def command(
 
     from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-    from rag_evaluation_framework.results.documents import write_results_document
+    from rag_evaluation_framework.results.documents import RunVerdicts, write_results_document
     from rag_evaluation_framework.results.rescoring import RescoredRows, Rescoring
     from rag_evaluation_framework.results.run_judges import judge_usage
 
@@ -89,11 +90,12 @@ def command(
     with TemporaryFile() as kept:
         rows = RescoredRows(rescoring, kept=kept)
         summary = _scored(rows, rescoring.methods, seed=seed, is_silent=as_json)
-        usage = judge_usage(rescoring.methods)
-        _show(folder, summary, usage, as_json=as_json)
+        usage, blame = judge_usage(rescoring.methods), rows.blame()
+        _show(folder, summary, usage, blame, as_json=as_json)
         if out is not None:  # after the figures are shown: a full disk must not hide them
             out.parent.mkdir(parents=True, exist_ok=True)
-            write_results_document(out, rescoring.head, rows, summary, judge_usage=usage)
+            verdicts = RunVerdicts(blame=blame)
+            write_results_document(out, rescoring.head, rows, summary, judge_usage=usage, verdicts=verdicts)
     return INCOMPLETE if summary.unfinished or not summary.total or summary.unmeasured else 0
 
 
@@ -123,7 +125,15 @@ def _scored(rows: RescoredRows, methods: ScoringMethods, *, seed: int, is_silent
         return rows.summary(IntervalSettings(seed=seed), on_progress=progress)
 
 
-def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, as_json: bool) -> None:
+def _show(
+    folder: RunFolder,
+    summary: RunSummary,
+    usage: JudgeUsage | None,
+    blame: BlameSummary | None,
+    *,
+    as_json: bool,
+) -> None:
+    from rag_evaluation_framework.reports.blame import blame_text
     from rag_evaluation_framework.reports.metric_figures import run_figures_text
     from rag_evaluation_framework.reports.unscored import unmeasured_lines
 
@@ -137,11 +147,14 @@ def _show(folder: RunFolder, summary: RunSummary, usage: JudgeUsage | None, *, a
             "unread": {each.part: each.to_dict() for each in summary.unread},
             "metrics": {metric.metric: metric.to_dict() for metric in summary.metrics},
             "not_scored": {name: list(map(asdict, told)) for name, told in summary.unscored.items()},
+            "blame": None if blame is None else blame.to_dict(),
             "judge_usage": None if usage is None else usage.to_dict(),
         }
         print_json(figures)
         return
     click.echo(run_figures_text(folder.head.run_id, summary))
+    if blame is not None and blame.told:
+        click.echo(f"\n{blame_text(blame)}")
     if summary.unfinished:
         unasked = counted(summary.unfinished, "sample was", "samples were")
         click.echo(f"\nThe run is incomplete: {unasked} not asked yet.", err=True)

@@ -46,7 +46,7 @@ from rag_evaluation_framework.evaluation.retrieved_truth import (
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
 from rag_evaluation_framework.evaluation.scorers.best_reading import readings_of
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
+from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer, expects_refusal
 from rag_evaluation_framework.evaluation.scorers.told_answers import Told, told_in
 from rag_evaluation_framework.evaluation.wanted_points import (
     Point,
@@ -60,7 +60,7 @@ from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.metrics.refusals import DECLINED
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.records.samples import Sample
 
 BlameKind = Literal[
     "ok",
@@ -209,7 +209,7 @@ class _Case:
 
     def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind
-        if isinstance(self.sample.expectation, Refusal):
+        if expects_refusal(self.sample):
             return self._of_expected_refusal(kind)
         if kind in NOT_ANSWERED and not self._tells_of_it():
             return self._without_answer("refused_wrongly" if kind in DECLINED else "not_used", kind)
@@ -311,10 +311,13 @@ def _wrong(wanted: WantedPoints, lacking: Sequence[Point], contradicted: Sequenc
         parts.append(f"the answer lacks {len(lacking)} of {len(wanted.points)} {wanted.what}")
     elif lacking:
         parts.append("nothing that the answer claims stands in the relevant text")
-    told_wrongly = sum(point in contradicted for point in wanted.points) if wanted.are_enough else 0
-    if told_wrongly:
-        parts.append(f"{told_wrongly} {wanted.denied}")
+    told_wrongly = sum(point in contradicted for point in wanted.points)
     claims = len(contradicted) - told_wrongly
+    if told_wrongly and wanted.are_enough:
+        parts.append(f"{told_wrongly} {wanted.denied}")
+    elif not claims:
+        # The contradiction was only seen from the side of the reference.
+        claims = told_wrongly
     if claims:
         parts.append(f"{counted(claims, 'claim is', 'claims are')} contradicted")
     return ", ".join(parts)

@@ -1,8 +1,8 @@
 """What an answer says: its text without the citations in it and without a list of sources at its end.
 
 What only leads up to a Chinese statement (``根据资料，``, ``文档中提到``, ``综上所述，``, ``您好，``) is not
-said either; its like in English are stop words. Spaces stand in the place of all of it, so that every other
-character stays where it is.
+said either; its like in English are stop words, but for what begins an answer (``Yes,``, ``Of course,``).
+Spaces stand in the place of all of it, so that every other character stays where it is.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 
 from rag_evaluation_framework.characters import CLOSERS, ONE_TO_TEN
 from rag_evaluation_framework.judging.courtesies import is_courtesy
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.metrics.inline_citations import FILE_SUFFIX, without_citations
 
 _HEADING = re.compile(
@@ -79,6 +80,15 @@ _LEADING = re.compile(
     re.VERBOSE,
 )
 
+_OPENING = re.compile(
+    rf"""(?:\A|(?<=[\n.!?]))(?P<mark>(?:[^\S\n]|[>•·-])*+)
+    (?P<clause>(?:\**+(?:yes|yeah|yep|sure|certainly|absolutely|definitely|of\ course|indeed|correct|exactly
+        |actually|in\ fact|(?:that[’']?s|that\ is|you[’']?re|you\ are)\ (?:right|correct|true))\**+
+        (?:{_SPACES}[,:]|[ ][–—-](?=[ ]))\**+{_SPACES})++)
+    (?=(?P<rest>(?:[^\n.!?]|\.(?=\S))++))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
 
 def said_in(answer: str) -> str:
     """Return what an answer says, with spaces where it cites.
@@ -86,7 +96,8 @@ def said_in(answer: str) -> str:
     >>> said_in("It rained [1].\\n\\nSources:\\n- weather.pdf, page 3").split()
     ['It', 'rained', '.']
     """
-    return _without_leading_clauses(without_citations(without_source_list(answer)))
+    said = without_citations(without_source_list(answer))
+    return _without_leading_clauses(_OPENING.sub(_blank_opening, said))
 
 
 def without_source_list(answer: str) -> str:
@@ -151,3 +162,8 @@ def _without_leading_clauses(text: str) -> str:
 
 def _blank_clause(leading: re.Match[str]) -> str:
     return leading["mark"] + " " * len(leading["clause"])
+
+
+def _blank_opening(opening: re.Match[str]) -> str:
+    """Blank out what begins an answer, where something is said after it: "Yes, you can" says no more."""
+    return _blank_clause(opening) if content_keys(opening["rest"]) else opening[0]

@@ -34,15 +34,17 @@ class ClaimVerdict:
     """Whether the evidence supports a claim.
 
     ``probability`` is that of being supported, where the method gives one; ``agreement`` the share of a
-    panel's votes for the label, where there were several. ``evidence`` is the best passage found, for
-    supported claims and others alike. ``new_tokens`` are words of the claim that are in no evidence text,
-    with their places in the answer. ``conflicts`` are phrases such as ``number 12, evidence says 10``.
+    panel's votes for the label, where there were several, and ``failed_votes`` how many of them gave nothing.
+    ``evidence`` is the best passage found, for supported claims and others alike. ``new_tokens`` are words of
+    the claim that are in no evidence text, with their places in the answer. ``conflicts`` are phrases such as
+    ``number 12, evidence says 10``.
     """
 
     claim: Claim
     label: Label
     probability: float | None = None
     agreement: float | None = None
+    failed_votes: int = 0
     evidence: Evidence | None = None
     new_tokens: tuple[Claim, ...] = ()
     conflicts: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ def entity_coverage(named: Sequence[bool]) -> float:
     Formula: names that the answer has and does not deny / names expected. "A/B" is one name that either
     part fulfils. Asked who is the mayor, "Anna is not the mayor" does not name Anna. Compared after NFKC,
     case folding and folding of traditional to simplified characters; Chinese anywhere in the text, other
-    words whole, in the answer also with a plural's ending (-s, -es, -ies).
+    words whole, in the answer also with a plural's ending (-s, -es, -ies); numbers by their value.
 
     Empty: without an expected name there is nothing to cover: an error, and the sample is skipped. An answer
     that only refuses, does not know or asks back names nothing: 0.
@@ -44,7 +44,7 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
     Formula: ends named / 2 × relation (1 expressed and not denied, else 0) × direction (1 right, or the
     relation has none; 0.5 not told; 0 wrong). An end that only the question names counts where the answer
     points back to it (她们, they). Relations are expressed by words of a table, English and Chinese; one that
-    is not in it by its own words. They must be said of the one end and the other directly, actively or
+    is not in it by its own words alone. They must be said of the one end and the other directly, actively or
     passively: "the mother of Bob's wife" is not the mother of Bob.
 
     Empty: where the words of a relation are not known for the answer's language, the sample is skipped. An

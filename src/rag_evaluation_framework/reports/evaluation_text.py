@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from rag_evaluation_framework.counts import counted
@@ -10,7 +10,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.excerpts import figure, one_line
-from rag_evaluation_framework.reports.exchanges import sample_lines
+from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_show
 from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.reports.unscored import unscored_lines
@@ -112,11 +112,8 @@ def _dataset(evaluation: DatasetEvaluation) -> Iterator[str]:
         yield "\n".join(["not scored:", *unscored])
     if evaluation.blame is not None and evaluation.blame.told:
         yield blame_text(evaluation.blame)
-    listed = list(islice(_worst(evaluation.samples()), _LISTED_SAMPLES))
-    if listed:
-        yield "\n".join(
-            ["first samples that do not pass:", *(line for each in listed for line in _lines(each))]
-        )
+    for listed in samples_to_show(evaluation.samples(), limit=_LISTED_SAMPLES):
+        yield "\n".join([f"{listed.title}:", *(line for each in listed.samples for line in _lines(each))])
 
 
 def _metrics(evaluation: DatasetEvaluation) -> str:
@@ -134,10 +131,6 @@ def _metrics(evaluation: DatasetEvaluation) -> str:
     ]
     headers = ["metric", "method", "mean", "95% interval", "scored", "skipped", "failed"]
     return text_table(headers, rows, align="<<>>>>>")
-
-
-def _worst(samples: Iterable[EvaluatedSample]) -> Iterator[EvaluatedSample]:
-    return (sample for sample in samples if sample.passes is False or sample.error)
 
 
 def _lines(sample: EvaluatedSample) -> Iterator[str]:

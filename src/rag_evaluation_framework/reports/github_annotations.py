@@ -47,7 +47,7 @@ def annotation(
 
 
 def _samples(evaluation: DatasetEvaluation) -> Iterator[str]:
-    failing = (sample for sample in evaluation.samples() if sample.passes is False or sample.error)
+    failing = (sample for sample in evaluation.samples() if sample.is_failing)
     for sample in islice(failing, _LISTED_SAMPLES):
         origin = sample.sample.origin
         said = sample.error or expected_and_got(sample)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.evaluation_text import gate_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
-from rag_evaluation_framework.reports.exchanges import sample_lines
+from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_show
 from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
@@ -21,7 +20,7 @@ _LISTED_SAMPLES = 3
 
 
 def golden_text(golden: GoldenEvaluation, verdict: GateVerdict, *, warnings: Sequence[str] = ()) -> str:
-    """Render the figures of all splits, refusals, where it fails, samples that do not pass, and the gate."""
+    """Render the figures of all splits, refusals, where it fails and on which samples first, the gate."""
     parts = ["\n".join(_heads(golden)), _figures(golden)]
     parts += [refusals_text(golden.refusals)] if golden.refusals.methods else []
     if golden.blame is not None and golden.blame.told:
@@ -75,9 +74,7 @@ def _figures(golden: GoldenEvaluation) -> str:
 
 
 def _failing(evaluation: DatasetEvaluation) -> Iterator[str]:
-    failing = (each for each in evaluation.samples() if each.passes is False or each.error)
-    listed = list(islice(failing, _LISTED_SAMPLES))
-    if listed:
-        yield f"{evaluation.plan.name}, first samples that do not pass:"
-        for each in listed:
+    for listed in samples_to_show(evaluation.samples(), limit=_LISTED_SAMPLES):
+        yield f"{evaluation.plan.name}, {listed.title}:"
+        for each in listed.samples:
             yield from sample_lines(each, each.sample.id)

@@ -42,7 +42,7 @@ def _suite(name: str, cases: Sequence[str], notes: Sequence[str] = ()) -> str:
         "skipped": sum("<skipped" in case for case in cases),
     }
     written = " ".join(f'{key}="{count}"' for key, count in counts.items())
-    said = escape(_NOT_XML.sub("�", "\n".join(notes)))
+    said = _text("\n".join(notes))
     output = f"    <system-out>{said}</system-out>\n" if notes else ""
     return f"  <testsuite name={_attribute(name)} {written}>\n{''.join(cases)}{output}  </testsuite>\n"
 
@@ -65,24 +65,30 @@ def _rules(verdict: GateVerdict) -> Iterator[str]:
 def _sample(dataset: str, sample: EvaluatedSample) -> str:
     response = sample.result.response
     kind, message = "", ""
+    fault = expected_and_got(sample) if sample.is_at_fault else ""
     if sample.error is not None:
         kind, message = "error", sample.error
     elif sample.passes is None:
         kind, message = "skipped", "nothing that counts was scored"
     elif not sample.passes:
-        kind, message = "failure", expected_and_got(sample)
+        kind, message, fault = "failure", expected_and_got(sample), ""
     name = f"{sample.index}: {one_line(sample.sample.question)}"
     seconds = None if response.latency_ms is None else response.latency_ms / 1000
-    return _case(dataset, name, kind, one_line(message, 1000), seconds=seconds)
+    return _case(dataset, name, kind, one_line(message, 1000), seconds=seconds, output=one_line(fault, 1000))
 
 
-def _case(suite: str, name: str, kind: str, message: str, *, seconds: float | None = None) -> str:
+def _case(
+    suite: str, name: str, kind: str, message: str, *, seconds: float | None = None, output: str = ""
+) -> str:
     time = "" if seconds is None else f' time="{seconds:.3f}"'
     opening = f"    <testcase classname={_attribute(suite)} name={_attribute(name)}{time}"
-    if not kind:
-        return f"{opening}/>\n"
-    text = _NOT_XML.sub("�", message)
-    return f"{opening}><{kind} message={_attribute(message)}>{escape(text)}</{kind}></testcase>\n"
+    verdict = f"<{kind} message={_attribute(message)}>{_text(message)}</{kind}>" if kind else ""
+    said = f"<system-out>{_text(output)}</system-out>" if output else ""
+    return f"{opening}>{verdict}{said}</testcase>\n" if verdict or said else f"{opening}/>\n"
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_XML.sub("�", text))
 
 
 def _attribute(text: str) -> str:

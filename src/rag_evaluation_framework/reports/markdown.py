@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import islice
 
 from rag_evaluation_framework.reports.blame import blame_cells, blame_title, untold_blame
 from rag_evaluation_framework.reports.excerpts import figure, one_line
-from rag_evaluation_framework.reports.exchanges import exchanges
+from rag_evaluation_framework.reports.exchanges import exchanges, samples_to_show
 from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.run_notes import named_run_notes
 from rag_evaluation_framework.reports.unscored import unscored_lines
@@ -49,7 +48,7 @@ def evaluation_markdown(
         parts.append(_blame(blame))
     parts += [f"> **Warning:** {escaped(warning)}" for warning in warnings]
     parts += [f"> **Note:** {escaped(note, 1000)}" for each in evaluations for note in named_run_notes(each)]
-    parts += [part for each in evaluations if (part := _samples(each))]
+    parts += [part for each in evaluations for part in _samples(each)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -102,24 +101,24 @@ def _blame(summary: BlameSummary) -> str:
     return "\n\n".join([escaped(blame_title(summary)), _table(*blame_cells(summary)), *last])
 
 
-def _samples(evaluation: DatasetEvaluation) -> str:
-    failing = (sample for sample in evaluation.samples() if sample.passes is False or sample.error)
-    listed = list(islice(failing, _LISTED_SAMPLES + 1))
-    if not listed:
-        return ""
-    rows = [row for sample in listed[:_LISTED_SAMPLES] for row in _rows(sample)]
-    more = "\n\n… and more" if len(listed) > _LISTED_SAMPLES else ""
-    # This line is HTML, in which Markdown's backslashes would be shown.
-    summary = f"<summary>{escape(one_line(evaluation.plan.name))}: samples that do not pass</summary>"
-    return f"<details>{summary}\n\n{_table(['input', 'expected', 'got'], rows)}{more}\n\n</details>"
+def _samples(evaluation: DatasetEvaluation) -> Iterator[str]:
+    for listed in samples_to_show(evaluation.samples(), limit=_LISTED_SAMPLES):
+        rows = [row for sample in listed.samples for row in _rows(sample)]
+        # This line is HTML, in which Markdown's backslashes would be shown.
+        summary = f"<summary>{escape(one_line(evaluation.plan.name))}: {listed.title}</summary>"
+        table = _table(["input", "expected", "got", "fails in"], rows)
+        yield f"<details>{summary}\n\n{table}\n\n</details>"
 
 
 def _rows(sample: EvaluatedSample) -> list[list[str]]:
     """Return a row for a sample, or one for each turn of a conversation that is at fault."""
     shown = exchanges(sample)
-    if len(shown) == 1:
-        return [[shown[0].asked, shown[0].expected or "–", sample.error or shown[0].answer or "–"]]
-    return [[each.asked, each.expected or "–", each.answer or sample.error or "–"] for each in shown]
+    is_one = len(shown) == 1
+    got = [sample.error or each.answer if is_one else each.answer or sample.error for each in shown]
+    return [
+        [each.asked, each.expected or "–", answer or "–", each.fault or "–"]
+        for each, answer in zip(shown, got, strict=True)
+    ]
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -33,6 +33,11 @@ PART_OF_KIND: dict[BlameKind, Part] = {
 """Which part of the system a kind of failure belongs to."""
 
 
+def is_fault(blame: Blame | None) -> bool:
+    """Tell whether it is known that an answer failed."""
+    return blame is not None and PART_OF_KIND[blame.kind] != "neither"
+
+
 @dataclass(frozen=True, slots=True)
 class BlameShare:
     """How many answers are of this kind, and their share of the answers whose kind is known."""
@@ -68,13 +73,23 @@ class BlameSummary:
 
 def write_blames(path: Path, blames: Iterable[tuple[str, Blame]]) -> None:
     """Write the ids of samples with their blame."""
-    write_lines(path, ([sample_id, msgspec.to_builtins(each, str_keys=True)] for sample_id, each in blames))
+    write_lines(path, ([sample_id, blame_fields(each)] for sample_id, each in blames))
 
 
 def read_blames(path: Path) -> Iterator[tuple[str, Blame]]:
     """Yield what :func:`write_blames` wrote."""
     for _, (sample_id, written) in read_lines(path):
-        yield sample_id, msgspec.convert(written, Blame, str_keys=True)
+        yield sample_id, read_blame(written)
+
+
+def blame_fields(blame: Blame) -> Any:
+    """Return a blame with its turns as plain values."""
+    return msgspec.to_builtins(blame, str_keys=True)
+
+
+def read_blame(written: Any) -> Blame:
+    """Return the blame that :func:`blame_fields` made plain values of."""
+    return msgspec.convert(written, Blame, str_keys=True)
 
 
 def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0.95) -> BlameSummary:

@@ -10,9 +10,9 @@
     citation_metrics         citation metrics; ``span_accuracy`` has what those of cited spans share
     answer_quality_metrics   everything else
     performance_metrics      time, latencies, tokens, requests, cost, memory, what a judge cost
-    blame                    of an evaluation that tells it: where the answers fail
-    query_results            a line for each query: question, latency, answer, citations, scores; of an
-                             evaluation whether it passes, and its blame
+    blame                    where it is told: where the answers fail
+    query_results            a line for each query: question, latency, answer, citations, scores, blame; of an
+                             evaluation whether it passes
     statistical_analysis     how the intervals were made
     metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
 
@@ -65,9 +65,9 @@ Rows: TypeAlias = Callable[[], Iterable[RunRow]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdicts:
-    """What an evaluation adds to the scores of a whole run: how many pass, and where the answers fail."""
+    """What stands beside the scores of a run: where the answers fail and, of an evaluation, how many pass."""
 
-    pass_rate: MetricSummary
+    pass_rate: MetricSummary | None = None
     blame: BlameSummary | None = None
 
 
@@ -195,7 +195,8 @@ def _times(summary: RunSummary) -> dict[str, float]:
 
 
 def _pass_rate(verdicts: RunVerdicts | None) -> dict[str, Any]:
-    return {} if verdicts is None else {verdicts.pass_rate.metric: verdicts.pass_rate.to_dict()}
+    rate = None if verdicts is None else verdicts.pass_rate
+    return {} if rate is None else {rate.metric: rate.to_dict()}
 
 
 def _metric_sections(summary: RunSummary) -> dict[str, dict[str, Any]]:

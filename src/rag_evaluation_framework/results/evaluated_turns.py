@@ -14,6 +14,7 @@ from rag_evaluation_framework.evaluation.conversation_turns import (
 )
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.blame_summaries import is_fault
 
 _CORRECTNESS = "turn_correctness"
 
@@ -41,8 +42,8 @@ class EvaluatedTurn:
     @property
     def is_at_fault(self) -> bool:
         """Whether the turn has no answer, lacks something that was expected, or is blamed for something."""
-        blamed = self.blame is not None and self.blame.kind not in ("ok", "unknown")
-        return self.answer is None or (self.value is not None and self.value < 1) or blamed
+        lacks_something = self.value is not None and self.value < 1
+        return self.answer is None or lacks_something or is_fault(self.blame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the turn as results files store it."""

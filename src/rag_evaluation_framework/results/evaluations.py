@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import StorageError, UsageError
-from rag_evaluation_framework.evaluation.blame import Blame, blame
+from rag_evaluation_framework.evaluation.blame import Blame
 from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan, SampleChoice
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing
 from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
@@ -23,9 +23,8 @@ from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunHead, SampleResult, package_versions
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.results.baselines import (
     BaselineComparison,
     check_baseline,
@@ -34,9 +33,11 @@ from rag_evaluation_framework.results.baselines import (
 from rag_evaluation_framework.results.blame_summaries import (
     BlameSummary,
     blame_summary,
+    is_fault,
     read_blames,
     write_blames,
 )
+from rag_evaluation_framework.results.blamed_answers import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.results.documents import RunVerdicts, write_results_document
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
 from rag_evaluation_framework.results.gate import GateInput
@@ -52,8 +53,6 @@ from rag_evaluation_framework.results.sample_verdicts import (
     sample_passes,
 )
 from rag_evaluation_framework.results.summaries import MetricSummary
-
-_SUPPORT = LexicalSupport()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +90,23 @@ class EvaluatedSample:
     def expected(self) -> str | None:
         """What the last answer should say; ``None`` if no words are expected."""
         return self.turns[-1].expected if self.turns else self.sample.reference
+
+    @property
+    def expects_refusal(self) -> bool:
+        """Whether the last answer should decline."""
+        if self.turns:
+            return self.turns[-1].expects_refusal
+        return isinstance(self.sample.expectation, Refusal)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the sample does not pass, or has an error."""
+        return self.passes is False or self.error is not None
+
+    @property
+    def is_at_fault(self) -> bool:
+        """Whether the answer, or a turn of the conversation, is wrong, even if no threshold counts it."""
+        return any(turn.is_at_fault for turn in self.turns) if self.turns else is_fault(self.blame)
 
     @property
     def error(self) -> str | None:
@@ -276,22 +292,20 @@ def _summed_up(dataset: DatasetPlan, folder: RunFolder) -> tuple[RunSummary, Pas
 
 def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
-    if not dataset.is_golden and not any("contexts" in scorer.needs for scorer in dataset.scorers):
+    if not are_blamed(dataset.scorers, is_golden=dataset.is_golden):
         return None
     try:
         write_blames(folder.blame_path, _blames(dataset, folder))
     except StorageError:  # a run that was stopped by a full disk is reported all the same
         return None
     written = read_blames(folder.blame_path)
-    return blame_summary((each for _, found in written for each in found.answers), method=_SUPPORT.name)
+    return blame_summary((each for _, found in written for each in found.answers), method=BLAMED_BY)
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
     for row in rows_of_folder(folder, dataset.selection):
         if row.sample is not None:
-            response = row.result.response
-            found = blame(row.sample, response, _SUPPORT, documents=dataset.documents)
-            yield row.result.sample_id, found
+            yield row.result.sample_id, blamed(row.sample, row.result.response, dataset.documents)
 
 
 def _counted(folder: RunFolder, counter: PassCounter) -> Iterator[RunRow]:

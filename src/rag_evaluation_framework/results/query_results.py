@@ -1,4 +1,7 @@
-"""One row of a run as one of the ``query_results`` of a results document. What is empty is left out."""
+"""One row of a run as one of the ``query_results`` of a results document.
+
+What is empty is left out, but for the scores: those of a query without any are an empty object.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
 from rag_evaluation_framework.results.run_rows import RunRow
+
+_METRICS = "individual_metrics"
 
 
 def query_result(row: RunRow) -> dict[str, Any]:
@@ -31,7 +36,7 @@ def query_result(row: RunRow) -> dict[str, Any]:
         **_scores(row.result),
         **row.verdict,
     }
-    return {name: value for name, value in written.items() if value not in (None, [], {})}
+    return {name: value for name, value in written.items() if name == _METRICS or value not in (None, [], {})}
 
 
 def _asked(sample: Sample) -> dict[str, Any]:
@@ -125,7 +130,7 @@ def _scores(result: SampleResult) -> dict[str, Any]:
     """Return the scores that are numbers, the reasons of those that are not, and the details of both."""
     scores = [score for score in result.scores if score.method != TIMING_METHOD]
     return {
-        "individual_metrics": {score.metric: score.value for score in scores if score.value is not None},
+        _METRICS: {score.metric: score.value for score in scores if score.value is not None},
         "unscored_metrics": {
             score.metric: {"status": score.status, "reason": score.reason}
             for score in scores

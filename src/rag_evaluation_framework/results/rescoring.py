@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.evaluation.blame import Blame
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, Progress
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
@@ -20,9 +22,17 @@ from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScor
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, with_documents
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.blame_summaries import (
+    BlameSummary,
+    blame_fields,
+    blame_summary,
+    read_blame,
+)
+from rag_evaluation_framework.results.blamed_answers import BLAMED_BY, are_blamed, blamed
+from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
 from rag_evaluation_framework.results.run_judges import JUDGE, judge_fields
 from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
@@ -124,6 +134,8 @@ class Rescoring:
     samples: Samples
     scorers: Sequence[MetricScorer]
     methods: ScoringMethods
+    are_blamed: bool = False
+    """Whether it is told where the answers fail."""
 
     @classmethod
     def planned(
@@ -148,7 +160,13 @@ class Rescoring:
 
         contexts = located_for(scorers, listed, dialect=dialect.name)
         scorers = scorers if contexts is None else contexts.scorers(scorers)
-        return cls(folder=folder, samples=samples, scorers=scorers, methods=methods)
+        return cls(
+            folder=folder,
+            samples=samples,
+            scorers=scorers,
+            methods=methods,
+            are_blamed=are_blamed(scorers, is_golden=dialect.name in GOLDEN_DIALECTS),
+        )
 
     @property
     def head(self) -> RunHead:
@@ -157,7 +175,7 @@ class Rescoring:
 
 
 class RescoredRows:
-    """The rows of a run, scored when they are summed up; later readings find the scores in ``kept``."""
+    """The rows of a run, scored when they are summed up; later readings find what was found in ``kept``."""
 
     def __init__(self, rescoring: Rescoring, *, kept: IO[bytes]) -> None:
         self._rescoring, self._kept = rescoring, kept
@@ -173,16 +191,29 @@ class RescoredRows:
         )
 
     def __call__(self) -> Iterator[RunRow]:
-        """Yield the rows as they were scored, in the order of the dataset."""
-        self._kept.seek(0)
+        """Yield the rows as they were scored and blamed, in the order of the dataset."""
         rows = _rows_to_score(self._rescoring.folder, self._rescoring.samples)
-        for row, line in zip(rows, self._kept, strict=True):
-            scores = tuple(Score(**score) for score in strict_json.decode(line))
-            yield replace(row, result=replace(row.result, scores=scores))
+        for row, (scores, found) in zip(rows, self._found(), strict=True):
+            result = replace(row.result, scores=scores)
+            verdict = {} if found is None or row.sample is None else _verdict(row.sample, result, found)
+            yield replace(row, result=result, verdict=verdict)
+
+    def blame(self) -> BlameSummary | None:
+        """Sum up where the answers fail; ``None`` if that is not told."""
+        if not self._rescoring.are_blamed:
+            return None
+        blames = (each for _, found in self._found() if found is not None for each in found.answers)
+        return blame_summary(blames, method=BLAMED_BY)
+
+    def _found(self) -> Iterator[tuple[tuple[Score, ...], Blame | None]]:
+        self._kept.seek(0)
+        for line in self._kept:
+            scores, found = strict_json.decode(line)
+            yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
     def _scored(self, on_progress: OnProgress | None) -> Iterator[RunRow]:
         self._kept.seek(0)
-        planned = self._rescoring
+        planned, documents = self._rescoring, self._rescoring.methods.documents.texts
         rows = rescored_rows(
             planned.folder,
             planned.samples,
@@ -192,8 +223,16 @@ class RescoredRows:
         )
         for row in rows:
             scores = [{name: getattr(score, name) for name in _FIELDS} for score in row.result.scores]
-            self._kept.write(strict_json.encode(scores) + b"\n")
+            found = None
+            if planned.are_blamed and row.sample is not None:
+                found = blame_fields(blamed(row.sample, row.result.response, documents))
+            self._kept.write(strict_json.encode([scores, found]) + b"\n")
             yield row
+
+
+def _verdict(sample: Sample, result: SampleResult, found: Blame) -> dict[str, Any]:
+    turns = [turn.to_dict() for turn in evaluated_turns(sample, result, found.turns)]
+    return {"blame": found.to_dict(), "turns": turns}
 
 
 def rescored_head(

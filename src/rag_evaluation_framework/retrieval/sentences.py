@@ -1,73 +1,82 @@
 """Sentences of English and Chinese text, with their positions, by rules.
 
 A sentence ends at ``。！？`` wherever they stand, and at ``. ! ?`` before white space unless the stop belongs
-to an abbreviation, an initial or a number, or the next word shows that the sentence goes on. Closing quotes,
-emoji and citation markers (``[1]``, ``【1】``, ``(Wu 2020)``) after the stop belong to the sentence before.
-Blank lines, headings, list items, table rows and lines of fenced code end a sentence too; a line end inside a
-paragraph does not.
+to an abbreviation, an initial or a number, or the next word shows that the sentence goes on. What a word is
+wrapped in (``**Dr.** Wu``, ``approx. $5``) does not matter. Closing quotes, emoji and citation markers
+(``[1]``, ``【1】``, ``(Wu 2020)``) after the stop belong to the sentence before. Blank lines, headings, list
+items, table rows, lines in bold type and lines of fenced code end a sentence too; a line end inside a
+paragraph does not, nor does a mark inside a code span or a link.
 """
 
 from __future__ import annotations
 
 import re
 
-from rag_evaluation_framework.characters import CLOSERS, EMOJI, HAN, ONE_TO_TEN
+from rag_evaluation_framework.characters import CLOSERS, EMOJI, HAN
 from rag_evaluation_framework.retrieval.recursive_spans import SpanList
+from rag_evaluation_framework.retrieval.sentence_marks import (
+    BLOCK,
+    CITED,
+    CLOSING,
+    CODE_OR_LINK,
+    ITEM_NUMBER,
+    LINKED,
+    LIST_OF_SOURCES,
+    UNDERLINE,
+)
 from rag_evaluation_framework.retrieval.sentence_words import (
     ABBREVIATIONS,
     BEFORE_NUMBERS,
     DATES,
-    NAMED_YEARS,
     NEVER_LAST,
     STARTERS,
     SURNAMES,
 )
 
-_NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
-_SOURCE = r"(?i:source|doc|document|ref|context|passage|来源|來源|文档|文檔|资料|資料|参考|參考|出处|出處)"
-_FILE = r"(?!\d{1,2}:\d\d)[^\[\]\n:]{1,80}:[\d?][^\[\]\n]{0,40}"  # but no time of day
-_BRACKETED = rf"\[(?:{_NUMBERS}|{_FILE}|{_SOURCE}[\s:：#]{{0,2}}\d{{1,3}})\]"
-# What cites, right after the stop: [1], [1, 2], [report.pdf:3:10-20], [Source 2], 【1】, (1), ¹.
-_MARKER = rf"{_BRACKETED}|【{_NUMBERS}[^【】\n]{{0,20}}】|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]"
-_NAME = r"[A-Z][\w’'-]{1,30}"
-# What cites even after a space: [1], [report.pdf:3], (Wu 2020), (Wu and Li, 2020).
-_AUTHORS = rf"(?!(?:{NAMED_YEARS})\s){_NAME}(?:,?\s(?:and|&|et\sal\.?|{_NAME})){{0,4}}"
-_SPACED_MARKER = rf"[ ]{_BRACKETED}|[ ]\({_AUTHORS},?\s(?:19|20)\d\d[a-z]?\)"
-_LIST_ITEM = (
-    rf"[-*+•–·]\s|\(?\d{{1,3}}[.)]\s|\d{{1,3}}\.(?=[{HAN}])|\(?[a-z]\)\s|[（(]\d{{1,3}}[)）]"
-    rf"|\d{{1,3}}[、．]|[{ONE_TO_TEN}]{{1,3}}[、．]|[（(][{ONE_TO_TEN}]{{1,3}}[)）]|[①-⑳]|步[骤驟]\s?\d"
-)
 # Marks that can end a sentence with what closes after them; or the end of a block. The first character is
 # matched by one set and looked back at: so most of a text is passed over at the speed of a scan.
 _CANDIDATE = re.compile(
-    r"[.!?…。！？｡．\n#|`~•▪◦‣⁃](?:"
-    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>[{CLOSERS}{EMOJI}]*+)"
-    rf"(?P<cited>(?:{_MARKER})*+(?:(?:{_SPACED_MARKER})(?:{_MARKER})*+)*+)(?=\s|\Z|[{HAN}]|[A-Z][a-z])"
+    r"[.!?…。！？｡．\n#|`~<\[•▪◦‣⁃](?:"
+    rf"(?P<mark>(?<=[.!?…])(?<![.!?…].)[.!?…]*+(?:[ ]\.(?![.\w]))*+)(?P<closers>{CLOSING})"
+    rf"(?P<cited>{LINKED}{CITED})(?=\s|\Z|[{HAN}]|[A-Z][a-z]|<(?!br)[a-z])"
     rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
-    rf"[。！？｡．!?…{CLOSERS}{EMOJI}]*+(?P<wide_cited>(?:{_MARKER})*+)(?![，、；：]))"
+    rf"[。！？｡．!?…{CLOSERS}{EMOJI}]*+(?P<wide_cited>{CITED})(?![，、；：]))"
     rf"|(?P<line>(?<=[{HAN}\U0001f000-\U0001faff]\n))"
-    rf"|(?P<block>(?<=[:：]\n)|(?<=\*\*\n)|(?<=\n)(?=[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM})))"
+    rf"|(?P<underline>(?<=\n){UNDERLINE})|(?P<block>(?<=[:：]\n)|(?<=\*\*\n)|(?<=\n)(?={BLOCK}))"
     r"|(?P<bullet>(?<=\s[•▪◦‣⁃]))|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
-    r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?))",
+    r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?)"
+    rf"|(?P<whole>{CODE_OR_LINK})|(?P<break>(?<=<)(?<!`<)br\s?/?>))",
     re.MULTILINE,
 )
 
 # Of small letters, and a full stop after them may yet not end a sentence; so may one after "iv".
 _STOPPED = NEVER_LAST | ABBREVIATIONS
 _ABBREVIATED = _STOPPED | BEFORE_NUMBERS
-_WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]]*\Z")
-_NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[]*(?P<word>\w[\w'’]*)?")
-_INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
-_LIST_MARK = re.compile(
-    r"^[^\S\n]*(?:[-*+•⁃>][^\S\n]*)?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z|:\s\d{1,3}\Z", re.MULTILINE
+_WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]*_`~，。：；！？]*\Z")
+# The next word, past what joins it and what it is wrapped in; the sign of a sum of money is part of it.
+_NEXT_WORD = re.compile(
+    r"\s*+(?:[-–—&/]{1,2}\s)?+(?:</?[a-z][^<>\n]{0,99}>|(?![$€£¥￥]\d)[^\w\s–—-]|_){0,20}+"
+    r"(?P<word>[$€£¥￥]?[^\W_][\w'’]*)?"
 )
-_MAY_LABEL = re.compile(r"[-*+•⁃>]?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})\Z|第")
-# The same where a list runs on in one line: it begins a sentence.
-_BARE_MARK = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:\d{1,3}|[a-z])\Z")
-_ITEM = re.compile(r"\s*+(?:[-*+•⁃]\s*+)?(?:(?P<number>\d{1,3})|(?P<letter>[a-y]))\.")
+_INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
+# What an item is called by, up to its full stop; that may stand outside of emphasis, or after a backslash.
+_LABEL = rf"[A-Z]?{ITEM_NUMBER}|[A-Za-z]|[ivx]{{2,4}}"
+_LIST_MARK = re.compile(
+    rf"^[^\S\n]*(?:[-*+•⁃>][^\S\n]*){{0,3}}[*_]{{0,3}}(?:{_LABEL})[*_\\]{{0,3}}\Z"
+    r"|(?::\s|(?<!\d)：\s?)(?:\d{1,3}|[a-z])\Z",
+    re.MULTILINE,
+)
+_MAY_LABEL = re.compile(rf"[-+•⁃>]?(?:{_LABEL}|[IVX]{{2,4}})\\?\Z|第|步[骤驟]|\Z")
+# The same where a list runs on in one line: it begins a sentence. Elsewhere, II is in World War II.
+_BARE_MARK = re.compile(rf"\s*+(?:[-*+•⁃>]\s*+)?[*_]{{0,3}}(?:{_LABEL}|[IVX]{{2,4}})[*_\\]{{0,3}}\Z")
+_ITEM = re.compile(
+    r"\s*+(?:[^:：\n]{1,80}(?::\s|：))?(?:[-*+•⁃]\s*+)?(?:(?P<number>\d{1,3})|(?P<letter>[a-y]))\."
+)
+_CITES_FIRST = re.compile(LIST_OF_SOURCES)
 _PLAIN_WORD = re.compile(r"[A-Za-z]*[a-z]{2}\Z")
 _STEP = re.compile(
-    r"\s*(?:step|phase|question|section|article|chapter|clause|part|item|rule|appendix|schedule|第)\s*\d{1,3}\Z",
+    r"\s*[*_]{0,3}(?:step|phase|question|section|article|chapter|clause|part|item|rule|appendix|schedule|table"
+    r"|figure|example|option|stage|第|步[骤驟])\s*\d{1,3}\Z",
     re.IGNORECASE,
 )
 # “走吧。”他说。 The speaker stands after the quote, and a mark after the verb.
@@ -75,7 +84,9 @@ _SAID = re.compile(r"[^\s，。！？：“「]{1,14}?(?:说|說|问|問|道|答
 # say “走吧。” and leave: a Chinese quote in an English sentence.
 _IN_ENGLISH = re.compile(r"\s[a-z]")
 _WIDE_ITEM = re.compile(r"([（(])(\d{1,3})([)）])")
-_LOOK_BACK, _LONGEST_LIST_MARK, _LONGEST_ASIDE = 40, 4, 60
+# Emphasis and straight quotes open and close by the same mark.
+_EITHER_WAY = re.compile(r"\"|\*+|_+")
+_LOOK_BACK, _LONGEST_ASIDE, _LONGEST_COUNTED = 40, 60, 1000
 # A Chinese line no longer than this was not broken because it was full: a heading, an item, a message.
 _SHORT_LINE = 18
 
@@ -97,8 +108,9 @@ def sentence_spans(text: str) -> SpanList:
             elif _ends_sentence(text, begin, match):
                 begin = _append(spans, text, begin, _end_of(text, begin, match))
         elif kind == "wide":
-            if not _wide_goes_on(text, begin, match):
-                begin = _append(spans, text, begin, _end_of_wide(text, begin, match))
+            end = _end_of_wide(text, begin, match)
+            if not _wide_goes_on(text, begin, end):
+                begin = _append(spans, text, begin, end)
         elif kind == "bullet":
             begin = _append(spans, text, begin, match.start())
         elif kind == "line":
@@ -106,7 +118,7 @@ def sentence_spans(text: str) -> SpanList:
                 begin = _append(spans, text, begin, match.end())
         elif kind == "fence":
             begin = _append_lines(spans, text, begin, match)
-        else:
+        elif kind != "whole":
             begin = _append(spans, text, begin, match.end())
     _append(spans, text, begin, len(text))
     return spans
@@ -133,7 +145,7 @@ def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
 
     That is ``[2]`` after a space where ``[1]`` began the sentence, and ``2.`` where ``1.`` did.
     """
-    if match["cited"].startswith(" ") and text[begin : match.start()].lstrip().startswith("["):
+    if match["cited"].startswith(" ") and _CITES_FIRST.match(text, begin):
         return match.start("cited")
     ending = text[match.start() - 2 : match.start()]
     item = _ITEM.match(text, begin) if ending[-1:].isdigit() or ending[:1] == " " else None
@@ -144,12 +156,11 @@ def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
     return match.end()
 
 
-def _wide_goes_on(text: str, begin: int, match: re.Match[str]) -> bool:
+def _wide_goes_on(text: str, begin: int, end: int) -> bool:
     """Tell whether a sentence goes on after ``。！？``: a speaker follows, or a bracket is open."""
-    end = match.end()
-    if match[0][-1] == "》":
+    if text[end - 1] == "》":
         return True
-    if match[0][-1] in "”」』" and (_SAID.match(text, end) or _IN_ENGLISH.match(text, end)):
+    if text[end - 1] in '”」』"' and (_SAID.match(text, end) or _IN_ENGLISH.match(text, end)):
         return True
     before, after = text[max(begin, end - _LONGEST_ASIDE) : end], text[end : end + _LONGEST_ASIDE]
     return any(
@@ -158,10 +169,27 @@ def _wide_goes_on(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _end_of_wide(text: str, begin: int, match: re.Match[str]) -> int:
-    """Return the end of a Chinese sentence, without ``（2）`` where ``（1）`` stands before it."""
-    item = _WIDE_ITEM.fullmatch(match["wide_cited"])
-    is_listed = item is not None and f"{item[1]}{int(item[2]) - 1}{item[3]}" in text[begin : match.start()]
-    return match.start("wide_cited") if is_listed else match.end()
+    """Return the end of a Chinese sentence, without what begins the next one.
+
+    That is ``（2）`` where ``（1）`` stands before it, ``[2]`` after a space where ``[1]`` began it, and
+    emphasis or a straight quote that is not open.
+    """
+    stop, cited = match.start(), match["wide_cited"]
+    for mark in _EITHER_WAY.finditer(text, stop, match.start("wide_cited")):
+        if _is_closed(text, mark[0], mark.start()):
+            return mark.start()
+    item = _WIDE_ITEM.fullmatch(cited)
+    is_listed = item is not None and f"{item[1]}{int(item[2]) - 1}{item[3]}" in text[begin:stop]
+    if is_listed or (cited.startswith(" ") and _CITES_FIRST.match(text, begin)):
+        return match.start("wide_cited")
+    return match.end()
+
+
+def _is_closed(text: str, mark: str, end: int) -> bool:
+    """Tell whether every such mark of the line is closed here; of a very long line nobody can tell."""
+    first = max(end - _LONGEST_COUNTED, 0)
+    line = text.rfind("\n", first, end) + 1
+    return (line > 0 or first == 0) and text.count(mark, line, end) % 2 == 0
 
 
 def _ends_plainly(text: str, stop: int) -> bool:
@@ -176,23 +204,25 @@ def _ends_plainly(text: str, stop: int) -> bool:
 def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
     """Tell whether ASCII marks end a sentence."""
     following = _NEXT_WORD.match(text, match.end())
-    word = following["word"] if following is not None else None
-    if word is None:
-        return True
+    word = following["word"] or "" if following is not None else ""
     mark = text[match.start() : match.end("mark")]
-    if word[0].islower() and (match["closers"] or mark.endswith(("..", "…", ". ."))):
+    if word[:1].islower() and (match["closers"] or mark.endswith(("..", "…", ". ."))):
         return False  # "Why?" she asked; well … maybe
     if text[match.start() - 1 : match.start()] == "[" and match["closers"].startswith("]"):
         return False  # "it fell [...]" (Wu 3)
-    if not word[0].isupper() and _is_in_brackets(text, max(begin, match.start() - _LOOK_BACK), match):
+    if (
+        word
+        and not word[0].isupper()
+        and _is_in_brackets(text, max(begin, match.start() - _LOOK_BACK), match)
+    ):
         return False  # (see. page 3)
-    is_spaced = text[match.end()].isspace()
-    if is_spaced and mark != ".":
+    touches_letter = text[match.end() : match.end() + 1].isalpha()
+    if mark != "." and not touches_letter:
         return True
     last = _word_before(text, match.start())
-    if not is_spaced:
+    if touches_letter:
         return _ends_without_space(text, match, last, word)
-    if len(last) <= _LONGEST_LIST_MARK and _MAY_LABEL.match(last) and _is_label(text, begin, match.start()):
+    if _MAY_LABEL.match(last) and _is_label(text, begin, match.start()):
         return False
     return _stop_ends_sentence(last, word)
 
@@ -234,9 +264,13 @@ def _is_plain(word: str) -> bool:
 def _stop_ends_sentence(last: str, following: str) -> bool:
     """Tell whether one full stop after the word ``last`` ends a sentence that ``following`` comes after."""
     lowered = last.lower().rpartition("-")[2]
-    if lowered in NEVER_LAST or (lowered in BEFORE_NUMBERS and following[0].isdigit()):
+    if lowered in NEVER_LAST:
         return False
-    if lowered in DATES and following[0].islower():
+    if not following:  # but a picture, or nothing
+        return True
+    if lowered in BEFORE_NUMBERS and following[0].isdigit():
+        return False
+    if lowered in DATES and (following[0].islower() or following.lower() in DATES):
         return False
     if lowered in ABBREVIATIONS or (len(last) > 1 and _INITIALS.match(last)):
         return following[0].isupper() and following.lower() in STARTERS

@@ -2,6 +2,7 @@
 
 A line may have an ``id``; where it has none, the sample's content gives it one. ``relevant_documents`` is a
 list of ids, which gives each the grade 1, or an object of grades by id; ``relevant_chunk_ids`` is a list.
+``expected`` is ``Refusal`` where the question should be declined.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rag_evaluation_framework.datasets.dialects.expected_refusals import (
+    marked_metadata,
+    read_expected,
+    written_reference,
+)
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.datasets.dialects.sample_ids import UNNAMED, written_id
 from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
@@ -19,16 +25,18 @@ _DOCUMENTS = "relevant_documents"
 def _decode(record: Mapping[str, Any]) -> Sample:
     context, documents = record.get("context"), record.get(_DOCUMENTS, ())
     grades = _grades(documents)
+    expected = read_expected(record["expected"], record.get("metadata"))
     return Sample(
         id=written_id(record),
         turns=(Turn(role="user", content=record["input"]),),
-        reference=record["expected"],
+        reference=expected.reference,
         recorded=Recorded(contexts=tuple(context)) if context else None,
         reference_contexts=tuple(record.get("reference_contexts", ())),
         relevant_documents=grades,
         relevant_chunk_ids=tuple(record.get("relevant_chunk_ids", ())),
+        expectation=expected.refusal,
         tags=tuple(record.get("tags", ())),
-        metadata=record.get("metadata", {}),
+        metadata=expected.metadata,
         # Of grades that are all 1 it is kept that they were written out.
         extra={_DOCUMENTS: {}} if isinstance(documents, dict) and not _are_graded(grades) else {},
     )
@@ -47,8 +55,8 @@ def _are_graded(grades: Mapping[str, int]) -> bool:
 def _encode(sample: Sample) -> Record:
     record: Record = {} if sample.id == UNNAMED else {"id": sample.id}
     record["input"] = sample.question
-    if sample.reference is not None:
-        record["expected"] = sample.reference
+    if (reference := written_reference(sample)) is not None:
+        record["expected"] = reference
     if sample.recorded and sample.recorded.contexts:
         record["context"] = list(sample.recorded.contexts)
     if sample.reference_contexts:
@@ -61,8 +69,8 @@ def _encode(sample: Sample) -> Record:
         record["relevant_chunk_ids"] = list(sample.relevant_chunk_ids)
     if sample.tags:
         record["tags"] = list(sample.tags)
-    if sample.metadata:
-        record["metadata"] = dict(sample.metadata)
+    if metadata := marked_metadata(sample, is_told=sample.reference is None):
+        record["metadata"] = metadata
     return record
 
 
@@ -80,6 +88,7 @@ AGENT_SAMPLES = RecordDialect(
             "relevant_documents",
             "grades",
             "relevant_chunk_ids",
+            "expectation.refusal",
             "tags",
             "metadata",
         }

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialects.marked_refusals import marked_metadata, read_refusal
+from rag_evaluation_framework.datasets.dialects.expected_refusals import (
+    is_refusal,
+    marked_metadata,
+    read_expected,
+)
 from rag_evaluation_framework.datasets.dialects.residues import overlaid, replaces, residue
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -22,6 +26,7 @@ _CITATION_FIELDS = {
     "confidence_score": "confidence",
     "text": "text",
 }
+_REFERENCE = "ground_truth_answer"
 _FIELD_NAMES = {name: field for field, name in _CITATION_FIELDS.items()}
 _DOCUMENT_FIELDS = frozenset({"document_id", "content", "metadata", "title"})
 
@@ -71,20 +76,23 @@ def encode_document(document: Document) -> dict[str, Any]:
 
 
 def _known(query: Mapping[str, Any], origin: Origin | None) -> Sample:
-    refusal, metadata = read_refusal(query.get("metadata", {}))
+    said = query.get(_REFERENCE)
+    expected = read_expected(said, query.get("metadata"))
     return Sample(
         id=query["query_id"],
         turns=(Turn(role="user", content=query["query_text"]),),
-        reference=query.get("ground_truth_answer"),
+        reference=expected.reference,
         relevant_documents=dict.fromkeys(query["relevant_documents"], 1),
         relevant_spans=tuple(
             _decode_citation(index, citation) for index, citation in enumerate(query.get("citations", ()))
         ),
         difficulty=query.get("difficulty"),
         query_type=query.get("query_type"),
-        expectation=refusal,
-        metadata=metadata,
+        expectation=expected.refusal,
+        metadata=expected.metadata,
         origin=origin,
+        # Of a refusal it is kept that it was told by the word.
+        extra={} if expected.reference == said else {_REFERENCE: said},
     )
 
 
@@ -95,9 +103,9 @@ def _encode_known(sample: Sample) -> dict[str, Any]:
         "query_type": sample.query_type,
         "difficulty": sample.difficulty,
         "relevant_documents": list(sample.relevant_documents),
-        "ground_truth_answer": sample.reference,
+        _REFERENCE: sample.reference,
         "citations": [_encode_citation(span) for span in sample.relevant_spans] or None,
-        "metadata": marked_metadata(sample) or None,
+        "metadata": marked_metadata(sample, is_told=is_refusal(sample.extra.get(_REFERENCE))) or None,
     }
     return {name: value for name, value in query.items() if value is not None}
 

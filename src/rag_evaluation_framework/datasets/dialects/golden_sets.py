@@ -14,7 +14,12 @@ from functools import partial
 from typing import Any
 
 from rag_evaluation_framework.datasets.checks.empty_texts import says_nothing
-from rag_evaluation_framework.datasets.dialects.expected_refusals import REFUSAL, declines, is_refusal
+from rag_evaluation_framework.datasets.dialects.expected_refusals import (
+    REFUSAL,
+    declines,
+    is_refusal,
+    refusal_or_answer,
+)
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.errors import InputError, invalid
 from rag_evaluation_framework.files.json_comments import without_comments
@@ -88,12 +93,9 @@ def _encode_question(sample: Sample, *, expected: type[Expectation]) -> Record:
     if len(sample.turns) > 1 or turn.role != "user":
         roles = ", ".join(turn.role for turn in sample.turns)
         raise invalid("question", "one turn of the user", roles, code="not-held")
-    refuses = isinstance(sample.expectation, Refusal)
-    if refuses and sample.reference is not None:
-        raise invalid("ground_truth", "a refusal or an answer", "both", code="not-held")
     record: Record = {"id": sample.id, "question": turn.content}
-    if refuses or sample.reference is not None:
-        record["ground_truth"] = REFUSAL if refuses else sample.reference
+    if (truth := refusal_or_answer(sample, "ground_truth")) is not None:
+        record["ground_truth"] = truth
     if isinstance(sample.expectation, (expected, Refusal)):
         record |= _encoded_expectation(sample.expectation)
     return _with_description(record, sample)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialects.marked_refusals import marked_metadata, read_refusal
+from rag_evaluation_framework.datasets.dialects.expected_refusals import marked_metadata, read_expected
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.datasets.dialects.sample_ids import UNNAMED, written_id
 from rag_evaluation_framework.errors import InputError
@@ -29,15 +29,15 @@ def _decode(record: Mapping[str, Any]) -> Sample:
     documents: dict[str, int] = {}
     if _are_distinct_texts(source_docs):
         documents = dict.fromkeys(metadata.pop("source_docs"), 1)
-    refusal, plain_metadata = read_refusal(metadata)
+    expected = read_expected(None, metadata)
     return Sample(
         id=written_id(record),
         turns=(Turn(role="user", content=record["inputs"]["query"]),),
         relevant_chunk_ids=tuple(outputs["relevant_chunk_ids"]),
         relevant_spans=tuple(map(_span, range(len(outputs.get("spans", ()))), outputs.get("spans", ()))),
         relevant_documents=documents,
-        expectation=refusal,
-        metadata=plain_metadata,
+        expectation=expected.refusal,
+        metadata=expected.metadata,
         extra=_place_of_metadata(record, within_outputs=within_outputs),
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rag_evaluation_framework.datasets.dialects.expected_refusals import read_expected, refusal_or_answer
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.datasets.dialects.sample_ids import UNNAMED, written_id
 from rag_evaluation_framework.errors import invalid
@@ -22,14 +23,16 @@ _TYPES: Mapping[str, str] = {role: type_ for type_, role in _ROLES.items()}
 def _decode(record: Mapping[str, Any]) -> Sample:
     contexts, answer = record.get("retrieved_contexts"), record.get("response")
     chunk_ids = record.get("reference_context_ids") or ()
+    expected = read_expected(record.get("reference"))
     return Sample(
         id=written_id(record),
         turns=_turns(record["user_input"]),
-        reference=record.get("reference"),
+        reference=expected.reference,
         recorded=Recorded(contexts=tuple(contexts or ()), answer=answer)
         if contexts or answer is not None
         else None,
         reference_contexts=tuple(record.get("reference_contexts") or ()),
+        expectation=expected.refusal,
         relevant_chunk_ids=tuple(chunk_ids) if all(isinstance(item, str) for item in chunk_ids) else (),
     )
 
@@ -66,8 +69,8 @@ def _encode(sample: Sample) -> Record:
         record["retrieved_contexts"] = list(recorded.contexts)
     if recorded.answer is not None:
         record["response"] = recorded.answer
-    if sample.reference is not None:
-        record["reference"] = sample.reference
+    if (reference := refusal_or_answer(sample, "reference")) is not None:
+        record["reference"] = reference
     if sample.reference_contexts:
         record["reference_contexts"] = list(sample.reference_contexts)
     if sample.relevant_chunk_ids:
@@ -88,6 +91,7 @@ RAGAS = RecordDialect(
             "recorded.answer",
             "reference_contexts",
             "relevant_chunk_ids",
+            "expectation.refusal",
         }
     ),
     decode=_decode,

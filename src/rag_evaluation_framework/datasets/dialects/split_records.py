@@ -9,13 +9,21 @@ they point at depends on who made them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from rag_evaluation_framework.datasets.dialects.expected_refusals import (
+    is_refusal,
+    marked_metadata,
+    read_expected,
+    written_reference,
+)
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.datasets.splits.split_mapping import QUESTION_NAMES, REFERENCE_NAMES, first_text
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
 
+_REFERENCE = REFERENCE_NAMES[0]
 _CHUNK_IDS = "selected_chunk_ids"
 _RETRIEVAL_NAMES = ("contexts", "sources", "scores", "retrieved")
 _HOLDS = frozenset(
@@ -28,6 +36,7 @@ _HOLDS = frozenset(
         "recorded.retrieved",
         "recorded.prompt",
         "relevant_chunk_ids",
+        "expectation.refusal",
         "category",
         "metadata",
     }
@@ -64,21 +73,22 @@ def _decode_offline(record: Mapping[str, Any]) -> Sample:
     if not question:
         raise invalid("instruction", "what is asked", record.get("instruction"), code="missing-field")
     rag = record.get("rag", {})
-    return _sample(
-        record, question, first_text(record, REFERENCE_NAMES) or None, retrieval=rag, prompt=rag.get("prompt")
-    )
+    reference = first_text(record, REFERENCE_NAMES) or None
+    sample = _sample(record, question, reference, retrieval=rag, prompt=rag.get("prompt"))
+    # Of a refusal it is kept that it was told by the word.
+    return sample if sample.reference == reference else replace(sample, extra={_REFERENCE: reference})
 
 
 def _encode_offline(sample: Sample) -> Record:
     record: Record = {**_name(sample, "qa"), "instruction": sample.question}
     if sample.reference is not None:
-        record["expected_response"] = sample.reference
+        record[_REFERENCE] = sample.reference
     recorded = sample.recorded or Recorded()
     rag: Record = {} if recorded.prompt is None else {"prompt": recorded.prompt}
     rag |= {name: values for name, values in _retrieval(recorded).items() if values}
     if rag:
         record["rag"] = rag
-    metadata = _metadata(sample)
+    metadata = _metadata(sample, is_told=is_refusal(sample.extra.get(_REFERENCE)))
     return record | ({"metadata": metadata} if metadata else {})
 
 
@@ -96,16 +106,18 @@ def _sample(
         retrieved=tuple(retrieval.get("retrieved", ())),
         prompt=prompt,
     )
-    metadata = dict(record.get("metadata", {}))
+    expected = read_expected(reference, record.get("metadata"))
+    metadata = dict(expected.metadata)
     chunk_ids: Sequence[str] = ()
     if _is_texts(metadata.get(_CHUNK_IDS)):
         chunk_ids = metadata.pop(_CHUNK_IDS)
     return Sample(
         id=record["task_id"],
         turns=(Turn(role="user", content=question),),
-        reference=reference,
+        reference=expected.reference,
         recorded=None if recorded == Recorded() else recorded,
         relevant_chunk_ids=tuple(chunk_ids),
+        expectation=expected.refusal,
         category=record["task_type"],
         metadata=metadata,
     )
@@ -122,13 +134,13 @@ def _split_dialect(name: str, *, kind: str, task_type: str, question: str, refer
         """Return the record of a sample, with every field that a split must have."""
         recorded = sample.recorded or Recorded()
         record: Record = {**_name(sample, task_type), question: sample.question}
-        if sample.reference is not None:
-            record[reference] = sample.reference
+        if (text := written_reference(sample)) is not None:
+            record[reference] = text
         return record | {
             "rag_prompt": recorded.prompt or "",
             **_retrieval(recorded),
             "citations": [],
-            "metadata": _metadata(sample),
+            "metadata": _metadata(sample, is_told=sample.reference is None),
         }
 
     return RecordDialect(
@@ -155,9 +167,9 @@ def _retrieval(recorded: Recorded) -> Record:
     }
 
 
-def _metadata(sample: Sample) -> Record:
+def _metadata(sample: Sample, *, is_told: bool) -> Record:
     chunk_ids = {_CHUNK_IDS: list(sample.relevant_chunk_ids)} if sample.relevant_chunk_ids else {}
-    return {**sample.metadata, **chunk_ids}
+    return {**marked_metadata(sample, is_told=is_told), **chunk_ids}
 
 
 def _is_texts(value: Any) -> bool:

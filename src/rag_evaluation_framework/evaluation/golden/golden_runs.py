@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from rag_evaluation_framework.counts import counted
@@ -31,9 +32,10 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     threshold_warnings,
 )
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
+from rag_evaluation_framework.evaluation.scorers.expected_answers import expects_refusal
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, without_parameters
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
-from rag_evaluation_framework.records.samples import Expectation, Refusal, Sample
+from rag_evaluation_framework.records.samples import Sample
 
 
 def golden_manifest(folder: str | Path, settings: GoldenSettings) -> Manifest:
@@ -146,13 +148,18 @@ def _doubts(dataset: DatasetPlan) -> Iterator[str]:
 
 def _unused_refusals(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield the metrics of refusals that apply to no sample, nor to any turn of a conversation."""
-    expects_refusal = {isinstance(each, Refusal) for sample in samples for each in _expectations(sample)}
-    if True not in expects_refusal:
+    to_decline = {expects_refusal(each) for sample in samples for each in _by_turn(sample)}
+    if True not in to_decline:
         yield REFUSAL_RECALL
-    if False not in expects_refusal:
+    if False not in to_decline:
         yield OVER_REFUSAL
 
 
-def _expectations(sample: Sample) -> Sequence[Expectation | None]:
-    """Return what is expected of each of the assistant's turns, or of a sample without such turns."""
-    return [turn.expectation for turn in sample.turns if turn.role == "assistant"] or [sample.expectation]
+def _by_turn(sample: Sample) -> Sequence[Sample]:
+    """Return each of the assistant's turns as a sample of its own, or one without turns as it is."""
+    turns = [
+        replace(sample, turns=(asked,), reference=turn.reference, expectation=turn.expectation)
+        for asked, turn in pairwise(sample.turns)
+        if turn.role == "assistant"
+    ]
+    return turns or [sample]

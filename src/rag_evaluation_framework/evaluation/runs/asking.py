@@ -193,7 +193,7 @@ async def _called(target: Target, request: Request, *, is_live: bool) -> Respons
         return error.reworded(brief(error.message))
     except TimeoutError:
         return _timed_out()
-    except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake is the sample's failure
+    except Exception as error:  # noqa: BLE001 - a target is a plug-in: its mistake is the sample's failure
         return TargetError("target-error", described(error))
     if not isinstance(response, Response):
         return TargetError("target-error", f"expected a response, got {type(response).__name__}")

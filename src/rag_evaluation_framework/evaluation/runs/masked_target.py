@@ -28,7 +28,7 @@ class MaskedTarget:
             raise error.reworded(
                 self._secrets.mask(error.message), answered=self._secrets.mask_value(error.answered)
             ) from None
-        except Exception as error:  # noqa: BLE001  # a target is a plug-in: its mistake must not tell secrets
+        except Exception as error:  # noqa: BLE001 - a target is a plug-in: its mistake must not tell secrets
             raise TargetError("target-error", self._secrets.mask(in_full(error))) from None
         masked: Response = _masked(response, self._secrets)
         return masked

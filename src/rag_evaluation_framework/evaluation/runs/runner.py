@@ -184,7 +184,7 @@ class _RunThread:
                 run = self._loop.run_until_complete(self._all())
             finally:
                 self._close()
-        except BaseException as error:  # noqa: BLE001  # raised again where the caller waits
+        except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
             self.ended.set_exception(error)
         else:
             self.ended.set_result(run)

@@ -19,6 +19,7 @@ from rag_evaluation_framework.evaluation.conversation_turns import TURNS, is_con
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields, timing_fields
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.judging.judges.verdict_memory import scoring_one_answer
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
@@ -42,7 +43,9 @@ def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer])
     Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
     cannot be kept: neither is a failure of the answer.
     """
-    return SampleResult(sample.id, response, tuple(_score(scorer, sample, response) for scorer in scorers))
+    with scoring_one_answer():
+        scores = tuple(_score(scorer, sample, response) for scorer in scorers)
+    return SampleResult(sample.id, response, scores)
 
 
 def rescored_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
@@ -77,7 +80,7 @@ def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
         raise
     except (ModelError, TargetError) as error:  # such as an embedder that is down: no mistake of the scorer
         return _without_endpoint(scorer, ModelError(error.kind, error.message))
-    except Exception as error:  # noqa: BLE001  # a scorer is a plug-in: its mistake is its score's, not the run's
+    except Exception as error:  # noqa: BLE001 - a scorer is a plug-in: its mistake is its score's, not the run's
         return _failed(scorer, f"the scorer broke: {described(error)}")
     if not isinstance(score, Score) or score.metric != scorer.name:
         return _failed(scorer, f"the scorer broke: expected a score of {scorer.name}, got {shown(score)}")

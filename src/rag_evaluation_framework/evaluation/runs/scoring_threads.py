@@ -62,7 +62,7 @@ class ScoringThreads:
             if made.set_running_or_notify_cancel():
                 try:
                     made.set_result(self._timed(call))
-                except BaseException as error:  # noqa: BLE001  # raised again where the call is awaited
+                except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
                     made.set_exception(error)
 
     def _timed(self, call: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 
-from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
+from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer, reference_declines
 from rag_evaluation_framework.evaluation.scorers.found_once import found_once
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
@@ -72,8 +72,8 @@ class AnswerVerdicts:
 
     @found_once
     def reference_claims(self) -> list[Claim]:
-        """The claims of the reference."""
-        return claims_of(self.reference)
+        """The claims of the reference; one that declines makes none."""
+        return [] if reference_declines(self.sample) else claims_of(self.reference)
 
     @found_once
     def by_contexts(self) -> list[ClaimVerdict]:

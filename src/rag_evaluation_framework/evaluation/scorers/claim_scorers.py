@@ -71,7 +71,7 @@ class ClaimScorer(SupportScorer):
         options = {"similarity": answer_similarity(on.answer, on.reference)} if self._adds_similarity else {}
         value = self.metric(*(_flags(getattr(on, name)) for name in self._claims.verdicts), **options)
         if value is None:
-            return self.skipped(f"nothing to score: {self.metric.metric.empty}")
+            return self.skipped(self.metric.metric.empty.partition(";")[0])
         if self._claims.shown is None:
             return self.scored(value)
         return self.scored(value, {"claims": [*map(verdict_fields, getattr(on, self._claims.shown))]})
@@ -99,6 +99,8 @@ def verdict_fields(verdict: ClaimVerdict) -> dict[str, Any]:
         found["probability"] = round(verdict.probability, 4)
     if verdict.agreement is not None:
         found["agreement"] = round(verdict.agreement, 4)
+    if verdict.failed_votes:
+        found["failed_votes"] = verdict.failed_votes
     if verdict.evidence is not None:
         evidence = verdict.evidence
         found["evidence"] = {"number": evidence.number, "start": evidence.start, "end": evidence.end}

@@ -1,4 +1,4 @@
-"""The class of an answer in the light of what its sample expects."""
+"""What a sample expects of an answer, and the class of the answer in the light of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import unicodedata
 from functools import lru_cache
 
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.metrics.refusals import DECLINED
 from rag_evaluation_framework.records.samples import Refusal, Sample
 
 _FINAL_MARKS = ".!?。"
@@ -17,16 +18,23 @@ class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_answer)
 
 
 def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
-    """Return the class of an answer by the patterns, unless it is what the sample expects.
-
-    The reference is an answer, whatever it sounds like: "The guide does not mention dogs" declines nothing
-    where that is what should be said. So is a refusal one that sounds as the sample says.
-    """
+    """Return the class of an answer by the patterns; one that holds the words of a refusal is one."""
     if is_the_refusal(sample, answer):
         return AnswerClass("refused")
-    if is_the_reference(sample, answer):
-        return AnswerClass("answered")
     return class_by_patterns(answer, sample.question)
+
+
+def expects_refusal(sample: Sample) -> bool:
+    """Tell whether a sample expects a refusal: it says so, or has nothing but a reference that declines."""
+    if sample.expectation is None:
+        return reference_declines(sample)
+    return isinstance(sample.expectation, Refusal)
+
+
+def reference_declines(sample: Sample) -> bool:
+    """Tell whether the reference refuses, or does not know: "The guide does not mention dogs"."""
+    reference = sample.reference or ""
+    return bool(reference.strip()) and class_by_patterns(reference, sample.question).kind in DECLINED
 
 
 def is_the_reference(sample: Sample, answer: str) -> bool:

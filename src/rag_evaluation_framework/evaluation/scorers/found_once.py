@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 
 _KEPT = 256  # more than are scored at the same time
-_FAILED_SECONDS = 60.0  # long enough for the next metric, short enough for who scores the answer again
 
 T = TypeVar("T")
 
@@ -23,28 +20,14 @@ class found_once(Generic[T]):  # noqa: N801  # used as a decorator
 
     That one holds a lock for all objects at once before Python 3.12, so judges would be asked one by one. An
     answer is scored by one thread, so no lock is needed.
-
-    That a model's endpoint failed is kept as well, for a minute: the metrics that come next would only put
-    the same question again, and wait for it as long.
     """
 
     def __init__(self, find: Callable[[Any], T]) -> None:
         self._find = find
-        self._failure = f"failure of {find.__name__}"
         self.__doc__ = find.__doc__
 
     def __get__(self, owner: Any, kind: type | None = None) -> T:
-        failed_at, failure = owner.__dict__.get(self._failure, (0.0, None))
-        if failure is not None and time.monotonic() - failed_at < _FAILED_SECONDS:
-            raise failure.with_traceback(None)
-        try:
-            found = owner.__dict__[self._find.__name__] = self._find(owner)
-        except ModelOutageError:
-            raise  # whoever goes on after an outage has reason to ask again
-        except ModelError as error:
-            if error.is_of_endpoint:
-                owner.__dict__[self._failure] = (time.monotonic(), error)
-            raise
+        found = owner.__dict__[self._find.__name__] = self._find(owner)
         return found
 
 

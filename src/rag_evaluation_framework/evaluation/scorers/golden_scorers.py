@@ -19,6 +19,7 @@ from rag_evaluation_framework.evaluation.conversation_turns import (
     no_answer_in_turn,
 )
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
+from rag_evaluation_framework.evaluation.scorers.expected_answers import expects_refusal
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.evaluation.scorers.told_answers import told_in
@@ -186,7 +187,7 @@ class TurnScorer(DeclaredMetricScorer):
 
 def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
-        if turn.expected.expectation is not None:
+        if expects_refusal(turn.as_sample(sample)):
             kind = classify_answer(turn.answer, turn.question).kind
             yield {
                 "turn": turn.number,

@@ -9,7 +9,7 @@ from typing import Any
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts
 from rag_evaluation_framework.evaluation.scorers.found_once import LatestOf
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
-from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.judge import Judge, failed_votes
 from rag_evaluation_framework.judging.judges.judged_answers import (
     Rating,
     judge_context_relevance,
@@ -58,10 +58,9 @@ def panel_fields(agreement: float | None, details: Mapping[str, Any]) -> dict[st
     """Return what the votes were and how far they agreed; nothing where there was only one."""
     if agreement is None:
         return {}
-    votes = details["votes"]
-    failed = sum("error" in vote for vote in votes)
+    failed = failed_votes(details)
     told = {"failed_votes": failed} if failed else {}
-    return {"agreement": round(agreement, 4), **told, "votes": votes}
+    return {"agreement": round(agreement, 4), **told, "votes": details["votes"]}
 
 
 class JudgedContexts(DeclaredMetricScorer):

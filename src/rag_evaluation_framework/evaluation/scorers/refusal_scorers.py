@@ -6,6 +6,7 @@ from typing import Any
 
 from rag_evaluation_framework.evaluation.scorers.expected_answers import (
     class_by_patterns,
+    expects_refusal,
     is_the_reference,
     is_the_refusal,
 )
@@ -16,7 +17,7 @@ from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.judged_answers import answer_class_verdict
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 
 
@@ -24,8 +25,8 @@ class RefusalScorer(DeclaredMetricScorer):
     """Scores the class of an answer, by patterns, or by a judge if there is one.
 
     A sample may say how its refusal should sound (``pattern``). That text is taken literally, whatever its
-    case, width and white space: an answer that holds it is a refusal, whatever else it looks like. Where
-    an answer is expected, the reference itself is one, and no judge is asked.
+    case, width and white space: an answer that holds it is a refusal, whatever else it looks like. Patterns
+    tell whether the reference declines, and so no judge is asked about an answer that is the reference.
     """
 
     def __init__(self, metric: BoundMetric, *, judge: Judge | None = None) -> None:
@@ -41,9 +42,7 @@ class RefusalScorer(DeclaredMetricScorer):
     def _class_of(self, sample: Sample, answer: str) -> dict[str, Any]:
         if is_the_refusal(sample, answer):
             return {"class": "refused", "pattern": "the sample's own"}
-        if is_the_reference(sample, answer):
-            return {"class": "answered", "reason": "it is the reference"}
-        if self._judge is not None:
+        if self._judge is not None and not is_the_reference(sample, answer):
             verdict = answer_class_verdict(self._judge, sample.question, answer)
             said = {"class": verdict.values["label"], "reason": verdict.values["reason"]}
             return {**said, **panel_fields(verdict.agreement, verdict.details)}
@@ -54,10 +53,10 @@ class RefusalScorer(DeclaredMetricScorer):
         return {"class": found.kind, "pattern": found.pattern, **place}
 
     def _inapplicable(self, sample: Sample, response: Response) -> str | None:
-        expects_refusal = isinstance(sample.expectation, Refusal)
-        if expects_refusal == self._of_refusals:
+        to_decline = expects_refusal(sample)
+        if to_decline == self._of_refusals:
             return None
-        return f"the sample expects {'a refusal' if expects_refusal else 'an answer'}"
+        return f"the sample expects {'a refusal' if to_decline else 'an answer'}"
 
 
 def refusal_scorer(metric: BoundMetric, methods: ScoringMethods) -> RefusalScorer:

@@ -29,6 +29,11 @@ def is_negated(clause: str) -> bool:
     return len(phrase("negation").findall(clause)) % 2 == 1
 
 
+def is_denied(clause: str) -> bool:
+    """Tell whether a clause denies what it says: it does not happen, or stops, or fails to."""
+    return is_negated(clause) != says("ceased", clause)
+
+
 def denies_asked(text: str, start: int, asked: Sequence[Piece]) -> bool:
     """Tell whether the clause around a place of a comparable text denies one of the pieces of the question.
 

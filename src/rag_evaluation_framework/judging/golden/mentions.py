@@ -7,6 +7,7 @@ deny of it what was asked (:mod:`.clause_denials`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,9 @@ from rag_evaluation_framework.judging.words.comparable_text import (
     comparable,
     is_unspaced,
 )
+from rag_evaluation_framework.judging.words.even_text import even_text
 
+_IN_NUMBER = re.compile(r"\d[.:]\d")  # 2.5 is not named by 5
 _ENDINGS = ("", "s", "es")
 
 
@@ -60,7 +63,8 @@ def is_stated(answer: str, name: str, *, asked: Sequence[Piece] = (), even_denie
 def names_in(answer: str, names: Sequence[str], *, question: str = "") -> list[bool]:
     """Tell of each name whether the answer has it; a question may ask for what is denied, 她讨厌什么？.
 
-    A name that the question has, or that it does not ask for, is named wherever the answer speaks of it.
+    A name that the question has, or that it does not ask for, is named wherever the answer speaks of it. One
+    with a number in it may be written in another way: twelve, 十二, 12.
 
     >>> names_in("玛拉妮很熱情，但不喜欢探险。", ["玛拉妮", "热情/直率", "探险"])
     [True, True, False]
@@ -68,11 +72,17 @@ def names_in(answer: str, names: Sequence[str], *, question: str = "") -> list[b
     [False]
     """
     said, asked = comparable(answer), comparable(question)
+    in_figures = even_text(answer).lower()
     even_denied, wanted = asks_for_denied(asked), telling(asked, asked) if asks_for_name(asked) else []
-    return [
-        is_stated(said, name, asked=() if is_stated(asked, name) else wanted, even_denied=even_denied)
-        for name in names
-    ]
+
+    def is_named(name: str) -> bool:
+        of_name = () if is_stated(asked, name) else wanted
+        return any(
+            is_stated(text, each, asked=of_name, even_denied=even_denied)
+            for text, each in ((said, name), (in_figures, even_text(name)))
+        )
+
+    return list(map(is_named, names))
 
 
 def _with_endings(text: str, name: str, endings: Sequence[str]) -> Iterator[Mention]:
@@ -85,7 +95,9 @@ def _with_endings(text: str, name: str, endings: Sequence[str]) -> Iterator[Ment
 
 
 def _begins_a_word(text: str, start: int) -> bool:
-    return start == 0 or not (_is_spaced_letter(text[start]) and _is_spaced_letter(text[start - 1]))
+    if start == 0 or not _is_spaced_letter(text[start]):
+        return True
+    return not _is_spaced_letter(text[start - 1]) and not _IN_NUMBER.match(text, start - 2)
 
 
 def _word_end(text: str, end: int, endings: Sequence[str]) -> int | None:
@@ -93,7 +105,11 @@ def _word_end(text: str, end: int, endings: Sequence[str]) -> int | None:
     if not _is_spaced_letter(text[end - 1]):
         return end
     ends = (end + len(ending) for ending in endings if text.startswith(ending, end))
-    return next((each for each in ends if not _is_spaced_letter(text[each : each + 1])), None)
+    return next((each for each in ends if _is_edge(text, each)), None)
+
+
+def _is_edge(text: str, end: int) -> bool:
+    return not _is_spaced_letter(text[end : end + 1]) and not _IN_NUMBER.match(text, end - 1)
 
 
 def _is_spaced_letter(character: str) -> bool:

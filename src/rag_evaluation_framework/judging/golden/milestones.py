@@ -3,7 +3,8 @@
 A step is told where one sentence has at least three quarters of its units, in their order and close
 together: Chinese characters and kana one by one, other words by their stems, numbers by their value, words of
 grammar left out unless the step has no others. ``报名竞技场`` is told by 报名参加了竞技场试炼 and not by
-离开竞技场. A step of three units or fewer must be told whole. A step in quite other words is not recognised.
+离开竞技场. A step of three units or fewer must be told whole. One that is denied, "the item was not shipped",
+is not told, and one in quite other words is not recognised.
 """
 
 from __future__ import annotations
@@ -11,20 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from rag_evaluation_framework.judging.golden.clause_denials import is_denied
+from rag_evaluation_framework.judging.golden.phrases import parts, phrase, says
 from rag_evaluation_framework.judging.golden.stances import stance_at
-from rag_evaluation_framework.judging.words.comparable_text import (
-    SENTENCE_END,
-    alternatives,
-    comparable,
-    pieces,
-)
+from rag_evaluation_framework.judging.words.comparable_text import SENTENCE_END, pieces, spellings
 from rag_evaluation_framework.judging.words.english_stems import stem
-from rag_evaluation_framework.judging.words.figures import with_figures
+from rag_evaluation_framework.judging.words.even_text import even_text
 from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS, STRUCTURE
 
 _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
 _GRAMMAR = STOP_WORDS | STRUCTURE | frozenset("过到将并")
+
+_BEFORE = 12  # characters: what is not done is told right before it
 
 Unit = tuple[str, int]
 """What is compared, and where it stands."""
@@ -36,7 +36,7 @@ def first_tellings(answer: str, steps: Sequence[str]) -> list[int | None]:
     >>> first_tellings("旅行者报名参加了竞技场试炼，赢得了胜利。", ["初入纳塔", "报名竞技场", "赢得胜利"])
     [None, 3, 14]
     """
-    said = with_figures(comparable(answer))
+    said = even_text(answer)
     sentences = list(_sentences(said, _GRAMMAR))
     return [_first_telling(said, sentences, step) for step in steps]
 
@@ -50,13 +50,13 @@ def _units(text: str, idle: Collection[str], offset: int = 0) -> Iterator[Unit]:
     """Yield the units of a comparable text that are not idle."""
     for piece in pieces(text):
         if piece.text not in idle:
-            unit = piece.text if piece.is_unspaced else stem(piece.text.removesuffix("'s"))
+            unit = piece.text if piece.is_unspaced else stem(piece.text.lower().removesuffix("'s"))
             yield unit, offset + piece.start
 
 
 def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) -> int | None:
     found = []
-    for text in map(with_figures, alternatives(step)):
+    for text in map(even_text, spellings(step)):
         if wanted := [unit for unit, _ in _units(text, _GRAMMAR)]:
             found.append(_first_in(said, sentences, wanted))
         elif every := [unit for unit, _ in _units(text, ())]:
@@ -65,33 +65,41 @@ def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) ->
 
 
 def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[str]) -> int | None:
-    told = (place for sentence in sentences for place in _tellings(sentence, wanted))
-    return next((place for place in told if stance_at(said, place) == "stated"), None)
+    told = (each for sentence in sentences for each in _tellings(sentence, wanted))
+    return next((first for first, last in told if _states(said, first, last)), None)
 
 
-def _tellings(sentence: Sequence[Unit], wanted: Sequence[str]) -> Iterator[int]:
-    """Yield where a sentence has enough of the wanted units, in order and close together."""
+def _states(said: str, first: int, last: int) -> bool:
+    """Tell whether a text states what it tells from one unit to another, and does not deny it in between."""
+    if stance_at(said, first) != "stated" or says("not_done", said[max(0, first - _BEFORE) : first]):
+        return False
+    between = [part for _, part in parts("clause_begin", phrase("quality").sub("", said[first:last]))]
+    is_only_later = phrase("until").match(said, last) is not None
+    return is_only_later or not any(map(is_denied, (between[0], between[-1])))
+
+
+def _tellings(sentence: Sequence[Unit], wanted: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where a sentence has enough of the wanted units, in order and close together: first and last."""
     enough = len(wanted) if len(wanted) <= 3 else -(-len(wanted) * 3 // 4)
     reach = 2 * len(wanted) + 6
     known = set(wanted)
     first = 0
     while first < len(sentence):
-        unit, place = sentence[first]
-        window = (
-            [each for each, _ in sentence[first : first + reach] if each in known] if unit in known else []
-        )
-        if len(window) >= enough and _common_in_order(window, wanted) >= enough:
-            yield place
+        begins = sentence[first][0] in known
+        window = [unit for unit in sentence[first : first + reach] if unit[0] in known] if begins else []
+        if len(window) >= enough and (common := _common_in_order(window, wanted))[-1] >= enough:
+            yield sentence[first][1], window[common.index(common[-1])][1]
             first += enough  # what begins inside a telling is the same telling
         else:
             first += 1
 
 
-def _common_in_order(window: Sequence[str], wanted: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence that begins with the window's first unit."""
-    begin = wanted.index(window[0])
+def _common_in_order(window: Sequence[Unit], wanted: Sequence[str]) -> list[int]:
+    """Return the lengths of the longest common subsequences from the first unit of a window to each."""
+    begin = wanted.index(window[0][0])
     longest = [0] * (len(wanted) - begin)
-    for each in window[1:]:
+    common = [1]
+    for each, _ in window[1:]:
         before = 0
         for index in range(1, len(longest)):
             above = longest[index]
@@ -100,4 +108,5 @@ def _common_in_order(window: Sequence[str], wanted: Sequence[str]) -> int:
             else:
                 longest[index] = max(longest[index], longest[index - 1])
             before = above
-    return 1 + (longest[-1] if len(longest) > 1 else 0)
+        common.append(1 + (longest[-1] if len(longest) > 1 else 0))
+    return common

@@ -14,10 +14,12 @@ from rag_evaluation_framework.judging.words.measures import UNIT_NAMES
 from rag_evaluation_framework.judging.words.negation import CHINESE_NOT, NEGATIONS
 from rag_evaluation_framework.judging.words.number_words import NUMERALS
 from rag_evaluation_framework.judging.words.question_words import CHINESE_QUESTION_WORDS, QUESTION_WORDS
+from rag_evaluation_framework.judging.words.units import CURRENCIES
 
 _NAME = re.compile(r"\{([a-z_]+)\}")
 _GIVEN = {
     "counters": COUNTERS,
+    "currencies": "|".join(CURRENCIES),
     "measure_words": MEASURE_WORDS,
     "not": "|".join(NEGATIONS),
     "not_zh": CHINESE_NOT,

@@ -2,8 +2,9 @@
 
 The words are data (``data/relations.yaml``). ``friend_of``, ``is_friend_of``, ``friends_with`` and
 ``friendOf`` are one relation. A relation that is not in the table is expressed by its own words only,
-``sworn_sister_of`` by "sworn sister", ``acquired`` by "acquires" too, and ``acquired_by`` from the other end;
-it may be written in the words of the answers, 结义姐妹, or as several, 结义姐妹/sworn_sister_of.
+``sworn_sister_of`` by "sworn sister", ``advisor_of`` by "advises" too, ``sued`` by "sues", and ``sued_by``
+from the other end; it may be written in the words of the answers, 结义姐妹, or as several,
+结义姐妹/sworn_sister_of.
 """
 
 from __future__ import annotations
@@ -120,9 +121,20 @@ def _ways(name: str) -> Iterator[RelationWords]:
         return
     own = (comparable(_PASSIVE.sub("", bare).replace("_", " ")),)
     if whole.endswith("_of"):
-        yield RelationWords(roles=own, is_known=False)
+        yield RelationWords(roles=own, verbs=_deeds(own[0]), is_known=False)
     else:
         yield RelationWords(own=own, inverted=_PASSIVE.search(whole) is not None, is_known=False)
+
+
+def _deeds(role: str) -> tuple[str, ...]:
+    """Return what the verb of a role may be, where it has one: an advisor advises, a sponsor sponsored.
+
+    >>> _deeds("advisor"), _deeds("heir")
+    (('adviss', 'advises', 'advised', 'advisored'), ())
+    """
+    if not role.endswith(("er", "or")):
+        return ()
+    return (*(f"{role[:-2]}{ending}" for ending in ("s", "es", "ed")), f"{role}ed")
 
 
 def is_told_in(words: RelationWords, answer: str) -> bool:

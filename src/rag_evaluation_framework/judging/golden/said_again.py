@@ -67,10 +67,16 @@ def beside_reply(told: Sequence[Piece], text: str, *, begin: int = 0) -> list[Pi
 
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the clauses of a text with where they begin; "has a bike" is one in "sold it and has a bike"."""
+    """Yield the clauses of a text with where they begin, "I'm afraid" apart.
+
+    "Has a bike" is one in "sold it and has a bike".
+    """
     for start, clause in clauses(text):
         for begin, part in parts("and_does", clause):
-            yield start + begin, part
+            regret = phrase("regret_first").match(part)
+            first = regret.end() if regret else 0
+            if part[first:]:
+                yield start + begin + first, part[first:]
 
 
 class _Asked:

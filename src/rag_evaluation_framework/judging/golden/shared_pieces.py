@@ -24,7 +24,7 @@ _GRAMMAR = (STOP_WORDS - COMMON_ORDINALS).union(LIGHT_CHARACTERS, "叫")
 _TIME = re.compile(r"(\d\d?):([0-5]\d)")
 _ORDINAL_FIGURE = re.compile(r"(\d+)(?:st|nd|rd|th)")
 # Stems of verbs by which rules are asked for and told: "Do I need a visa?", "A visa is required."
-_SAME = {"requir": "need", "permit": "allow"}
+_SAME = {"requir": "need", "necessari": "need", "permit": "allow"}
 
 Agreement = Callable[[int, int], bool]
 """Whether a place of one text and one of another are meant alike."""
@@ -37,7 +37,7 @@ def telling(text: str, question: str) -> list[Piece]:
     ['3', '黑', '猫']
     """
     asks_for_number = says("asks_for_number", question)
-    idle = places_in(text, "idle") | (frozenset() if asks_for_number else places_in(text, "article_zh"))
+    idle = places_in(text, "idle") | places_in(text, "before_number" if asks_for_number else "article_zh")
     return [
         piece
         for piece in pieces(text)

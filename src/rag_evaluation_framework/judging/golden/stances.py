@@ -1,7 +1,8 @@
 """Whether a text states what stands at one of its places, denies it, or leaves it open.
 
 - *Denied*: a negation or a verb of lack or dislike comes directly before it, or with nothing but light words
-  between: ``不喜欢探险``, ``缺乏热情``, ``did not win``. Two negations cancel out.
+  between: ``不喜欢探险``, ``缺乏热情``, ``did not win``. Two negations cancel out. What a text asks only to
+  say no, and instead of what it names something else, it denies too.
 - *Open*: the clause says that it is not shown or not known, ``没有证据表明她们是朋友``, ``hard to say``;
   or it is a guess among others or by one who is not sure: ``我不确定，可能是阿尤或者别的``. A
   guess that the answer settles on is a statement: ``可能是阿尤``, ``我不确定，但应该是阿尤``.
@@ -38,7 +39,11 @@ def stance_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> Stance
     if says("not_shown", head) or says("not_so", tail):
         return "open"
     is_negated = _is_negated(text, start, through) != says("rhetorical", head)
-    if is_negated or says("lacked_too", head) or (says("towards", head) and says("no_interest", tail)):
+    if is_negated or says("lacked_too", head) or says("dismissed", head):
+        return "denied"
+    if says("towards", head) and says("no_interest", tail):
+        return "denied"
+    if phrase("asked_then_no").match(text, start + len(tail)):
         return "denied"
     return "open" if _is_a_guess(text, start, head, tail) else "stated"
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from rag_evaluation_framework.judging.golden.clause_denials import denies_asked
+from rag_evaluation_framework.judging.golden.phrases import phrase
 from rag_evaluation_framework.judging.golden.said_again import beside_reply, content
 from rag_evaluation_framework.judging.golden.shared_pieces import (
     Agreement,
+    places_in,
     shared,
     stretches,
     telling,
@@ -23,8 +25,9 @@ from rag_evaluation_framework.judging.golden.shared_pieces import (
 )
 from rag_evaluation_framework.judging.golden.stances import Stance, asks_for_denied, stance_at, stands_bare
 from rag_evaluation_framework.judging.golden.yes_or_no import asks_yes_or_no, reply_to
-from rag_evaluation_framework.judging.words.comparable_text import Piece, comparable, pieces, variants
-from rag_evaluation_framework.judging.words.figures import paired_as_in, with_figures
+from rag_evaluation_framework.judging.words.comparable_text import Piece, pieces, variants
+from rag_evaluation_framework.judging.words.even_text import even_text
+from rag_evaluation_framework.judging.words.figures import paired_as_in
 from rag_evaluation_framework.judging.words.quantities import quantities
 
 
@@ -50,14 +53,12 @@ def match_reference(
     >>> match_reference("叫阿贝多", "他的龙伙伴叫阿尤。", "基尼奇的龙伙伴叫什么？").value
     0.0
     """
-    said, asked, known = _even(answer), _even(question), [_even(text) for text in before]
-    readings = map(_even, variants(reference))
-    matches = [match for text in readings if (match := _match(said, text, asked, known))]
+    asked, known = even_text(question), [even_text(text) for text in before]
+    readings = (
+        (even_text(answer, beside=text), even_text(text, beside=answer)) for text in variants(reference)
+    )
+    matches = [match for said, text in readings if (match := _match(said, text, asked, known))]
     return max(matches, key=lambda match: match.value, default=None)
-
-
-def _even(text: str) -> str:
-    return with_figures(comparable(text))
 
 
 def _match(said: str, reference: str, asked: str, known: Sequence[str]) -> TurnMatch | None:
@@ -71,6 +72,8 @@ def _match(said: str, reference: str, asked: str, known: Sequence[str]) -> TurnM
         news = fresh or _without(told, [asked]) or told or list(pieces(reference))
         return _matched(news, _found(news, said, reference, asked))
     news = beside_reply(fresh, reference, begin=expected.end)
+    if phrase("asks_leave").match(asked):
+        news = [piece for piece in news if piece.start not in places_in(reference, "leave")]
     # Where an answer says neither, its words decide; of a bare "yes" it has none.
     if given is None and (words := news or (content(reference) if not expected.end else [])):
         return _matched(words, _found(words, said, reference, asked))

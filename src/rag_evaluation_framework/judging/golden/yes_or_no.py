@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from rag_evaluation_framework.judging.golden.phrases import phrase, says
+from rag_evaluation_framework.judging.golden.phrases import phrase, says, words_of
 from rag_evaluation_framework.judging.golden.said_again import NEGATING, said_again
 from rag_evaluation_framework.judging.golden.stances import stance_at
 
@@ -49,8 +49,15 @@ def reply_to(question: str, text: str) -> Reply | None:
         return Reply(_polarity(said.lastgroup, question), said[0].strip(), said.end())
     if not _can_be_said_again(question):
         return None
-    again = said_again(phrase("verb_first").sub("", question, count=1), text)
+    again = said_again(phrase("verb_first").sub("", question, count=1), _with_leave(question, text))
     return Reply("no" if again.is_denied else "yes", again.clause) if again else None
+
+
+def _with_leave(question: str, text: str) -> str:
+    """Return what a text says to "Can I …?": that pets are not allowed says that they are not."""
+    if not phrase("asks_leave").match(question):
+        return text
+    return phrase("leave").sub(lambda word: "not" if word[0] in words_of("no_leave") else "", text)
 
 
 def _can_be_said_again(question: str) -> bool:

@@ -27,9 +27,6 @@ MAX_CHARACTERS = 200_000
 
 _REMEMBERED = 1024
 
-# Failures of the reply itself. Where the endpoint failed, the next who asks may be luckier.
-_FINAL = frozenset({"not-json", "off-schema", "ambiguous", "truncated", "refused", "no-majority"})
-
 Check = Callable[[Mapping[str, Any]], str | None]
 """Tells what is wrong with a reply that follows the schema, in words that the model may be shown."""
 
@@ -62,7 +59,8 @@ class Judge:
     is a :class:`ModelOutageError`, though the others could decide without it: they are not the panel that was
     asked for. Texts of more than ``max_characters`` are never cut: they are a :class:`ModelError`
     ``too-long``. The last thousand verdicts are kept, and the replies that were none: the same question is
-    put once, though several metrics ask it, and either all of them have a verdict or none has.
+    put once, though several metrics ask it, and either all of them have a verdict or none has. What an
+    endpoint failed to answer is put again once the answer is scored (:func:`scoring_one_answer`).
     """
 
     def __init__(self, *models: ChatModel, votes: int = 1, max_characters: int = MAX_CHARACTERS) -> None:
@@ -180,8 +178,14 @@ class _Question:
         return value if listed is None else {**value, listed: sorted(value[listed], key=itemgetter("number"))}
 
 
+def failed_votes(details: Mapping[str, Any]) -> int:
+    """Return how many of the votes in a verdict's details gave nothing."""
+    return sum("error" in vote for vote in details["votes"])
+
+
 def _is_final(error: BaseException) -> bool:
-    return isinstance(error, ModelError) and error.kind in _FINAL
+    """Tell whether the reply was at fault. Where the endpoint failed, who asks later may be luckier."""
+    return isinstance(error, ModelError) and not error.is_of_endpoint
 
 
 def _told(prompt: Prompt, vote: Vote) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.judge import Judge, failed_votes
 from rag_evaluation_framework.judging.judges.prompts import load_prompt
 from rag_evaluation_framework.judging.judges.quotes import find_quote
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence
@@ -53,9 +54,10 @@ class JudgeSupport:
         }
         verdict = self.judge.verdict(_PROMPT, fields, check=lambda value: _problem(value, evidence))
         entries = verdict.values["claims"]
+        failed = failed_votes(verdict.details)
         shares = verdict.shares or (None,) * len(entries)
         return [
-            _verdict(claim, entry, evidence, agreement=share)
+            replace(_verdict(claim, entry, evidence), agreement=share, failed_votes=failed)
             for claim, entry, share in zip(claims, entries, shares, strict=True)
         ]
 
@@ -79,10 +81,8 @@ def _quoted(entry: Mapping[str, Any], evidence: Sequence[str]) -> Evidence | Non
     return find_quote(entry["quote"], evidence, expected=entry["evidence"] - 1, fewest_words=FEWEST_WORDS)
 
 
-def _verdict(
-    claim: Claim, entry: Mapping[str, Any], evidence: Sequence[str], *, agreement: float | None
-) -> ClaimVerdict:
+def _verdict(claim: Claim, entry: Mapping[str, Any], evidence: Sequence[str]) -> ClaimVerdict:
     found = _quoted(entry, evidence)
     label = entry["label"]
     conflicts = (f"evidence says: {found.text}",) if label == "contradicted" and found is not None else ()
-    return ClaimVerdict(claim=claim, label=label, agreement=agreement, evidence=found, conflicts=conflicts)
+    return ClaimVerdict(claim=claim, label=label, evidence=found, conflicts=conflicts)

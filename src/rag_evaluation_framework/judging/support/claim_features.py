@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -90,13 +90,13 @@ def _claim_tokens(claim: str) -> Sequence[ContentToken]:
     return tuple(content_tokens(claim))
 
 
-def _power(key: str) -> int:
-    """Return which power of two a key weighs: words of five letters and more tell more than short ones."""
-    return int(len(key) > 4)
+def _powers(keys: Iterable[str]) -> dict[str, int]:
+    """Return which power of two each key weighs: words of five letters and more tell more than short ones."""
+    return {key: len(key) > 4 for key in keys}
 
 
-def _weight(keys: Iterable[str]) -> int:
-    return sum([1 << _power(key) for key in keys])
+def _weight(powers: Mapping[str, int]) -> int:
+    return sum([1 << power for power in powers.values()])
 
 
 class _Asked(NamedTuple):
@@ -182,11 +182,12 @@ class EvidenceBody:
     def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float, float]:
         """Return the units closest to the keys, and what share one unit has with what is given, and two."""
         sought = keys - given
-        powers = {key: _power(key) for key in sought or keys}
+        powers = _powers(sought or keys)
         most, closest = self._places.with_most(powers)
         if not sought:
             return closest, 1.0, 1.0
-        whole, missing = _weight(keys), _weight(sought)
+        missing = _weight(powers)
+        whole = missing if len(sought) == len(keys) else _weight(_powers(keys))
         of_two = self._places.most_of_two(powers) if most < missing else most
         return closest, 1.0 - (missing - most) / whole, 1.0 - (missing - of_two) / whole
 

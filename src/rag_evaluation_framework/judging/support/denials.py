@@ -1,17 +1,30 @@
 """What a sentence denies: the word that a *not* belongs to, in English and Chinese.
 
-A claim and a sentence contradict each other where one denies a word that the other affirms, and nothing in
-either sets a condition that the other does not have.
+A claim and a sentence contradict each other where one denies a word that the other affirms, in the clauses
+that speak of the same, and nothing in either sets a condition that the other does not have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 from rag_evaluation_framework.characters import HAN_CHARACTER
-from rag_evaluation_framework.judging.words.folded_text import folded_with_places
-from rag_evaluation_framework.judging.words.negation import CHINESE_NEGATIONS, NEGATIONS
+from rag_evaluation_framework.judging.support.chinese_denials import (
+    chinese_clauses,
+    chinese_conditions,
+    chinese_cues,
+    is_of_chinese_denial,
+)
+from rag_evaluation_framework.judging.support.clauses import (
+    WHAT_WAS_SAID,
+    Clause,
+    deciding,
+    denies,
+    matter_of,
+)
+from rag_evaluation_framework.judging.words.negation import NEGATIONS
 from rag_evaluation_framework.judging.words.sentence_words import Word, sentence_words
 from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
 
@@ -28,21 +41,15 @@ _NO_DENIAL_BEFORE = _words(
 )
 _ADVERBS = _words("ever really currently")
 _CLAUSE_WORDS = _words("but because although though so since while whereas")
+_COMMA = re.compile("[,;，；]")
 _FURTHEST = 5  # words between a cue and what it denies
+# What has none of these, and denies nothing, is taken for a part of the clause beside it.
+_VERBS = _words(
+    "am is are was were be been has have had do does did can could may might must shall should will would"
+)
 # Words by which a sentence says when it holds.
 _CONDITIONS = _words(
     "if unless when whenever after before until except only within without beyond other else while during"
-)
-_CHINESE_CUE = re.compile(
-    r"(?:没有|并非|不是|不能|不可以|不可|无法|不会|不得|不许|不准|不再|不要|从未|从不|尚未|未能|未曾|未|没|不|非)"
-)
-_CHINESE_WORDS = re.compile(
-    r"不同|不仅|不但|不过|不断|不久|不少|不错|不管|不论|不锈|不得不|无论|未来|非常|非洲|非遗|是非|除非|并不仅|不只|不止|不足|不满"
-)
-_CHINESE_MODAL = frozenset("能可以会得要应该许准被有再曾去把将")
-_CHINESE_DENIAL = _CHINESE_MODAL.union(CHINESE_NEGATIONS)
-_CHINESE_CONDITION = re.compile(
-    r"如果|除非|除了|只有|只要|之前|之后|以前|以后|以内|的时候|[若仅]|时(?=[,，])"
 )
 
 
@@ -52,44 +59,82 @@ def denial_conflict(claim: str, sentence: str) -> str:
     >>> denial_conflict("You can return it.", "You cannot return it.")
     'affirmed, evidence denies'
     """
-    if HAN_CHARACTER.search(claim) and HAN_CHARACTER.search(sentence):
-        denies, is_denied = _chinese_disagreement(claim, sentence)
-    else:
-        denies, is_denied = _disagreement(sentence_words(claim), sentence_words(sentence))
-    if denies == is_denied:
+    is_chinese = HAN_CHARACTER.search(claim) and HAN_CHARACTER.search(sentence)
+    clauses, conditions = (chinese_clauses, chinese_conditions) if is_chinese else (_clauses, _conditions)
+    said, written = clauses(claim), clauses(sentence)
+    if not any(clause.cues for clause in (*said, *written)) or conditions(claim) != conditions(sentence):
         return ""
-    return "denied, evidence affirms" if denies else "affirmed, evidence denies"
+    theirs = deciding(written, matter_of(said))
+    ours = deciding(said, matter_of(theirs))
+    if any(clause.cues for clause in ours) == any(clause.cues for clause in theirs):
+        return ""
+    if denies(ours, theirs):
+        return "denied, evidence affirms"
+    return "affirmed, evidence denies" if denies(theirs, ours) else ""
 
 
 def is_of_denial(token: str) -> bool:
     """Tell whether a new token of a claim is there only because the claim denies, or says that one may."""
-    return token.lower() in _CUES or not _CHINESE_DENIAL.isdisjoint(token)
+    return token.lower() in _CUES or is_of_chinese_denial(token)
 
 
 def denies_oddly(text: str, *, besides: Collection[str]) -> bool:
     """Tell whether a text denies an odd number of times, and so on the whole, besides by these words."""
     words = sentence_words(text)
-    cues = [words[place].form for place in _cues(words)]
-    cues += [match[0] for match in _chinese_cues(folded_with_places(text)[0])]
+    cues = [words[place].form for place in _cues(words)] + chinese_cues(text)
     return sum(cue not in besides for cue in cues) % 2 == 1
 
 
-def _disagreement(said: Sequence[Word], written: Sequence[Word]) -> tuple[bool, bool]:
-    """Tell whether the claim denies a word that the sentence affirms, and the other way round."""
-    ours, theirs = _cues(said), _cues(written)
-    if bool(ours) == bool(theirs) or _conditions(said) != _conditions(written):
-        return False, False
-    return _denies(said, ours, written), _denies(written, theirs, said)
+def _clauses(text: str) -> list[Clause]:
+    words = sentence_words(text)
+    cues = _cues(words)
+    return [_clause(words, places, cues) for places in _parts(words, text, cues)]
 
 
-def _denies(words: Sequence[Word], cues: Sequence[int], others: Sequence[Word]) -> bool:
-    affirmed = {word.key for word in others}
-    for cue in cues:
-        denied = _denied(words, cue)
-        elsewhere = {word.key for place, word in enumerate(words) if place != denied}
-        if denied is not None and words[denied].key in affirmed and words[denied].key not in elsewhere:
-            return True
-    return False
+def _parts(words: Sequence[Word], text: str, cues: Collection[int]) -> Iterator[range]:
+    """Yield the places of the words of each clause. "Cash, cheques and cards are accepted" is one."""
+    starts = [
+        place
+        for place, word in enumerate(words)
+        if place
+        and (
+            word.form == "and"
+            or word.form in _CLAUSE_WORDS
+            or (word.is_after_break and _COMMA.search(text, words[place - 1].end, word.start))
+        )
+    ]
+    first, has_verb = 0, False
+    for start, end in pairwise([0, *starts, len(words)]):
+        is_whole = any(words[place].form in _VERBS or place in cues for place in range(start, end))
+        if is_whole and (has_verb or (start and words[start].form in _CLAUSE_WORDS)):
+            yield range(first, start)
+            first = start
+        has_verb = has_verb or is_whole
+    yield range(first, len(words))
+
+
+def _clause(words: Sequence[Word], places: range, cues: Sequence[int]) -> Clause:
+    content = [place for place in places if _has_content(words[place])]
+    own = [cue for cue in cues if cue in places]
+    denied: set[str] = set()
+    for cue in own:
+        place = _denied(words, cue)
+        if place is not None:
+            denied.add(words[place].key)
+        elif not content or content[-1] < cue:
+            denied.add(WHAT_WAS_SAID)
+    leaves_out = any(not content or content[0] > cue or content[-1] < cue for cue in own)
+    return Clause(
+        tuple(words[place].key for place in places),
+        frozenset(words[place].key for place in content),
+        len(own),
+        frozenset(denied),
+        frozenset(word.key for word in words[: places.start] if leaves_out and _has_content(word)),
+    )
+
+
+def _has_content(word: Word) -> bool:
+    return word.form not in STOP_WORDS and word.form not in _CUES
 
 
 def _cues(words: Sequence[Word]) -> list[int]:
@@ -121,35 +166,5 @@ def _denied(words: Sequence[Word], cue: int) -> int | None:
     return None
 
 
-def _conditions(words: Sequence[Word]) -> set[str]:
-    return {word.form for word in words if word.form in _CONDITIONS}
-
-
-def _chinese_disagreement(claim: str, sentence: str) -> tuple[bool, bool]:
-    said, written = folded_with_places(claim)[0], folded_with_places(sentence)[0]
-    ours, theirs = _chinese_cues(said), _chinese_cues(written)
-    if bool(ours) == bool(theirs):
-        return False, False
-    if _CHINESE_CONDITION.findall(said) != _CHINESE_CONDITION.findall(written):
-        return False, False
-    return _chinese_denies(said, ours, written), _chinese_denies(written, theirs, said)
-
-
-def _chinese_cues(text: str) -> list[re.Match[str]]:
-    words = [match.span() for match in _CHINESE_WORDS.finditer(text)]
-    return [
-        match
-        for match in _CHINESE_CUE.finditer(text)
-        if not any(start < match.end() and match.start() < end for start, end in words)
-    ]
-
-
-def _chinese_denies(text: str, cues: Sequence[re.Match[str]], other: str) -> bool:
-    for cue in cues:
-        begin = cue.end()
-        while text[begin : begin + 1] in _CHINESE_MODAL:
-            begin += 1
-        denied = "".join(character for character in text[begin : begin + 2] if HAN_CHARACTER.match(character))
-        if denied and denied in other:
-            return True
-    return False
+def _conditions(text: str) -> list[str]:
+    return sorted({word.form for word in sentence_words(text) if word.form in _CONDITIONS})

@@ -9,13 +9,16 @@ does not translate words that differ between regions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rag_evaluation_framework.characters import UNSPACED
 from rag_evaluation_framework.judging.words.folded_text import STRAIGHT_APOSTROPHES, simplified_characters
 from rag_evaluation_framework.metrics.tokens import folded, has_unspaced_script
 
+# Hyphens that break no line are hyphens; soft hyphens and spaces of no width are not seen.
+_PLAIN_MARKS = STRAIGHT_APOSTROPHES | dict.fromkeys(map(ord, "‐‑"), "-")
+_PLAIN_MARKS |= dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"), "")
 _SPACE_BETWEEN = re.compile(r"(\S) (?=(\S))")
 # Left out by whoever wrote a reference: "on the ... day he got ...". What is left counts.
 _DOTS = re.compile(r"\.{2,}|…+|。{2,}")
@@ -50,7 +53,7 @@ def comparable(text: str) -> str:
     >>> comparable("Ｋａｅｌ 的 龍夥伴")
     'kael的龙伙伴'
     """
-    even = folded(text.translate(STRAIGHT_APOSTROPHES)).translate(simplified_characters())
+    even = folded(text.translate(_PLAIN_MARKS)).translate(simplified_characters())
     return _SPACE_BETWEEN.sub(_kept_space, even)
 
 
@@ -71,6 +74,24 @@ def pieces(text: str) -> Iterator[Piece]:
         yield Piece(found[0], *found.span())
 
 
+def rewritten(text: str, pattern: re.Pattern[str], written: Callable[[re.Match[str]], str]) -> str:
+    """Return a text with other words for what a pattern finds, parted from what is beside them.
+
+    Chinese before them is not parted: what it denies, it stands next to.
+
+    >>> rewritten("3月5日共5公里路", re.compile("(.)公里"), lambda found: f"{found[1]} km")
+    '3月5日共5 km 路'
+    """
+
+    def parted(found: re.Match[str]) -> str:
+        start, end = found.span()
+        before, after = text[max(0, start - 1) : start], text[end : end + 1]
+        is_joined = before.isalnum() and not is_unspaced(before)
+        return f"{' ' * is_joined}{written(found)}{' ' * after.isalnum()}"
+
+    return pattern.sub(parted, text)
+
+
 def alternatives(name: str) -> list[str]:
     """Return what "A/B" stands for, as comparable texts: the whole, or either part.
 
@@ -79,9 +100,12 @@ def alternatives(name: str) -> list[str]:
     >>> alternatives("24/7")
     ['24/7']
     """
-    whole = comparable(name)
-    parts = [part.strip() for part in _SLASH.split(whole)]
-    return list(dict.fromkeys(text for text in (whole, *parts) if text))
+    return list(dict.fromkeys(map(comparable, spellings(name))))
+
+
+def spellings(name: str) -> list[str]:
+    """Return what "A/B" stands for as it is written: the whole, or either part."""
+    return [text for part in (name, *_SLASH.split(name)) if (text := part.strip())]
 
 
 def slash_groups(reference: str) -> list[list[str]]:

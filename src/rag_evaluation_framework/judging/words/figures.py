@@ -15,7 +15,7 @@ from rag_evaluation_framework.characters import HAN, HAN_CHARACTER, ONE_TO_TEN
 from rag_evaluation_framework.judging.words.comparable_text import pieces
 from rag_evaluation_framework.judging.words.measures import UNIT_NAMES
 from rag_evaluation_framework.judging.words.number_words import COUNTED, NUMERALS, ORDINALS
-from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
+from rag_evaluation_framework.judging.words.quantities import Quantity, written_numbers
 
 MEASURE_WORDS = "个名位只条件种张本辆家座头匹枚颗把艘间台架部首篇封份套棵株朵根支幅口"
 """What stands between a number and a noun and says nothing by itself: 三只猫 are 3 cats."""
@@ -28,7 +28,8 @@ _TEN = re.compile(rf"(?<![{HAN}\d])十(?![{HAN}\d])|(?<![{NUMERALS}\d])十(?=[{C
 # 小五, 老三 and 阿七 are names.
 _NAMED = frozenset("小老阿")
 _ROUND_ZERO = re.compile(rf"(?<=[{_DIGITS}○])○|○(?=[{_DIGITS}])")
-_ORDINAL = re.compile(rf"\d.*(?:st|nd|rd|th)|{'|'.join(ORDINALS)}")
+ORDINAL = re.compile(rf"\d.*(?:st|nd|rd|th)|{'|'.join(ORDINALS)}")
+"""A number that says which one: 3rd, third."""
 _MINUS = re.compile(r"(?:\bminus |负|零下|−)(?=\d)")
 # Halves of hours, times of day and scores, once their numbers are figures.
 _OF_TWO_PARTS = (
@@ -51,7 +52,7 @@ def with_figures(text: str) -> str:
     ('2024年有3只,第12章', '21 steps')
     """
     even = _TEN.sub("10", _ROUND_ZERO.sub("〇", text))
-    found = quantities(even)
+    found = written_numbers(even)
     readings = Counter(quantity.start for quantity in found)
     parts: list[str] = []
     at = 0
@@ -91,7 +92,7 @@ def _is_figure(quantity: Quantity, text: str) -> bool:
         return False
     before, after = text[quantity.start - 1 : quantity.start], text[quantity.end : quantity.end + 1]
     if not HAN_CHARACTER.match(written):
-        return not quantity.is_vague and not _ORDINAL.fullmatch(written)
+        return not quantity.is_vague and not ORDINAL.fullmatch(written)
     if len(written) > 1:
         return True
     if text.startswith(_COUNTED, quantity.end):

@@ -45,6 +45,8 @@ _MEASURES = {
 }
 UNIT_NAMES = tuple(_MEASURES)
 """How units are written, English ones without an ending."""
+UNIT_GROUPS = tuple(tuple(names.split()) for units in _UNITS.values() for names in units)
+"""The same, each unit with all of its names."""
 # A word that is longer than every unit is none, however long it is.
 _AFTER = re.compile(rf"[\s-]?(\w{{1,{max(map(len, UNIT_NAMES)) + 2}}})")
 _LONGEST_CHINESE = 2

@@ -7,13 +7,14 @@ minutes) and its place. Months are read as words, so that ``2022-01-09`` meets `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
 from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+from rag_evaluation_framework.judging.words.clock_times import HOUR_SIGNS, clock_times
 from rag_evaluation_framework.judging.words.measures import Measure, measure
 from rag_evaluation_framework.judging.words.number_words import (
     ABBREVIATED_SCALES,
@@ -100,7 +101,7 @@ class Quantity(NamedTuple):
     is_vague: bool = False
     """Whether the word may not be meant as a number at all: *one*, *first*, 一."""
     measure: Measure | None = None
-    """What it measures, where a unit follows."""
+    """What else it may be compared as: what it measures, where a unit follows; of 下午3点 also the 3."""
 
 
 def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
@@ -111,6 +112,12 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
     >>> [quantity.values for quantity in quantities("1,200 of 3 million, 25 % at 5:30 pm, 一千二百")]
     [(1200.0,), (3000000.0,), (25.0,), (1050.0,), (1200.0,)]
     """
+    found = [_measured(quantity, text) for quantity in written_numbers(text, forms)]
+    return found if text.isascii() or HOUR_SIGNS.isdisjoint(text) else list(_timed(found, text))
+
+
+def written_numbers(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
+    """Return the numbers of a text as they are written, whatever is before or after them."""
     found = list(_in_digits(text))
     if not _NUMBER_WORDS.isdisjoint(_words(text.lower()) if forms is None else forms):
         taken = {place for quantity in found for place in range(quantity.start, quantity.end)}
@@ -121,7 +128,7 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
             if match.start() not in taken  # the million of "3 million"
         ]
         found.sort(key=lambda quantity: quantity.start)
-    return [_measured(quantity, text) for quantity in found]
+    return found
 
 
 def _words(text: str) -> list[str]:
@@ -132,6 +139,23 @@ def _words(text: str) -> list[str]:
 def _measured(quantity: Quantity, text: str) -> Quantity:
     found = measure(text, quantity.end, quantity.values[-1]) if quantity.kind == "number" else None
     return quantity._replace(measure=found) if found else quantity
+
+
+def _timed(found: Sequence[Quantity], text: str) -> Iterator[Quantity]:
+    """Yield numbers, those that are hours and minutes in Chinese as times of day."""
+    numbers = [(each.start, each.end, each.values[-1]) for each in found if each.kind == "number"]
+    clocks = {
+        place: clock for clock in clock_times(text, numbers) for place in (clock.hour_at, clock.minutes_at)
+    }
+    for each in found:
+        clock = clocks.get(each.start)
+        if clock is None:
+            yield each
+        elif not clock.is_told:
+            yield each._replace(measure=("time", clock.time))
+        elif each.start == clock.hour_at:
+            number = ("", each.values[-1])
+            yield Quantity((clock.time,), "time", clock.start, clock.end, measure=number)
 
 
 def number_word(word: str) -> str:
