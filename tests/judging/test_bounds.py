@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.words.bounds import admits
+from rag_evaluation_framework.judging.words.bounds import bounds
 from rag_evaluation_framework.judging.words.quantities import quantities
 
 
@@ -35,17 +35,21 @@ from rag_evaluation_framework.judging.words.quantities import quantities
 )
 def test_a_number_with_a_bound_admits_what_is_within_it(text: str, inside: float, outside: float) -> None:
     (number,) = quantities(text)
-    assert admits(text, number, number._replace(values=(float(inside),)))
-    assert not admits(text, number, number._replace(values=(float(outside),)))
+    room = bounds(text, number)
+    assert room.leave_room
+    assert room.admit(number._replace(values=(float(inside),)))
+    assert not room.admit(number._replace(values=(float(outside),)))
 
 
 @pytest.mark.parametrize("text", ["200", "exactly 200 people", "200人", "the 200 seats"])
 def test_a_plain_number_admits_only_itself(text: str) -> None:
     (number,) = quantities(text)
-    assert admits(text, number, number)
-    assert not admits(text, number, number._replace(values=(201.0,)))
+    room = bounds(text, number)
+    assert not room.leave_room
+    assert room.admit(number)
+    assert not room.admit(number._replace(values=(201.0,)))
 
 
 def test_a_percentage_admits_no_plain_number() -> None:
     (percent,), (number,) = quantities("more than 20 %"), quantities("30")
-    assert not admits("more than 20 %", percent, number)
+    assert not bounds("more than 20 %", percent).admit(number)

@@ -51,6 +51,7 @@ def test_a_date_has_one_form(text: str, expected: str) -> None:
     [
         ("下午3点", "3:00 pm"),
         ("下午3:30开", "3:30 pm 开"),
+        ("网上7:30", "网上7:30"),
         ("上午9点到下午6点", "9:00 am 到6:00 pm"),
         ("下午3点至5点", "3:00 pm 至5:00 pm"),
         ("晚上12点", "12:00 am"),
@@ -74,6 +75,8 @@ def test_a_time_of_day_has_one_form(text: str, expected: str) -> None:
         ("eur 200", "200 euro"),
         ("200欧元", "200 euro"),
         ("us$5", "5 dollar"),
+        ("$5每天10元", "5 dollar 每天10 yuan"),
+        ("$1.5m", "$1.5m"),
         ("5-dollar bill", "5 dollar bill"),
         ("人民币100元", "100 yuan"),
         ("100元人民币", "100 yuan"),
@@ -114,6 +117,7 @@ def test_the_text_beside_tells_whose_money_it_is(beside: str, expected: str) -> 
         ("May I go? You may.", "", "may i go? you may."),
         ("IT IS OPEN", "", "it is open"),  # in capitals throughout
         ("IT", "", "IT"),
+        ("It costs US$5.", "", "it costs us$5."),
         ("us", "US won.", "US"),  # without any capital
         ("They told us.", "US won.", "they told us."),
     ],

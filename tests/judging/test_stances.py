@@ -39,7 +39,6 @@ def test_a_text_states_denies_or_leaves_open(text: str, stance: str) -> None:
         ("she is kind", "stated"),
         ("she is hardly kind", "denied"),
         ("nobody is kind", "denied"),
-        ("she failed to be kind", "denied"),
         ("she is shy rather than kind", "denied"),
         ("is she kind? no.", "denied"),
         ("is she kind? yes.", "stated"),

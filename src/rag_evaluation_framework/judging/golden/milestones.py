@@ -24,7 +24,7 @@ _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
 _GRAMMAR = STOP_WORDS | STRUCTURE | frozenset("过到将并")
 
-_BEFORE = 12  # characters: what is not done is told right before it
+_BEFORE = 40  # characters: what is not done is told right before it
 
 Unit = tuple[str, int]
 """What is compared, and where it stands."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.support.structured_evidence import Fact
-from rag_evaluation_framework.judging.words.bounds import admits
+from rag_evaluation_framework.judging.words.bounds import bounds
 from rag_evaluation_framework.judging.words.english_stems import stem
 from rag_evaluation_framework.judging.words.figures import ORDINAL
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
@@ -106,4 +106,4 @@ def _is_meant(claim: str, said: Quantity, held: Quantity) -> bool:
     """Tell whether a number is that of a fact, rounded or bounded as it is said."""
     value, digits = held.values[0], len(claim[said.start : said.end].partition(".")[2])
     is_rounded = round(value, digits) == said.values[0] and abs(value - said.values[0]) <= _ROUNDED * value
-    return is_rounded or admits(claim, said, held)
+    return is_rounded or bounds(claim, said).admit(held)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from rag_evaluation_framework.characters import HAN
-from rag_evaluation_framework.judging.words.quantities import Quantity
+from rag_evaluation_framework.judging.words.quantities import Kind, Quantity
 
 _BEFORE = re.compile(
     r"""(?:
@@ -32,21 +33,34 @@ _NEAR = 0.1  # of the number itself
 _INFINITE = float("inf")
 
 
-def admits(text: str, number: Quantity, other: Quantity) -> bool:
-    """Tell whether a number of a text is said so that the other may be meant.
+class Bounds(NamedTuple):
+    """The least and the most that a number may stand for."""
+
+    low: float
+    high: float
+    kind: Kind
+
+    @property
+    def leave_room(self) -> bool:
+        return self.low < self.high
+
+    def admit(self, other: Quantity) -> bool:
+        """Tell whether another number may be meant."""
+        return self.kind == other.kind and any(self.low <= value <= self.high for value in other.values)
+
+
+def bounds(text: str, number: Quantity) -> Bounds:
+    """Return the bounds of a number of a text; a plain one stands for itself.
 
     >>> from rag_evaluation_framework.judging.words.quantities import quantities
-    >>> (said,), (found,) = quantities("More than 200 came."), quantities("240 came.")
-    >>> admits("More than 200 came.", said, found), admits("200 came.", said, found)
-    (True, False)
+    >>> text = "About 10 of more than 200."
+    >>> [bounds(text, number)[:2] for number in quantities(text)]
+    [(9.0, 11.0), (200.0, inf)]
     """
-    if number.kind != other.kind:
-        return False
-    low, high = _bounds(text, number)
-    return any(low <= value <= high for value in other.values)
+    return Bounds(*_low_and_high(text, number), number.kind)
 
 
-def _bounds(text: str, number: Quantity) -> tuple[float, float]:
+def _low_and_high(text: str, number: Quantity) -> tuple[float, float]:
     value = number.values[0]
     found = _BEFORE.search(text, max(0, number.start - _LONGEST_BEFORE), number.start)
     found = found or _AFTER.match(text, number.end)
@@ -56,7 +70,7 @@ def _bounds(text: str, number: Quantity) -> tuple[float, float]:
     if sort in ("most", "less"):
         return -_INFINITE, value
     if sort == "near":
-        return value * (1 - _NEAR), value * (1 + _NEAR)
+        return value - _NEAR * value, value + _NEAR * value
     if sort == "decade":
         return value, value + (9 if value % 100 else 99)
     return value, value

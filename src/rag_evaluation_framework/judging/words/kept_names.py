@@ -10,7 +10,7 @@ import re
 from rag_evaluation_framework.judging.words.comparable_text import comparable
 
 _NAME = re.compile(
-    r"\b(?:IT|US|WHO)\b|\b(?:Will|Don|May)(?= [A-Z][a-z])"
+    r"\b(?:IT|US|WHO)\b(?!\$)|\b(?:Will|Don|May)(?= [A-Z][a-z])"
     r"|(?<=[^.!?\s] )May\b|\bMay(?= \d|\W*\Z| (?:to|until|through|and|or)\b)"
 )
 _CAPITALS = "ITUSWHODM"

@@ -7,7 +7,7 @@ import re
 from rag_evaluation_framework.characters import HAN_CHARACTER
 from rag_evaluation_framework.judging.words.quantities import quantities
 
-_WITH_COLON = re.compile(r"([晨上午晚间夜]的?\d\d?):(\d\d)")
+_WITH_COLON = re.compile(r"((?:[凌零清早]晨|[早晚]上|[上中下]午|傍晚|晚间|[深半]夜)的?\d\d?):(\d\d)")
 _OPEN = re.compile(r"(?<![\d.:第])(\d\d?)点(?:[整钟]|(?=\W|\Z|[开关到至出起前后]))")
 _ENGLISH = re.compile(
     r"(?<![\d.:])(?P<clock>\d\d?(?::[0-5]\d)?)(?: o'clock)?,? "

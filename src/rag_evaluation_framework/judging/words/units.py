@@ -43,7 +43,7 @@ def _one_of(names: dict[str, str]) -> str:
 
 
 _SUM = re.compile(
-    rf"(?:(?<![a-z])(?P<before>{_one_of(_BEFORE)}|¥) ?(?P<sum>{_NUMBER})(?![\w.]*[\da-z])"
+    rf"(?:(?<![a-z])(?P<before>{_one_of(_BEFORE)}|¥) ?(?P<sum>{_NUMBER})(?![\da-z]|\.\d)"
     rf"(?: ?(?:{_one_of(_AFTER)})(?:e?s)?(?![a-z]))?"
     rf"|(?P<number>{_NUMBER})[ -]?(?P<after>{_one_of(_AFTER)})(?:e?s)?(?![a-z旦宵素]))"
 )
