@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.words.bounds import bounds
+from rag_evaluation_framework.judging.words.bounds import admits, bounds
 from rag_evaluation_framework.judging.words.quantities import quantities
 
 
@@ -53,3 +53,18 @@ def test_a_plain_number_admits_only_itself(text: str) -> None:
 def test_a_percentage_admits_no_plain_number() -> None:
     (percent,), (number,) = quantities("more than 20 %"), quantities("30")
     assert not bounds("more than 20 %", percent).admit(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "is_admitted"),
+    [
+        ("more than 200", "240", True),
+        ("more than 200", "about 240", True),
+        ("more than 200", "more than 240", False),
+        ("longer than 12 metres", "up to 15 metres", False),
+        ("240", "240", False),
+    ],
+)
+def test_a_number_leaves_room_for_what_is_no_limit_itself(text: str, other: str, is_admitted: bool) -> None:
+    (said,), (held,) = quantities(text), quantities(other)
+    assert admits(text, said, other, held) is is_admitted

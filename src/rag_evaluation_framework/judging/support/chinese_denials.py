@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from rag_evaluation_framework.characters import HAN
+from rag_evaluation_framework.characters import HAN, HAN_CHARACTER
 from rag_evaluation_framework.judging.support.clauses import WHAT_WAS_SAID, Clause
 from rag_evaluation_framework.judging.words.folded_text import folded_with_places
 from rag_evaluation_framework.judging.words.negation import CHINESE_NEGATIONS
@@ -94,15 +94,11 @@ def _affirmed(text: str, cues: Sequence[tuple[int, int]]) -> str:
 
 def _words(text: str) -> Iterator[str]:
     for token in _TOKEN.findall(text):
-        if _has_han(token):
+        if HAN_CHARACTER.match(token):
             yield from token
             yield from map("".join, pairwise(token))
         else:
             yield token
-
-
-def _has_han(token: str) -> bool:
-    return re.match(f"[{HAN}]", token) is not None
 
 
 def _has_content(text: str) -> bool:

@@ -44,6 +44,10 @@ class Bounds(NamedTuple):
     def leave_room(self) -> bool:
         return self.low < self.high
 
+    @property
+    def are_limit(self) -> bool:
+        return _INFINITE in (-self.low, self.high)
+
     def admit(self, other: Quantity) -> bool:
         """Tell whether another number may be meant."""
         return self.kind == other.kind and any(self.low <= value <= self.high for value in other.values)
@@ -58,6 +62,12 @@ def bounds(text: str, number: Quantity) -> Bounds:
     [(9.0, 11.0), (200.0, inf)]
     """
     return Bounds(*_low_and_high(text, number), number.kind)
+
+
+def admits(text: str, number: Quantity, other_text: str, other: Quantity) -> bool:
+    """Tell whether a number leaves room for that of another text. Two limits are the same, or differ."""
+    room = bounds(text, number)
+    return room.leave_room and room.admit(other) and not bounds(other_text, other).are_limit
 
 
 def _low_and_high(text: str, number: Quantity) -> tuple[float, float]:

@@ -16,8 +16,7 @@ _BEGINS = {
     **dict.fromkeys(("深夜", "半夜"), 20),
 }
 _UNTOLD = _BEGINS["上午"]
-_PART_OF_DAY = re.compile(rf"({'|'.join(_BEGINS)})的?\s?\Z")
-_LONGEST_PART = 4
+_LONGEST_PART = len("下午的 ")
 _HOUR = re.compile(r"\s?(?:[点點]|[时時](?![间間段]))(?:(?P<more>半|[一1三3]刻)|[钟鐘]|整(?!理))?")
 _MORE = {"半": 30, "一刻": 15, "1刻": 15, "三刻": 45, "3刻": 45}
 _TO = re.compile(r"\s?(?:[到至~～–—-]|直到)\s?")
@@ -49,9 +48,9 @@ def clock_times(text: str, numbers: Sequence[tuple[int, int, float]]) -> Iterato
         sign = _HOUR.match(text, end)
         if sign is None or hour not in range(25):
             continue
-        part = _PART_OF_DAY.search(text, max(0, hour_at - _LONGEST_PART), hour_at)
-        if part is not None:
-            begins, is_told = _BEGINS[part[1]], True
+        start = _part_of_day(text, hour_at)
+        if start < hour_at:
+            begins, is_told = _BEGINS[text[start : start + 2]], True
         elif not _TO.fullmatch(text, last, hour_at):
             begins, is_told = _UNTOLD, hour > 12
         begins = _hour(int(hour), begins)
@@ -61,8 +60,14 @@ def clock_times(text: str, numbers: Sequence[tuple[int, int, float]]) -> Iterato
             is_followed = text.startswith("分", minutes_end)
             if value in range(60) and (value >= 10 or is_followed):
                 minutes_at, last, minutes = last, minutes_end + is_followed, value
-        start = part.start() if part is not None else hour_at
         yield ClockTime(start, last, 60.0 * (begins % 24) + minutes, hour_at, minutes_at, is_told)
+
+
+def _part_of_day(text: str, hour_at: int) -> int:
+    """Return where the part of the day before an hour starts, or where the hour does."""
+    first = max(0, hour_at - _LONGEST_PART)
+    start = first + len(text[first:hour_at].rstrip().removesuffix("的")) - 2
+    return start if text[max(start, 0) : start + 2] in _BEGINS else hour_at
 
 
 def _hour(hour: int, begins: int) -> int:
