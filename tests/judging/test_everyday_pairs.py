@@ -72,6 +72,13 @@ SUPPORTED = [
     ("Members can return items.", "Members can return items, non-members cannot."),
     ("人工客服时间为周一至周五9:00-18:00。", "人工客服时间为周一至周五上午9点至下午6点。"),
     ("商店21:30关门。", "商店晚上九点半关门。"),
+    ("泳池下午3点开放。", "泳池15:00开放。"),
+    ("会议上午9点30分开始。", "会议9:30开始。"),
+    ("More than 200 people attended.", "240 people attended."),
+    ("The film was released in the 1990s.", "The film was released in 1994."),
+    ("It costs about 5 dollars.", "It costs 4.99 dollars."),
+    ("超过200人参加。", "240人参加。"),
+    ("Pro costs $9.", '{"plan": "Pro", "price": 9}'),
 ]
 # A claim, and evidence by which it is contradicted.
 CONTRADICTED = [
@@ -184,6 +191,12 @@ CONTRADICTED = [
     ("泳池下午4点开放。", "泳池15:00开放。"),
     ("人工客服时间为周一至周五9:00-17:00。", "人工客服时间为周一至周五上午9点至下午6点。"),
     ("Breakfast is actually included in the price.", "Breakfast is not included in the price."),
+    ("More than 200 people attended.", "150 people attended."),
+    ("The film was released in the 1980s.", "The film was released in 1994."),
+    ("Pro costs $10.", '{"plan": "Pro", "price": 9}'),
+    ("The Pro plan has a price of 10.", '{"plan": "Pro", "price": 9}'),
+    ("Luigi is rated 4.5 stars.", "name: Luigi\nstars: 3.5\ncity: Rome"),
+    ("专业版价格为10元。", '{"套餐": "专业版", "价格": 9}'),
 ]
 # A claim, and evidence by which it is unsupported.
 UNSUPPORTED = [

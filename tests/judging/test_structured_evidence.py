@@ -175,4 +175,4 @@ def test_the_days_of_a_range_and_of_a_group_are_held_against_the_week_one_by_one
 def test_a_conflict_shows_what_the_record_says(claim: str, phrase: str) -> None:
     record = evidence_text(json.dumps(CAFE)).record
     assert record is not None
-    assert list(record_conflicts(claim, record)) == [Conflict("record", phrase)]
+    assert list(record_conflicts(claim, record, ())) == [Conflict("record", phrase)]

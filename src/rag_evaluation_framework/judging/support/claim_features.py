@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -132,8 +132,14 @@ class EvidenceBody:
         self._numbers = frozenset[Number]().union(*(text.numbers for text in texts))
         self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
 
-    def features(self, claim: str, *, meant: frozenset[str] = _NONE) -> ClaimFeatures:
-        """Compare one claim with the evidence; ``meant`` are keys that it is known to have in other words."""
+    def features(
+        self, claim: str, *, meant: frozenset[str] = _NONE, admitted: Collection[Quantity] = ()
+    ) -> ClaimFeatures:
+        """Compare one claim with the evidence.
+
+        ``meant`` are keys that it is known to have in other words, ``admitted`` numbers that leave room for
+        those it has.
+        """
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
         places = self._places
         keys, forms, numbers = _claim_words(claim)
@@ -150,7 +156,9 @@ class EvidenceBody:
         new_numbers = [
             each
             for each in numbers
-            if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
+            if self._numbers.isdisjoint(readings(each))
+            and asked.numbers.isdisjoint(readings(each))
+            and each not in admitted
         ]
         chinese = [token.key for token in tokens if HAN_CHARACTER.match(token.key)]
         if distinct:

@@ -18,12 +18,14 @@ from rag_evaluation_framework.judging.support.denials import denial_conflict, de
 from rag_evaluation_framework.judging.support.evidence_texts import EvidenceText, Record, readings
 from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts
 from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts
+from rag_evaluation_framework.judging.support.record_numbers import number_conflicts
 from rag_evaluation_framework.judging.support.substitutions import (
     Substitution,
     exclusive_substitutions,
     name_substitutions,
 )
 from rag_evaluation_framework.judging.verdicts import Evidence
+from rag_evaluation_framework.judging.words.bounds import admits
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
@@ -50,13 +52,15 @@ class Conflict:
     phrase: str
 
 
-def record_conflicts(claim: str, record: Record) -> Iterator[Conflict]:
+def record_conflicts(claim: str, record: Record, new_numbers: Sequence[Quantity]) -> Iterator[Conflict]:
     """Yield what a record decides otherwise than the claim, or leaves open while the claim decides it."""
     for fact in polar_conflicts(claim, record.facts, said=record.keys):
         says = {True: "yes", False: "no", None: "nothing"}[fact.holds]
         yield Conflict("record", f"{fact.name}, evidence says {says}")
     for phrase in hour_conflicts(claim, record.week):
         yield Conflict("record", phrase)
+    for phrase in number_conflicts(claim, new_numbers, record.numbers):
+        yield Conflict("number", phrase)
 
 
 class Comparison(NamedTuple):
@@ -71,13 +75,33 @@ def compared(claim: str, body: EvidenceBody) -> Comparison:
     """Compare a claim with the evidence; of several units as close, one without conflicts is preferred.
 
     A word of the claim whose opposite that unit denies is not new: *prohibited*, where it is *not permitted*.
+    Nor is 下午 of 下午3点, where it has 15:00, nor the number of *more than 200*, where it has 240.
     """
     features = body.features(claim)
     evidence, conflicts = _closest_unit(claim, features, body)
-    opposites = frozenset(token.key for token in features.new if token.key in exclusive_words())
-    if opposites and evidence is not None and _opposites(claim, evidence.text).are_denied:
-        features = body.features(claim, meant=opposites)
+    if evidence is not None and (features.new or features.new_numbers):
+        meant = _of_known_times(features)
+        opposites = frozenset(token.key for token in features.new if token.key in exclusive_words())
+        if opposites and _opposites(claim, evidence.text).are_denied:
+            meant |= opposites
+        admitted = [
+            number
+            for number in features.new_numbers
+            if any(admits(claim, number, evidence.text, held) for held in quantities(evidence.text))
+        ]
+        if meant or admitted:
+            features = body.features(claim, meant=meant, admitted=admitted)
     return Comparison(features, evidence, conflicts)
+
+
+def _of_known_times(features: ClaimFeatures) -> frozenset[str]:
+    """Return the keys of new tokens that are parts of times of day that are not new."""
+    times = [each for each in features.numbers if each.kind == "time" and each not in features.new_numbers]
+    return frozenset(
+        token.key
+        for token in features.new
+        if any(time.start < token.end and token.start < time.end for time in times)
+    )
 
 
 def _closest_unit(
@@ -183,6 +207,8 @@ def _number_conflicts(
     unstated = [rival for rival in found if stated.isdisjoint(readings(rival))]
     for quantity in doubted:
         rivals = [rival for rival in unstated if rival.kind == quantity.kind]
+        if any(admits(claim, quantity, sentence, rival) for rival in rivals):
+            continue
         if rivals and had.isdisjoint(readings(quantity)):
             said = _unit(claim, quantity)
             nearest = min(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from rag_evaluation_framework.judging.support.key_places import Block, key_blocks
 from rag_evaluation_framework.judging.support.opening_hours import Week, week_of
 from rag_evaluation_framework.judging.support.record_conflicts import PolarFact, polar_facts
+from rag_evaluation_framework.judging.support.record_numbers import NumberFact, number_facts
 from rag_evaluation_framework.judging.support.structured_evidence import (
     Fact,
     decoded,
@@ -44,6 +45,7 @@ class Record(NamedTuple):
     """What a record decides, beyond what its words are."""
 
     facts: tuple[PolarFact, ...]
+    numbers: tuple[NumberFact, ...]
     week: Week
     denied: frozenset[str]
     """Keys of what it denies: no support for saying it, but for denying it."""
@@ -84,7 +86,9 @@ def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
     numbers = frozenset[Number]().union(*(number_set(said) for _, _, _, said in pieces))
     denied = " ".join(word for fact in facts if fact.meaning == "no" for word in fact.key)
     keys = frozenset[str]().union(*blocks)
-    record = Record(polar_facts(facts), week_of(facts), frozenset(content_keys(denied)), keys)
+    record = Record(
+        polar_facts(facts), number_facts(facts), week_of(facts), frozenset(content_keys(denied)), keys
+    )
     units = tuple((start, end) for start, end, _, _ in pieces)
     return EvidenceText(text, units, blocks, forms, numbers, record)
 

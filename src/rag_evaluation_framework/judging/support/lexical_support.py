@@ -48,7 +48,7 @@ class LexicalSupport:
         said = without_citations(claim.text)
         features, evidence, found = compared(said, body)
         for record in body.records:
-            found += record_conflicts(said, record)
+            found += record_conflicts(said, record, features.new_numbers)
         conflicts = sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))
         supported = 1.0 - probability(self._model.claim_odds(features, conflicts))
         label: Label = "supported" if supported >= self._model.threshold else "unsupported"
