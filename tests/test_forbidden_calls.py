@@ -22,9 +22,11 @@ PATTERNS_OF_OUR_OWN = {
     "judging/classes/answer_patterns.py",
     "judging/golden/phrases.py",
     "judging/golden/relation_frames.py",
+    "judging/words/dates.py",
     "judging/words/exclusive_words.py",
     "judging/words/measures.py",
     "judging/words/quantities.py",
+    "judging/words/units.py",
 }
 
 

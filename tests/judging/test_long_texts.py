@@ -39,6 +39,8 @@ def _replied(text: str) -> object:
     ("read", "piece"),
     [
         (claims_of, "三点五"),  # a unit may follow each number
+        (claims_of, "1; "),  # places to cut at with nothing to cut
+        (claims_of, "that cats and dogs are "),  # clauses that may be statements, and are held together
         (quantities, "3 one "),  # words that may belong to a number in figures
         (sentence_words, "a "),  # what stands before a word, articles left out
         (_decide, "师父"),  # known characters between others

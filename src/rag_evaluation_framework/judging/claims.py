@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from rag_evaluation_framework.characters import CLOSERS, HAN, ONE_TO_TEN
+from rag_evaluation_framework.judging.compound_sentences import statements_in
 from rag_evaluation_framework.judging.courtesies import is_courtesy
 from rag_evaluation_framework.judging.said_text import said_in
 from rag_evaluation_framework.judging.verdicts import Claim
@@ -40,13 +41,6 @@ _LONGEST_ANNOUNCEMENT = 120
 _BARE_REPLY = re.compile(
     r"(?:yes|no|yep|nope|是的?|不是的?|对的?|對的?|不|否|没有|沒有)[\s.!。！]*\Z", re.IGNORECASE
 )
-# Where a sentence is two claims: a semicolon that ends no HTML entity, or a conjunction with a new subject
-# that is a pronoun. The first character is matched by one set and looked back at, which is faster.
-_JOINT = re.compile(
-    r"[&;；,](?:(?<=&)#?\w{1,8};|(?P<joint>(?<=[;；])"
-    r"|(?<=,)(?=\s(?:and|but|while|whereas|yet)\s(?:it|he|she|they|there|we|you|this|these|those)\s\w)))"
-)
-_WORDS_ENOUGH = re.compile(rf"(?:[^\W\d_]+(?:['’]\w+)?\W+){{2}}\w|(?:[{HAN}]\W*){{4}}")
 
 
 def claims_of(text: str) -> list[Claim]:
@@ -85,7 +79,7 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
                 continue  # the head of a table
         if not _states_something(sentence):
             continue
-        for piece_start, piece_end in _pieces(sentence):
+        for piece_start, piece_end in statements_in(sentence):
             yield first + start + piece_start, first + start + piece_end
 
 
@@ -102,27 +96,9 @@ def _states_something(sentence: str) -> bool:
 
 def _has_content(sentence: str) -> bool:
     """Tell whether a sentence is more than grammar and talk of the sources; a letter alone is a choice."""
+    if any(word.keys or not LIGHT_VERBS.isdisjoint(word.forms) for word in words_in(sentence)):
+        return True
     letters = _LETTER.findall(sentence)
     if len(letters) == 1 or quantities(sentence):
         return True
-    if any(word.keys or not LIGHT_VERBS.isdisjoint(word.forms) for word in words_in(sentence)):
-        return True
     return any(_HAN.match(letter) and letter not in PARTICLES for letter in letters)
-
-
-def _pieces(sentence: str) -> Iterator[tuple[int, int]]:
-    """Cut a sentence at its joints, where both sides are long enough to state something."""
-    begin = 0
-    for joint in _JOINT.finditer(sentence):
-        if joint["joint"] is None:
-            continue  # an HTML entity
-        before, after = sentence[begin : joint.start()], sentence[joint.end() :]
-        if _WORDS_ENOUGH.search(before) and _WORDS_ENOUGH.search(after):
-            yield _stripped(sentence, begin, joint.start())
-            begin = joint.end()
-    yield _stripped(sentence, begin, len(sentence))
-
-
-def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    return end - len(piece.lstrip()), start + len(piece.rstrip())

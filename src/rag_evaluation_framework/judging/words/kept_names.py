@@ -13,6 +13,7 @@ _NAME = re.compile(
     r"\b(?:IT|US|WHO)\b(?!\$)|\b(?:Will|Don|May)(?= [A-Z][a-z])"
     r"|(?<=[^.!?\s] )May\b|\bMay(?= \d|\W*\Z| (?:to|until|through|and|or)\b)"
 )
+_SPELT_SO = re.compile(r"\b(?:IT|US|WHO|Will|Don|May)\b", re.IGNORECASE)
 _CAPITALS = "ITUSWHODM"
 _KEPT = {ord(letter): chr(0xE100 + ord(letter)) for letter in _CAPITALS}  # which folding leaves as they are
 _CAPITALS_AGAIN = {ord(kept): chr(letter) for letter, kept in _KEPT.items()}
@@ -25,11 +26,11 @@ def comparable_names(text: str, *, beside: str = "") -> str:
     ('ask IT. Will smith may know it.', 'IT')
     """
     if text == text.lower():
-        for name in set(_names(beside)):
-            text = re.sub(rf"\b{name.lower()}\b", name.translate(_KEPT), text)
-    for name in set(_names(text)):
-        text = re.sub(rf"\b{name}\b", name.translate(_KEPT), text)
-    return comparable(text).translate(_CAPITALS_AGAIN)
+        names = {name.lower(): name for name in _names(beside)}
+    else:
+        names = {name: name for name in _names(text)}
+    kept = _SPELT_SO.sub(lambda word: names.get(word[0], "").translate(_KEPT) or word[0], text)
+    return comparable(kept).translate(_CAPITALS_AGAIN)
 
 
 def _names(text: str) -> list[str]:
