@@ -40,7 +40,7 @@ SCALE_SHARES = {**SHARES, "wice": 2.0, "wice, evidence removed": 1.0}
 ANSWER_SHARES = {"wice": 1.0, "mtrag": 1.0, "mtrag answers, evidence removed": 1.0, "begin": 1.0}
 FREE = ("length",)
 # What single facts cannot cover as one sentence of prose can.
-OF_RECORDS = -2.5
+OF_RECORD = -1.75
 RIDGE = 2.0
 # A sentence supports a claim when it has a third of its content; below that, removing it changes nothing.
 SUPPORTING_SHARE = 1 / 3
@@ -191,7 +191,7 @@ def claim_model(
     return SupportModel(
         bias=round(float(beta[0]), 3),
         weights={name: round(float(weight), 3) for name, weight in zip(names, beta[1:], strict=True)}
-        | {"of_records": OF_RECORDS},
+        | {"of_record": OF_RECORD},
         conflict_weights=CONFLICT_WEIGHTS,
         least_conflict_odds=LEAST_CONFLICT_ODDS,
         least_figure_odds=LEAST_FIGURE_ODDS,
@@ -209,7 +209,7 @@ def scaled(model: SupportModel, rows: Sequence[Row]) -> SupportModel:
     bias, slope = bias_and_slope(odds, single.targets, single.weights)
     weights = {name: round(slope * weight, 3) for name, weight in model.weights.items()}
     return replace(
-        model, bias=round(bias + slope * model.bias, 3), weights=weights | {"of_records": OF_RECORDS}
+        model, bias=round(bias + slope * model.bias, 3), weights=weights | {"of_record": OF_RECORD}
     )
 
 

@@ -48,5 +48,5 @@ def choices_undone(fitted_on: Sequence[Row]) -> Iterator[tuple[str, SupportModel
         yield f"ridge {ridge:g}", model(fitted_on, ridge=ridge)
     for only in ("begin", "mtrag"):
         yield f"only {only}", model([each for each in fitted_on if each.kind.startswith(only)])
-    for name in model(fitted_on).weights.keys() - {"of_records"}:  # set by hand, and WiCE has no records
+    for name in model(fitted_on).weights.keys() - {"of_record"}:  # set by hand, and WiCE has no records
         yield f"without {name}", model(fitted_on, without=name)

@@ -68,7 +68,7 @@ def test_descriptions_of_a_record_are_told_apart() -> None:
 
 def test_weights_of_what_is_missing_are_not_negative() -> None:
     weights = shipped_model().weights
-    free = {"length", "of_records"}
+    free = {"length", "of_record"}
     assert all(weight >= 0.0 for name, weight in weights.items() if name not in free)
 
 

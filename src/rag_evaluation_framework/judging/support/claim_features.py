@@ -71,8 +71,8 @@ class ClaimFeatures(NamedTuple):
     """
     covered_by_two: float
     """The same of the two units that have most together."""
-    is_of_records: bool
-    """Whether there are records in the evidence: a sentence then joins what stands in many facts."""
+    is_of_record: bool
+    """Whether a closest unit is of a record, or all of the evidence: a sentence joins what many facts say."""
 
 
 @lru_cache(maxsize=_KEPT_CLAIMS)
@@ -184,7 +184,7 @@ class EvidenceBody:
             closest=closest if len(closest) < 2 else sorted(closest, key=self._order),
             covered_by_one=by_one,
             covered_by_two=by_two,
-            is_of_records=bool(self.records),
+            is_of_record=self._is_of_record(closest),
         )
 
     def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float, float]:
@@ -198,6 +198,11 @@ class EvidenceBody:
         whole = missing if len(sought) == len(keys) else _weight(_powers(keys))
         of_two = self._places.most_of_two(powers) if most < missing else most
         return closest, 1.0 - (missing - most) / whole, 1.0 - (missing - of_two) / whole
+
+    def _is_of_record(self, closest: Sequence[HeldUnit]) -> bool:
+        if not closest:
+            return len(self.records) == len(self.texts) > 0
+        return bool(self.records) and any(self.texts[number].record for number, _ in closest)
 
     def _has_news(self, keys: Iterable[str], numbers: Iterable[Quantity]) -> bool:
         """Tell whether the evidence has something of a claim that the question does not have."""

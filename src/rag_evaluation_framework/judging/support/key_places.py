@@ -10,6 +10,7 @@ from rag_evaluation_framework.judging.words.content_tokens import Words
 # Units of one block have their bits in one number. Of a long text there are several blocks, for the numbers
 # of all its keys together would grow with the square of its length.
 _BLOCK = 256
+_ENOUGH_PAIRED = 16
 
 Block = Mapping[str, int]
 
@@ -69,14 +70,20 @@ class KeyPlaces(dict[str, int]):
         return weight, [self._unit(place) for place in _bits(units)]
 
     def most_of_two(self, powers: Mapping[str, int]) -> int:
-        """Return the most that keys of two units weigh together; what both have counts once."""
+        """Return the most that keys of two units weigh together; what both have counts once.
+
+        The heavier one of the two is looked for from the heaviest unit down. Where very many units have
+        different keys, those that are far behind are not looked at.
+        """
         found = sum([1 << power for key, power in powers.items() if self[key]])
         digits = self._weights(powers)
-        most, left = 0, -1
+        most, left, looked_at = 0, -1, 0
         weight, units = _heaviest(digits)
-        while most < min(found, 2 * weight):  # of two units with more, the heavier has this weight or less
+        # Of two units with more than was found, the heavier has this weight or less.
+        while most < min(found, 2 * weight) and looked_at < _ENOUGH_PAIRED:
             left &= ~units
             for alike in self._alike(units, powers):
+                looked_at += 1
                 others = {key: power for key, power in powers.items() if not self[key] & alike}
                 most = max(most, weight + _heaviest(self._weights(others))[0])
             weight, units = _heaviest(digits, left)

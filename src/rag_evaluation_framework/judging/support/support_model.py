@@ -31,7 +31,7 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
         "pair_share": features.parted_pairs / (features.pairs + 2),
         "uncovered": 1.0 - features.covered_by_two,
         "length": math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
-        "of_records": float(features.is_of_records),
+        "of_record": float(features.is_of_record),
     }
 
 
