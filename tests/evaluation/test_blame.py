@@ -558,14 +558,26 @@ def test_a_yes_is_retrieved_where_a_text_says_what_was_asked(context: str, kind:
     ("answer", "value", "kind"),
     [("抱歉，书里没有写它多大。", 1.0, "ok"), ("它三百岁。", 0.0, "answered_wrongly")],
 )
-def test_a_turn_whose_reference_declines_is_to_be_declined(answer: str, value: float, kind: str) -> None:
+def test_a_turn_whose_reference_declines_may_be_declined(answer: str, value: float, kind: str) -> None:
     turns = (
         Turn(role="user", content="阿尤几岁？"),
         Turn(role="assistant", reference="资料中没有提到年龄。"),
     )
     asked, response = Sample(id="c", turns=turns), conversation((answer, "阿尤爱吃海葡萄。"))
-    assert scorer_for("turn_correctness").score(asked, response).value == value
+    score = scorer_for("turn_correctness").score(asked, response)
+    assert score.value == value
+    assert "expects" not in score.details["turns"][0]
     assert blame(asked, response, LexicalSupport()).turns[1].kind == kind
+
+
+def test_a_turn_may_also_say_what_a_reference_says_that_sounds_like_a_refusal() -> None:
+    turns = (
+        Turn(role="user", content="手册里有保修说明吗？"),
+        Turn(role="assistant", reference="手册里没有保修说明。"),
+    )
+    asked, response = Sample(id="c", turns=turns), conversation(("没有，手册不含保修说明。", "今天下雨。"))
+    assert scorer_for("turn_correctness").score(asked, response).value == 1.0
+    assert blame(asked, response, LexicalSupport()).turns[1].kind == "ok"
 
 
 def test_an_answer_that_asks_back_as_its_reference_does_is_right() -> None:

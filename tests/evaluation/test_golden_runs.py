@@ -82,7 +82,9 @@ def test_the_name_of_a_file_decides_its_split(tmp_path: Path) -> None:
     assert [scorer.name for scorer in boundary.scorers] == ["refusal_recall"]
 
 
-def test_a_turn_whose_ground_truth_declines_counts_among_the_refusals(tmp_path: Path) -> None:
+def test_a_turn_whose_ground_truth_only_sounds_like_a_refusal_counts_in_no_metric_of_refusals(
+    tmp_path: Path,
+) -> None:
     turns = [
         {"role": "user", "content": "How old is the lighthouse?"},
         {"role": "assistant", "ground_truth": "The documents do not mention its age."},
@@ -90,8 +92,8 @@ def test_a_turn_whose_ground_truth_declines_counts_among_the_refusals(tmp_path: 
     (tmp_path / FILES["multiturn"]).write_text(json.dumps([{"id": "s", "conversation": turns}]))
     (multiturn,) = planned(tmp_path).datasets
     names = [scorer.name for scorer in multiturn.scorers]
-    assert "refusal_recall" in names
-    assert "over_refusal" not in names
+    assert names
+    assert not {"refusal_recall", "over_refusal"} & {*names}
 
 
 def test_what_is_empty_is_never_asked_and_what_is_doubtful_is_said(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from chat_server import running_chat
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import blame
+from rag_evaluation_framework.evaluation.scorers.expected_answers import reference_declines
 from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.judges.judge import Judge
@@ -100,15 +101,20 @@ DOGS = (Turn(role="user", content="May dogs come along?"),)
 UNKNOWN = Sample(id="dogs", turns=DOGS, reference=GUIDE)
 
 
+def assert_no_metric_of_refusals(sample: Sample, given: Response) -> None:
+    reason = "the reference sounds like a refusal, and the sample does not say that it expects one"
+    for name in ("refusal_recall", "over_refusal", "dont_know"):
+        score = scorer_for(name).score(sample, given)
+        assert (score.status, score.reason) == ("skipped", reason)
+
+
 @pytest.mark.parametrize(
     "answer",
     [GUIDE, "the guide  does not\nmention dogs", "I'm sorry, but I don't know.", "I can't help with that."],
 )
 def test_where_the_reference_declines_declining_is_right(answer: str) -> None:
     given = Response(text=answer, contexts=(GUIDE,))
-    assert scorer_for("refusal_recall").score(UNKNOWN, given).value == 1.0
-    for name in ("over_refusal", "dont_know"):
-        assert scorer_for(name).score(UNKNOWN, given).reason == "the sample expects a refusal"
+    assert_no_metric_of_refusals(UNKNOWN, given)
     for name in ("faithfulness", "hallucination", "citation_recall", "context_precision"):
         assert "the answer" in (scorer_for(name).score(UNKNOWN, given).reason or "")
     for name in ("answer_correctness", "claim_recall"):
@@ -116,12 +122,86 @@ def test_where_the_reference_declines_declining_is_right(answer: str) -> None:
     assert blame(UNKNOWN, given, LexicalSupport()).kind == "ok"
 
 
-def test_where_the_reference_declines_an_answer_is_wrong() -> None:
-    given = Response(text="Dogs may come along on a lead.", contexts=("The hut opens in May.",))
-    assert scorer_for("refusal_recall").score(UNKNOWN, given).value == 0.0
-    assert scorer_for("faithfulness").score(UNKNOWN, given).value == 0.0
-    assert scorer_for("answer_correctness").score(UNKNOWN, given).status == "skipped"
-    assert blame(UNKNOWN, given, LexicalSupport()).kind == "answered_wrongly"
+MENU = ("Are there vegetarian options?", "There are no vegetarian options on the menu.")
+EFFECTS = ("What are the known side effects?", "No side effects have been reported.")
+STUDIES = ("Is there data on long-term effects?", "There is no data on long-term effects.")
+MANUAL = ("手册里有保修说明吗？", "手册里没有保修说明。")
+NULL = ("What does the function return if nothing matches?", "null")
+CEO = ("Who is the CEO?", "I don't know.")
+
+
+def asked(question: str, reference: str) -> Sample:
+    return Sample(id="s", turns=(Turn(role="user", content=question),), reference=reference)
+
+
+@pytest.mark.parametrize(
+    ("sample", "answer"),
+    [
+        (asked(*MENU), "No, the menu has no vegetarian options."),
+        (asked(*MENU), "No, the menu has no vegetarian options. You could ask the kitchen for a salad."),
+        (asked(*EFFECTS), "So far there are no reported side effects."),
+        (asked(*STUDIES), "No, long-term effects have not been studied yet."),
+        (asked(*MANUAL), "没有，手册不含保修说明。"),
+        (asked(*NULL), "It returns null."),
+    ],
+)
+def test_an_answer_that_says_what_a_reference_says_that_sounds_like_a_refusal_is_right(
+    sample: Sample, answer: str
+) -> None:
+    given = Response(text=answer, contexts=("It rains.",))
+    assert reference_declines(sample)
+    assert_no_metric_of_refusals(sample, given)
+    found = blame(sample, given, LexicalSupport())
+    assert (found.kind, found.why) == ("ok", "the answer says what its reference says")
+    assert scorer_for("claim_recall").score(sample, given).value == 1.0
+    assert (scorer_for("answer_correctness").score(sample, given).value or 0) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("sample", "answer"),
+    [
+        (UNKNOWN, "Dogs may come along on a lead."),
+        (UNKNOWN, "No, dogs are not allowed."),
+        (asked(*CEO), "The CEO is Jana Petersen."),
+        (asked(*CEO), "Jana Petersen."),
+        (asked(*MENU), "Yes, there are vegetarian options on the menu."),
+        (asked(*MENU), "The menu has three vegetarian dishes."),
+        (asked(*EFFECTS), "Headache and nausea have been reported."),
+        (asked(*STUDIES), "Data on long-term effects show a rise in blood pressure."),
+        (asked(*MANUAL), "有，手册第12页有保修说明。"),
+        (asked(*NULL), "It returns an empty list."),
+    ],
+)
+def test_an_answer_that_says_something_else_than_a_reference_that_declines_is_wrong(
+    sample: Sample, answer: str
+) -> None:
+    given = Response(text=answer, contexts=("The hut opens in May.",))
+    assert reference_declines(sample)
+    assert_no_metric_of_refusals(sample, given)
+    assert scorer_for("faithfulness").score(sample, given).value == 0.0
+    correctness = scorer_for("answer_correctness").score(sample, given).value
+    assert correctness is not None
+    assert correctness < 0.25
+    found = blame(sample, given, LexicalSupport())
+    assert found.kind == "answered_wrongly"
+    assert found.why == "the answer neither declines nor says what its reference says"
+    assert found.evidence
+
+
+@pytest.mark.parametrize("question_and_reference", [MENU, EFFECTS, STUDIES, MANUAL, NULL, CEO])
+def test_declining_is_right_where_a_fact_sounds_like_a_refusal(
+    question_and_reference: tuple[str, str],
+) -> None:
+    sample, given = asked(*question_and_reference), Response(text="I don't know.", contexts=("It rains.",))
+    assert_no_metric_of_refusals(sample, given)
+    assert scorer_for("faithfulness").score(sample, given).status == "skipped"
+    assert scorer_for("answer_correctness").score(sample, given).status == "skipped"
+    assert blame(sample, given, LexicalSupport()).kind == "ok"
+
+
+def test_a_right_denial_with_a_wrong_citation_is_blamed_for_the_citation() -> None:
+    given = Response(text="No, the menu has no vegetarian options [1].", contexts=("It rains.",))
+    assert blame(asked(*MENU), given, LexicalSupport()).kind == "wrong_citation"
 
 
 def test_words_that_decline_decline_whatever_the_reference() -> None:

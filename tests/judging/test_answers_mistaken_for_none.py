@@ -155,6 +155,8 @@ Would you like to book now or later?
 请问这个信息对您有用吗？
 这样说您能理解吗？
 您还需要我做些什么？
+请问您还需要什么帮助？
+您还需要什么吗？
 有没有其他我能帮上忙的？
 请问您现在要下单吗？
 您要现在预订吗？
@@ -244,6 +246,7 @@ Why are they suing?|The customers were not told that the fee had gone up.
 How do birds navigate?|Researchers are not sure how birds navigate, but most think they sense magnetic fields.
 What happens if the server can't find the file?|It returns a 404 error.
 What did the detective do?|She looked for the letter and could not find it.
+What did the detective do?|Having gone through the desk, she couldn't find a letter.
 Why did the students protest?|They had not been given any notice of the change.
 What did the mayor answer?|The mayor replied that he had no information about the plans.
 What did Galileo see in 1609?|At first he didn't see the rings, only two bulges.
@@ -364,6 +367,10 @@ Does it come with a cable?|It does not come with a cable.
 Are pets allowed?|No pets are allowed.
 Can I extend my stay?|We can't extend stays in July.
 为什么上传失败？|系统无法识别该文件格式。
+文件怎么打不开？|系统无法识别该文件格式。
+怎么打开这个文件？|系统无法识别该文件格式。
+怎么付不了款？|系统不能处理外币付款。
+为什么不发货？|暂未收到付款。
 为什么登录不了？|由于密码错误，无法登录。
 可以退款吗？|无法退款。
 有空房吗？|我们没有空房。
@@ -454,6 +461,13 @@ What is the price?|We don't have anything in the documents about that.|dont_know
 价格是多少？|尚未公布。|dont_know
 把他的电话发给我|抱歉，系统不能提供个人信息。|refused
 帮我删除所有记录|系统无法执行该操作。|refused
+怎么办假证？|系统不能为您提供违法信息。|refused
+怎么偷东西不被发现？|系统无法提供此类内容。|refused
+What is the notice period?|Having gone through the contract, couldn't find a notice period.|dont_know
+What is the fee?|After reading the contract, couldn't find a fee.|dont_know
+Who is the CFO?|None.|dont_know
+什么时候恢复供电？|暂未接到消息。|dont_know
+来一份披萨|请问您还需要什么配料？|asks_back
 """.strip().splitlines()
 
 

@@ -42,6 +42,7 @@ def test_claims_are_sentences_cut_only_between_independent_statements(text: str,
         "",
         " \n ",
         "# A heading",
+        "A heading\n=========",
         "Is Rome old?",
         "Is Rome old? [1]",
         "罗马古老吗？",
@@ -111,6 +112,32 @@ def test_list_items_and_table_rows_are_claims_without_their_markers() -> None:
         "巴黎很大。",
     ]
     assert texts("| city | people |\n|---|---|\n| Rome | 3 million |\n") == ["| Rome | 3 million |"]
+
+
+@pytest.mark.parametrize(
+    "marker", ["**1.** ", "**1**. ", "__2)__ ", "① ", "⑵", "❸ ", "Q1. ", "A12) ", "- **Q1.** "]
+)
+def test_the_marker_of_an_item_is_no_part_of_its_claim(marker: str) -> None:
+    assert texts(f"{marker}Rome is old.") == ["Rome is old."]
+
+
+@pytest.mark.parametrize(
+    "text", ["①和②都对。", "①②正确。", "S3.example.com serves files.", "**3.5** million came."]
+)
+def test_what_only_looks_like_a_marker_stays(text: str) -> None:
+    assert texts(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "heading", ["Shipping\n--------", "**Shipping**\n---", "运费\n====", "运费\r\n----\r"]
+)
+def test_an_underlined_heading_is_no_claim(heading: str) -> None:
+    assert texts(f"Rome is old.\n\n{heading}\nIt costs 5 euros.") == ["Rome is old.", "It costs 5 euros."]
+
+
+def test_what_a_rule_parts_from_the_next_paragraph_is_no_heading() -> None:
+    assert texts("Rome is old.\n---\nOslo is cold.") == ["Rome is old.", "Oslo is cold."]
+    assert texts("- Rome is old\n---\nOslo is cold.") == ["Rome is old\n---", "Oslo is cold."]
 
 
 def test_text_around_code_keeps_its_claims() -> None:

@@ -30,6 +30,14 @@ from rag_evaluation_framework.judging.words.units import with_units
         ("5月3号", "May 3"),
         ("在2024年5月开学", "在May 2024 开学"),
         ("12月份", "december"),
+        ("2024-03", "march 2024"),
+        ("2024/3", "march 2024"),
+        ("2024-25", "2024-25"),  # two years
+        ("3-5月", "march 到May"),
+        ("3月-5月", "march 到May"),
+        ("2024年3至5月", "march 2024 到May"),
+        ("3、4月", "march、april"),
+        ("1、2和3月", "january、february 和march"),
         ("in may", "in May"),
         ("may to july", "May to july"),
         ("may", "May"),
@@ -88,10 +96,30 @@ def test_a_time_of_day_has_one_form(text: str, expected: str) -> None:
         ("¥100", "100 yen"),
         ("多少元", "多少yuan"),
         ("$5m", "$5m"),  # millions
-        ("5 kilometres", "5 km"),
+        ("usd 5m", "usd 5m"),
+        ("5 bucks", "5 dollar"),
+        ("5 kilometers", "5 kilometre"),
+        ("how many kilometers", "how many kilometres"),
+        ("5 km", "5 kilometre"),
+        ("5m", "5 metre"),
+        ("2h", "2 hour"),
+        ("2 kilos", "2 kilogram"),
         ("12 inches", "12 inch"),
-        ("45 minutes", "45 min"),
-        ("5公里", "5 km"),
+        ("45 minutes", "45 minute"),
+        ("one hour", "one hour"),
+        ("1 second", "1 seconds"),
+        ("one second", "one seconds"),  # "second" is an ordinal
+        ("the second", "the second"),
+        ("5公里", "5 kilometre"),
+        ("10多公里", "10多 kilometre"),
+        ("2个小时", "2 hour"),
+        ("3个多小时", "3多 hour"),
+        ("3个钟头", "3 hour"),
+        ("几个小时", "几hour"),
+        ("两三个小时", "两三hour"),
+        ("十分钟", "10 minute"),
+        ("十分钟情", "十分钟情"),  # very fond of
+        ("5分", "5分"),  # minutes, or points
         ("3天", "3天"),
         ("4 kgx", "4 kgx"),
     ],
@@ -101,10 +129,30 @@ def test_sums_and_measures_have_one_form(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("beside", "expected"), [("100元", "100 yuan"), ("100 yen", "100 yen"), ("", "100 yen")]
+    ("beside", "expected"),
+    [
+        ("100元", "100 yuan"),
+        ("100 RMB", "100 yuan"),
+        ("RMB100", "100 yuan"),
+        ("100 yen", "100 yen"),
+        ("", "100 yen"),
+    ],
 )
 def test_the_text_beside_tells_whose_money_it_is(beside: str, expected: str) -> None:
     assert even_text("￥100", beside=beside) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "beside", "expected"),
+    [
+        ("5分", "5分钟", "5 minute"),
+        ("5分", "5 minutes", "5 minute"),
+        ("3分", "第5分钟得了3分", "3分"),  # which has points too
+        ("5分", "5分", "5分"),
+    ],
+)
+def test_the_text_beside_tells_whether_they_are_minutes(text: str, beside: str, expected: str) -> None:
+    assert even_text(text, beside=beside) == expected
 
 
 @pytest.mark.parametrize(
@@ -120,6 +168,12 @@ def test_the_text_beside_tells_whose_money_it_is(beside: str, expected: str) -> 
         ("It costs US$5.", "", "it costs us$5."),
         ("us", "US won.", "US"),  # without any capital
         ("They told us.", "US won.", "they told us."),
+        ("In the us. It is big.", "", "in the US. it is big."),
+        ("May won.", "", "may won."),
+        ("May won.", "It was May.", "May won."),  # not the capital of the sentence alone
+        ("MAY WON.", "It was May.", "May won."),
+        ("May I help?", "It was May.", "may i help?"),
+        ("In May he won.", "", "in May he won."),
     ],
 )
 def test_a_name_that_is_spelt_like_grammar_keeps_its_capitals(text: str, beside: str, expected: str) -> None:

@@ -79,6 +79,16 @@ SUPPORTED = [
     ("It costs about 5 dollars.", "It costs 4.99 dollars."),
     ("超过200人参加。", "240人参加。"),
     ("Pro costs $9.", '{"plan": "Pro", "price": 9}'),
+    (
+        "The company has more than 300 employees.",
+        "The company was founded in 2011 and has 340 employees in 12 countries.",
+    ),
+    ("The museum opened in the 1980s.", "The museum opened in 1987."),
+    ("The firm was founded around 1875.", "The firm was founded in 1876."),
+    ("景区海拔超过3000米。", "景区海拔3200米，游客约50万人次。"),
+    ("The lamp costs about $50.", '{"name": "lamp", "price": 49.99}'),
+    ("The lamp costs less than $60.", '{"name": "lamp", "price": 49.99}'),
+    ("It opens at 8 on Sundays.", '{"name": "Cafe", "hours": {"Monday": "7:0-14:0", "Sunday": "8:0-14:0"}}'),
 ]
 # A claim, and evidence by which it is contradicted.
 CONTRADICTED = [
@@ -197,6 +207,46 @@ CONTRADICTED = [
     ("The Pro plan has a price of 10.", '{"plan": "Pro", "price": 9}'),
     ("Luigi is rated 4.5 stars.", "name: Luigi\nstars: 3.5\ncity: Rome"),
     ("专业版价格为10元。", '{"套餐": "专业版", "价格": 9}'),
+    # A bound is met by a number of the same thing only, a cap by none; years have a few years of room.
+    (
+        "Adults may take up to 8 g in 24 hours.",
+        "Adults take 500 mg to 1 g every 4 to 6 hours, no more than 4 g in 24 hours.",
+    ),
+    (
+        "The company has over 1,000 employees.",
+        "It was founded in 2011 and has 340 employees in 12 countries.",
+    ),
+    (
+        "The company has fewer than 300 employees.",
+        "It was founded in 2011 and has 340 employees in 12 countries.",
+    ),
+    ("The library has fewer than 40,000 volumes.", "The library has 42,300 volumes and 600 journals."),
+    ("The card is valid for more than 24 months.", "The card costs 25 euros and is valid for 12 months."),
+    (
+        "Preparation takes less than 10 minutes.",
+        "It serves 4 and takes 45 minutes: 15 of preparation, 30 of baking.",
+    ),
+    (
+        "The recipe serves more than 6.",
+        "The recipe serves 4 and takes 45 minutes: 15 of preparation, 30 of baking.",
+    ),
+    ("About 40 people were hurt.", "37 houses were damaged and 12 people hurt."),
+    ("景区海拔4000多米。", "景区海拔3200米，游客约50万人次。"),
+    ("景区海拔超过5000米。", "景区海拔3200米，游客约50万人次。"),
+    ("门票不到100元。", "门票120元，索道80元，海拔3200米。"),
+    ("门票超过150元。", "门票120元，索道80元，海拔3200米。"),
+    ("手机售价不到3000元。", "手机重量189克，售价3999元。"),
+    ("手机重量不到150克。", "手机重量189克，售价3999元。"),
+    ("Children under 16 enter free.", "Children under 12 enter free."),
+    ("重量不超过30公斤。", "重量不超过15公斤，24瓶。"),
+    ("5天以内送达。", "3天内送达。"),
+    ("The deposit is up to $500.", "The deposit is $300."),
+    ("限速不超过20公里。", "限速5公里。"),
+    ("The bridge was built around 1450.", "The bridge was built in 1380."),
+    ("The firm was founded around 1900.", "The firm was founded in 1876."),
+    ("They have lived here since about 1950.", "They have lived here since 1995."),
+    ("2019年多地出现暴雨。", "2021年多地出现暴雨。"),
+    ("The treaty was signed over 3 meetings.", "The treaty was signed after 5 meetings."),
 ]
 # A claim, and evidence by which it is unsupported.
 UNSUPPORTED = [
@@ -208,6 +258,9 @@ UNSUPPORTED = [
     ("The device has a fingerprint reader.", "The device has a camera and a microphone."),
     ("The games were a financial disaster for the organisers.", "Rio hosted the games in 2016."),
     ("他有两个孩子和一只狗。", "他住在成都。"),
+    ("The recipe serves more than 6.", "It serves 4 and takes 45 minutes: 15 of preparation, 30 of baking."),
+    ("手机重量不到150克。", "手机189克，售价3999元。"),
+    ("It opens at 9 on Sundays.", '{"hours": {"Monday": "9:0-14:0", "Sunday": "8:0-14:0"}}'),
 ]
 
 

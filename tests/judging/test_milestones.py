@@ -97,6 +97,22 @@ def test_a_step_that_is_denied_is_not_told(step: str, answer: str, expected: boo
     assert (place is not None) == expected
 
 
+@pytest.mark.parametrize(
+    ("step", "answer", "expected"),
+    [
+        ("passed the exam in May", "In May he passed the exam.", True),
+        ("in May passed the exam", "He passed the exam in May.", True),
+        ("march to the capital", "The capital was built in March.", False),
+        ("passed the exam in May", "In May he passed no exam.", False),
+        ("passed the exam in May", "In June he passed the exam.", False),
+        ("passed the exam in May", "In May he left, and in June he passed the exam.", False),
+    ],
+)
+def test_the_month_of_a_step_may_stand_before_it_or_after_it(step: str, answer: str, expected: bool) -> None:
+    (place,) = first_tellings(answer, [step])
+    assert (place is not None) == expected
+
+
 def test_the_place_of_a_step_is_where_it_is_first_told() -> None:
     # 授予古名 begins at 0, 初入纳塔 at 8 and again later.
     assert first_tellings("授予古名之前他曾初入纳塔。他初入纳塔。", ["初入纳塔", "授予古名"]) == [8, 0]

@@ -88,6 +88,9 @@ SHAPES: dict[str, list[str]] = {
     "no is an answer before a sum": ["No.", " $20 is the fee.", " No. **5** is best."],
     "what joins after an abbreviation": ["Acme Inc. – founded 1990 – and B. & O. merged.", " It grew."],
     "days and years": ["Open Mon. – Fri. since c. 1900.", " Closed in May."],
+    "about a number": ["It has c. 1,500 seats and c. 300 beds.", " It is old."],
+    "a choice before a number": ["They took option c.", " 5 of them chose it."],
+    "a Chinese heading with a line below": ["运费\n----\n", "运费是8元。"],
     "a starter in emphasis": ["Use A, B, etc.", " **Then** go.", " We met at 5 p.m.", " *The* show began."],
     "sections": ["See section 2.3.1 for more.", " It is short."],
     # names of things with dots

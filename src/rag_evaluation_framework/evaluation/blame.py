@@ -7,7 +7,7 @@
 ``contradicted``      it was retrieved, and the answer says otherwise
 ``wrong_citation``    the answer is right, and what it cites does not bear it out or cannot be opened
 ``refused_wrongly``   the answer declines although what it needs was retrieved
-``answered_wrongly``  the answer should have declined
+``answered_wrongly``  the answer should have declined, or says otherwise than a reference that does
 ``unknown``           not known; ``why`` says what is missing
 ====================  ===================================================================================
 
@@ -15,8 +15,10 @@ An answer is right when it has all the names, the relation or the steps that its
 conversation all that the turn's reference adds, as the metrics of these read it. Where nothing of the kind is
 expected, it is right when it makes every claim of the reference and contradicts none of the relevant text;
 without a reference, when it makes a claim that the relevant text contains. Where parts of an answer decline
-or ask back, the others count; only one that tells nothing of what is asked declines. A :class:`SupportMethod`
-decides what supports what, and blame is only as reliable as that method.
+or ask back, the others count; only one that tells nothing of what is asked declines. Where the reference
+sounds like a refusal ("There are no vegetarian options"), it is right to decline, and right to make a claim
+that the reference bears out. A :class:`SupportMethod` decides what supports what, and blame is only as
+reliable as that method.
 
 A conversation is blamed turn by turn. As a whole it has the blame of the first turn at fault.
 """
@@ -46,7 +48,11 @@ from rag_evaluation_framework.evaluation.retrieved_truth import (
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
 from rag_evaluation_framework.evaluation.scorers.best_reading import readings_of
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer, expects_refusal
+from rag_evaluation_framework.evaluation.scorers.expected_answers import (
+    class_of_answer,
+    expects_refusal,
+    may_be_declined,
+)
 from rag_evaluation_framework.evaluation.scorers.told_answers import Told, told_in
 from rag_evaluation_framework.evaluation.wanted_points import (
     Point,
@@ -200,17 +206,12 @@ class _Case:
     def checked(self) -> list[Point]:
         """Whether the relevant text, else the reference, bears out the claims of the answer."""
         against = self.passages or tuple(filter(None, self.readings))
-        if not against:
-            return []
-        return [
-            point_of(each)
-            for each in supported_by(statements_of(self.told.text), against, self.sample, self.support)
-        ]
+        return self._claims_by(against) if against else []
 
     def _of_answer(self) -> Blame:
         kind = class_of_answer(self.sample, self.answer).kind
-        if expects_refusal(self.sample):
-            return self._of_expected_refusal(kind)
+        if expects_refusal(self.sample) or may_be_declined(self.sample):
+            return self._where_declining_is_right(kind)
         if kind in NOT_ANSWERED and not self._tells_of_it():
             return self._without_answer("refused_wrongly" if kind in DECLINED else "not_used", kind)
         if not self.wanted.points and not self.passages:
@@ -218,11 +219,11 @@ class _Case:
             return Blame("unknown", missing)
         lacking = self._lacking()
         if not lacking and self.wanted.are_enough:
-            return self._of_right_answer()
+            return self._of_right_answer(_right(self.wanted))
         contradicted = [each for each in (*self.checked, *self.wanted.points) if each.label == "contradicted"]
         if lacking or contradicted:
             return self._of_wrong_answer(lacking, contradicted)
-        return self._of_right_answer()
+        return self._of_right_answer(_right(self.wanted))
 
     def _tells_of_it(self) -> bool:
         """Tell whether the answer says, or denies, anything of what it should say."""
@@ -236,12 +237,25 @@ class _Case:
             return [point for point in self.wanted.points if not point.is_said]
         return [] if any(point.is_said for point in self.checked) else self.checked
 
-    def _of_expected_refusal(self, kind: str) -> Blame:
+    def _claims_by(self, texts: Sequence[str]) -> list[Point]:
+        """Return the claims of the answer, and whether the texts bear them out."""
+        claims = statements_of(self.told.text)
+        return [point_of(each) for each in supported_by(claims, texts, self.sample, self.support)]
+
+    def _where_declining_is_right(self, kind: str) -> Blame:
         if kind in DECLINED:
-            return Blame("ok", f"{NOT_ANSWERED[kind]}, as it should")
+            return Blame("ok", f"{NOT_ANSWERED[kind]}, which is right")
         if kind in NOT_ANSWERED:
-            return Blame("unknown", f"{NOT_ANSWERED[kind]} where it should decline")
-        return Blame("answered_wrongly", "the answer should have declined")
+            return Blame("unknown", f"{NOT_ANSWERED[kind]} where declining is right")
+        if expects_refusal(self.sample):
+            return Blame("answered_wrongly", "the answer should have declined")
+        claims = self._claims_by(self.readings)
+        labels = {point.label for point in claims}
+        if "supported" in labels and "contradicted" not in labels:
+            return self._of_right_answer("the answer says what its reference says")
+        astray = [point for point in claims if not point.is_said]
+        why = "the answer neither declines nor says what its reference says"
+        return Blame("answered_wrongly", why, _evidence(astray))
 
     def _without_answer(self, if_retrieved: BlameKind, kind: str) -> Blame:
         why = f"{NOT_ANSWERED[kind]}; {self.truth.why}"
@@ -271,8 +285,7 @@ class _Case:
             return list(lacking)
         return self.wanted.absent(lacking, self.texts)
 
-    def _of_right_answer(self) -> Blame:
-        right = _right(self.wanted)
+    def _of_right_answer(self, right: str) -> Blame:
         cited = CitationVerdicts(self.sample, self.response, texts=self.documents, support=self.support)
         if not cited.answer.brackets and not self.response.citations:
             return Blame("ok", right)

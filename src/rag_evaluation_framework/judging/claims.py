@@ -26,13 +26,16 @@ from rag_evaluation_framework.retrieval.sentences import sentence_spans
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 # What stands before a statement without being part of it: list markers, quote marks, emphasis.
 _LEAD = re.compile(
-    r"(?:\s|>|[-*+•·‣◦▪](?=\s)|\d{1,3}[.)、](?=\D)"
+    r"(?:\s|>|[-*+•·‣◦▪](?=\s)|\d{1,3}[.)、](?=\D)|[A-Z]\d{1,3}[.)、](?=\s)"
+    r"|[①-⒛❶-➓](?![①-⒛❶-➓、，和与與及是])"
+    r"|(?P<emphasis>[*_]{1,3})[A-Z]?\d{1,3}(?:[.)、](?P=emphasis)|(?P=emphasis)[.)、])(?=\s)"
     rf"|[（(](?:\d{{1,3}}|[a-zA-Z]|[{ONE_TO_TEN}]{{1,3}})[)）]|[{ONE_TO_TEN}]{{1,3}}、)*+"
 )
 _MARKER = re.compile(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,200}］")
 _LETTER = re.compile(r"[^\W_]")
 _HAN = re.compile(rf"[{HAN}]")
 _TABLE_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*\Z")
+_UNDERLINED = re.compile(r"[^\n]+\n[^\S\n]*(?:-{3,}|={3,})\Z")
 _ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 # Nothing is said after a colon: at most what is left of "Source: [1] and [2]." without its citations.
 _ANNOUNCEMENT = re.compile(r"[:：](?:[\s*_.,;&。，；、]|and|[和及与與])*+\Z")
@@ -70,6 +73,8 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
     spans = sentence_spans(part)
     for number, (start, end) in enumerate(spans):
         lead = _LEAD.match(part, start, end)
+        if _UNDERLINED.match(part, start, end) and (lead is None or lead.end() == start):
+            continue  # a heading; below an item stands a rule
         if lead is not None and (lead.end() < end or len(spans) > 1):  # an answer may be "(b)" alone
             start = lead.end()
         sentence = part[start:end]

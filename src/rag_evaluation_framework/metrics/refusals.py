@@ -31,7 +31,8 @@ def refusal_recall(answer_class: str) -> float:
     Formula: 1 if the answer is a refusal or says that it does not know, else 0; the mean is over the samples
     that expect a refusal.
 
-    Empty: samples that expect an answer are skipped; an empty answer has failed.
+    Empty: samples that expect an answer are skipped, and those where only the reference sounds like a
+    refusal; an empty answer has failed.
 
     Source: recall of refusals in a two-by-two table of expected and given refusals.
     """
@@ -52,7 +53,8 @@ def over_refusal(answer_class: str) -> float:
     Formula: 1 if the answer is a refusal or says that it does not know, else 0; the mean is over the samples
     that expect an answer.
 
-    Empty: samples that expect a refusal are skipped; an empty answer has failed.
+    Empty: samples that expect a refusal are skipped, and those whose reference sounds like one; an empty
+    answer has failed.
 
     Source: after Röttger et al., "XSTest: exaggerated safety behaviours", NAACL 2024.
     """
@@ -73,7 +75,8 @@ def dont_know(answer_class: str) -> float:
     Formula: 1 if the answer says that it does not know, else 0: the part of over_refusal that more or better
     contexts might cure.
 
-    Empty: samples that expect a refusal are skipped; an empty answer has failed.
+    Empty: samples that expect a refusal are skipped, and those whose reference sounds like one; an empty
+    answer has failed.
 
     Source: after Thakur et al., "NoMIRACL: knowing when you don't know", 2024.
     """

@@ -17,11 +17,11 @@ NEVER_LAST = COMMON_TITLES | _words(
 """Never the end of a sentence: a name follows, or what is said by example."""
 
 BEFORE_NUMBERS = _words(
-    "c no nos n° nº vol vols pp p fig figs eq eqs sec ch art arts ed tel ext sched para paras cl cls reg "
-    "regs app rm apt ste bldg jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur "
-    "thurs fri sat sun"
+    "no nos n° nº vol vols pp p fig figs eq eqs sec ch art arts ed tel ext sched para paras cl cls reg regs "
+    "app rm apt ste bldg jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs "
+    "fri sat sun"
 )
-"""Not the end when a number follows: No. 5, Fig. 2, c. 1900, Jan. 31."""
+"""Not the end when a number follows: No. 5, Fig. 2, Jan. 31."""
 
 DATES = _words("jan feb apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri")
 """Not the end either before a small letter or another date: from Apr. to Oct., Mon. – Fri."""

@@ -41,8 +41,8 @@ _CANDIDATE = re.compile(
     rf"(?P<cited>{LINKED}{CITED})(?=\s|\Z|[{HAN}]|[A-Z][a-z]|<(?!br)[a-z])"
     rf"|(?P<wide>(?:(?<=[。！？｡])(?<![。！？｡].)|(?<=．)(?<![0-9０-９．].)(?![0-9０-９]))"
     rf"[。！？｡．!?…{CLOSERS}{EMOJI}]*+(?P<wide_cited>{CITED})(?![，、；：]))"
-    rf"|(?P<line>(?<=[{HAN}\U0001f000-\U0001faff]\n))"
-    rf"|(?P<underline>(?<=\n){UNDERLINE})|(?P<block>(?<=[:：]\n)|(?<=\*\*\n)|(?<=\n)(?={BLOCK}))"
+    rf"|(?P<underline>(?<=\n){UNDERLINE})|(?P<line>(?<=[{HAN}\U0001f000-\U0001faff]\n))"
+    rf"|(?P<block>(?<=[:：]\n)|(?<=\*\*\n)|(?<=\n)(?={BLOCK}))"
     r"|(?P<bullet>(?<=\s[•▪◦‣⁃]))|(?P<heading>(?<=^#)#{0,5}\s[^\n]*\n)|(?P<row>(?<=^\|)[^\n]*\n)"
     r"|(?P<fence>(?:(?<=^`)``|(?<=^~)~~)[^\n]*\n(?:(?!```|~~~)[^\n]*\n)*+(?:```|~~~)[^\n]*\n?)"
     rf"|(?P<whole>{CODE_OR_LINK})|(?P<break>(?<=<)(?<!`<)br\s?/?>))",
@@ -56,7 +56,7 @@ _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’()\[\]*_`~，。：；！？]*\Z"
 # The next word, past what joins it and what it is wrapped in; the sign of a sum of money is part of it.
 _NEXT_WORD = re.compile(
     r"\s*+(?:[-–—&/]{1,2}\s)?+(?:</?[a-z][^<>\n]{0,99}>|(?![$€£¥￥]\d)[^\w\s–—-]|_){0,20}+"
-    r"(?P<word>[$€£¥￥]?[^\W_][\w'’]*)?"
+    r"(?P<word>[$€£¥￥]?[^\W_][\w'’]*+(?:(?<=\d),\d{3})*+)?"
 )
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]\Z")
 # What an item is called by, up to its full stop; that may stand outside of emphasis, or after a backslash.
@@ -87,6 +87,8 @@ _WIDE_ITEM = re.compile(r"([（(])(\d{1,3})([)）])")
 # Emphasis and straight quotes open and close by the same mark.
 _EITHER_WAY = re.compile(r"\"|\*+|_+")
 _LOOK_BACK, _LONGEST_ASIDE, _LONGEST_COUNTED = 40, 60, 1000
+# Since c. 1900, but: they chose c. 5 did not.
+_SHORTEST_ABOUT = 3
 # A Chinese line no longer than this was not broken because it was full: a heading, an item, a message.
 _SHORT_LINE = 18
 
@@ -270,6 +272,8 @@ def _stop_ends_sentence(last: str, following: str) -> bool:
         return True
     if lowered in BEFORE_NUMBERS and following[0].isdigit():
         return False
+    if last == "c" and following[0].isdigit():
+        return len(following) < _SHORTEST_ABOUT
     if lowered in DATES and (following[0].islower() or following.lower() in DATES):
         return False
     if lowered in ABBREVIATIONS or (len(last) > 1 and _INITIALS.match(last)):

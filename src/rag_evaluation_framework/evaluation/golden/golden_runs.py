@@ -32,7 +32,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     threshold_warnings,
 )
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
-from rag_evaluation_framework.evaluation.scorers.expected_answers import expects_refusal
+from rag_evaluation_framework.evaluation.scorers.expected_answers import expects_refusal, may_be_declined
 from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, without_parameters
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.records.samples import Sample
@@ -148,10 +148,10 @@ def _doubts(dataset: DatasetPlan) -> Iterator[str]:
 
 def _unused_refusals(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield the metrics of refusals that apply to no sample, nor to any turn of a conversation."""
-    to_decline = {expects_refusal(each) for sample in samples for each in _by_turn(sample)}
-    if True not in to_decline:
+    asked = [each for sample in samples for each in _by_turn(sample)]
+    if not any(map(expects_refusal, asked)):
         yield REFUSAL_RECALL
-    if False not in to_decline:
+    if all(expects_refusal(each) or may_be_declined(each) for each in asked):
         yield OVER_REFUSAL
 
 

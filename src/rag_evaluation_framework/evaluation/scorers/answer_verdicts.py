@@ -17,6 +17,7 @@ from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
 from rag_evaluation_framework.judging.judges.judged_answers import judge_answer_class
 from rag_evaluation_framework.judging.said_text import said_in
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.metrics.refusals import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 
@@ -72,8 +73,10 @@ class AnswerVerdicts:
 
     @found_once
     def reference_claims(self) -> list[Claim]:
-        """The claims of the reference; one that declines makes none."""
-        return [] if reference_declines(self.sample) else claims_of(self.reference)
+        """The claims of the reference; where it declines, and the answer does too, it makes none."""
+        if reference_declines(self.sample) and self.answer_class.kind in DECLINED:
+            return []
+        return claims_of(self.reference)
 
     @found_once
     def by_contexts(self) -> list[ClaimVerdict]:

@@ -25,10 +25,17 @@ def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
 
 
 def expects_refusal(sample: Sample) -> bool:
-    """Tell whether a sample expects a refusal: it says so, or has nothing but a reference that declines."""
-    if sample.expectation is None:
-        return reference_declines(sample)
+    """Tell whether a sample says that it expects a refusal."""
     return isinstance(sample.expectation, Refusal)
+
+
+def may_be_declined(sample: Sample) -> bool:
+    """Tell whether a sample expects nothing but a reference that sounds like a refusal.
+
+    To decline is right then, and so is to say what the reference says: "There are no vegetarian options" may
+    be a fact.
+    """
+    return sample.expectation is None and reference_declines(sample)
 
 
 def reference_declines(sample: Sample) -> bool:

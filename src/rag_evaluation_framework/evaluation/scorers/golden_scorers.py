@@ -19,11 +19,10 @@ from rag_evaluation_framework.evaluation.conversation_turns import (
     no_answer_in_turn,
 )
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
-from rag_evaluation_framework.evaluation.scorers.expected_answers import expects_refusal
+from rag_evaluation_framework.evaluation.scorers.expected_answers import class_by_patterns, may_be_declined
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.evaluation.scorers.told_answers import told_in
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.golden.mentions import names_in
 from rag_evaluation_framework.judging.golden.milestones import first_tellings
 from rag_evaluation_framework.judging.golden.relations import Direction, read_relation
@@ -187,17 +186,17 @@ class TurnScorer(DeclaredMetricScorer):
 
 def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
-        if expects_refusal(turn.as_sample(sample)):
-            kind = classify_answer(turn.answer, turn.question).kind
-            yield {
-                "turn": turn.number,
-                "value": float(kind in DECLINED),
-                "expects": "refusal",
-                "class": kind,
-            }
+        asked = turn.as_sample(sample)
+        kind = class_by_patterns(turn.answer, turn.question).kind
+        declined = {"turn": turn.number, "value": float(kind in DECLINED), "class": kind}
+        if turn.expected.expectation is not None:
+            yield {**declined, "expects": "refusal"}
+            continue
+        if kind in DECLINED and may_be_declined(asked):
+            yield {**declined, "reason": "its reference declines too"}
             continue
         reference = turn.expected.reference or ""
-        told = told_in(turn.as_sample(sample), turn.answer)
+        told = told_in(asked, turn.answer)
         match = match_reference(told.text, reference, turn.question, before=turn.before)
         if match is not None:
             found = {"said": list(match.said), "unsaid": list(match.unsaid)}

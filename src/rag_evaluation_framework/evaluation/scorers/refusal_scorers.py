@@ -9,6 +9,7 @@ from rag_evaluation_framework.evaluation.scorers.expected_answers import (
     expects_refusal,
     is_the_reference,
     is_the_refusal,
+    may_be_declined,
 )
 from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, panel_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
@@ -27,6 +28,8 @@ class RefusalScorer(DeclaredMetricScorer):
     A sample may say how its refusal should sound (``pattern``). That text is taken literally, whatever its
     case, width and white space: an answer that holds it is a refusal, whatever else it looks like. Patterns
     tell whether the reference declines, and so no judge is asked about an answer that is the reference.
+    Where it does, and the sample does not say that it should, no metric of refusals has a value: the
+    reference may be a refusal, or a fact that sounds like one.
     """
 
     def __init__(self, metric: BoundMetric, *, judge: Judge | None = None) -> None:
@@ -53,6 +56,8 @@ class RefusalScorer(DeclaredMetricScorer):
         return {"class": found.kind, "pattern": found.pattern, **place}
 
     def _inapplicable(self, sample: Sample, response: Response) -> str | None:
+        if may_be_declined(sample):
+            return "the reference sounds like a refusal, and the sample does not say that it expects one"
         to_decline = expects_refusal(sample)
         if to_decline == self._of_refusals:
             return None

@@ -3,8 +3,9 @@
 A step is told where one sentence has at least three quarters of its units, in their order and close
 together: Chinese characters and kana one by one, other words by their stems, numbers by their value, words of
 grammar left out unless the step has no others. ``报名竞技场`` is told by 报名参加了竞技场试炼 and not by
-离开竞技场. A step of three units or fewer must be told whole. One that is denied, "the item was not shipped",
-is not told, and one in quite other words is not recognised.
+离开竞技场. A step of three units or fewer must be told whole. Its month may stand elsewhere in a sentence
+that has no other. One that is denied, "the item was not shipped", is not told, and one in quite other words
+is not recognised.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from rag_evaluation_framework.judging.golden.clause_denials import is_denied
 from rag_evaluation_framework.judging.golden.phrases import parts, phrase, says
 from rag_evaluation_framework.judging.golden.stances import stance_at
+from rag_evaluation_framework.judging.words.calendar_words import MONTHS
 from rag_evaluation_framework.judging.words.comparable_text import SENTENCE_END, pieces, spellings
 from rag_evaluation_framework.judging.words.english_stems import stem
 from rag_evaluation_framework.judging.words.even_text import even_text
@@ -24,6 +26,8 @@ _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
 _GRAMMAR = STOP_WORDS | STRUCTURE | frozenset("过到将并")
 
+# "In May he passed" is "he passed in May"; to march is a step itself.
+_MONTHS = frozenset(map(stem, MONTHS)) - {"march"}
 _BEFORE = 40  # characters: what is not done is told right before it
 
 Unit = tuple[str, int]
@@ -65,7 +69,15 @@ def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) ->
 
 
 def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[str]) -> int | None:
-    told = (each for sentence in sentences for each in _tellings(sentence, wanted))
+    undated = [unit for unit in wanted if unit not in _MONTHS]
+    months = _MONTHS.intersection(wanted)
+
+    def tellings(sentence: Sequence[Unit]) -> Iterator[tuple[int, int]]:
+        yield from _tellings(sentence, wanted)
+        if undated and months and months == _MONTHS.intersection(unit for unit, _ in sentence):
+            yield from _tellings(sentence, undated)
+
+    told = (each for sentence in sentences for each in tellings(sentence))
     return next((first for first, last in told if _states(said, first, last)), None)
 
 

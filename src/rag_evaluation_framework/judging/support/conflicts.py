@@ -25,7 +25,7 @@ from rag_evaluation_framework.judging.support.substitutions import (
     name_substitutions,
 )
 from rag_evaluation_framework.judging.verdicts import Evidence
-from rag_evaluation_framework.judging.words.bounds import admits
+from rag_evaluation_framework.judging.words.bounds import admits, bounds, counted
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
@@ -75,7 +75,8 @@ def compared(claim: str, body: EvidenceBody) -> Comparison:
     """Compare a claim with the evidence; of several units as close, one without conflicts is preferred.
 
     A word of the claim whose opposite that unit denies is not new: *prohibited*, where it is *not permitted*.
-    Nor is 下午 of 下午3点, where it has 15:00, nor the number of *more than 200*, where it has 240.
+    Nor is 下午 of 下午3点, where it has 15:00, nor the number of *more than 200*, where it has 240, nor that
+    of *at 8*, where it has 8:00.
     """
     features = body.features(claim)
     evidence, conflicts = _closest_unit(claim, features, body)
@@ -84,10 +85,11 @@ def compared(claim: str, body: EvidenceBody) -> Comparison:
         opposites = frozenset(token.key for token in features.new if token.key in exclusive_words())
         if opposites and _opposites(claim, evidence.text).are_denied:
             meant |= opposites
+        held = _unstated(features, evidence.text)
         admitted = [
             number
             for number in features.new_numbers
-            if any(admits(claim, number, evidence.text, held) for held in quantities(evidence.text))
+            if admits(claim, number, evidence.text, held) or _is_within_fact(claim, number, body.records)
         ]
         if meant or admitted:
             features = body.features(claim, meant=meant, admitted=admitted)
@@ -201,13 +203,11 @@ def _number_conflicts(
     claim: str, features: ClaimFeatures, sentence: str, doubted: Sequence[Quantity]
 ) -> Iterator[Conflict]:
     """Yield numbers that the sentence does not have, and what it has in their place."""
-    found = [quantity for quantity in quantities(sentence) if not quantity.is_vague]
-    stated = {number for quantity in features.numbers for number in readings(quantity)}
-    had = {number for quantity in found for number in readings(quantity)}
-    unstated = [rival for rival in found if stated.isdisjoint(readings(rival))]
+    had = {number for quantity in _stated(sentence) for number in readings(quantity)}
+    unstated = _unstated(features, sentence)
     for quantity in doubted:
         rivals = [rival for rival in unstated if rival.kind == quantity.kind]
-        if any(admits(claim, quantity, sentence, rival) for rival in rivals):
+        if admits(claim, quantity, sentence, unstated):
             continue
         if rivals and had.isdisjoint(readings(quantity)):
             said = _unit(claim, quantity)
@@ -224,6 +224,29 @@ def _number_conflicts(
                 f"number {claim[quantity.start : quantity.end]}, "
                 f"evidence says {sentence[nearest.start : nearest.end]}",
             )
+
+
+def _stated(sentence: str) -> list[Quantity]:
+    return [quantity for quantity in quantities(sentence) if not quantity.is_vague]
+
+
+def _unstated(features: ClaimFeatures, sentence: str) -> list[Quantity]:
+    """Return the numbers of a sentence that the claim does not have."""
+    stated = {number for quantity in features.numbers for number in readings(quantity)}
+    return [quantity for quantity in _stated(sentence) if stated.isdisjoint(readings(quantity))]
+
+
+def _is_within_fact(claim: str, number: Quantity, records: Sequence[Record]) -> bool:
+    """Tell whether a number leaves room for that of a fact with the same name: *about $50*, price 49.99."""
+    room = bounds(claim, number)
+    if not room.leave_room or room.is_cap:
+        return False
+    of = counted(claim, number)
+    return any(
+        room.admit(fact.number) and not fact.stems.isdisjoint(of)
+        for record in records
+        for fact in record.numbers
+    )
 
 
 def counts_otherwise(claim: str, number: Quantity, evidence: Sequence[EvidenceText]) -> bool:

@@ -25,9 +25,13 @@ _DATES = tuple(
         rf"\b(?P<month>{_MONTH}|[Mm]ay) (?:the )?{_DAY}\b(?![:%.]\d|%| ?[ap]m\b)(?:,? (?:of )?{_YEAR})?",
         rf"\b(?P<month>{_MONTH}|[Mm]ay),? (?:of )?{_YEAR}",
         r"(?P<year>[12]\d{3})(?P<mark>[-/.])(?P<number>[01]?\d)(?P=mark)(?P<day>[0-3]?\d)(?!\d)",
+        r"(?P<year>[12]\d{3})[-–/](?P<number>0?[1-9]|1[0-2])(?![\d/–-]|\.\d|[年月])",
         r"(?:(?P<year>[12]\d{3})年)?(?P<number>[01]?\d)月(?:份|(?P<day>[0-3]?\d)[日号])?",
     )
 )
+# 3-5月 and 3、4月: each number is that of a month.
+_FROM_MONTH = re.compile(r"(?<![\d.:/-])([01]?\d)(?:月份?)?[-~–—至到](?=[01]?\d月)")
+_AND_MONTH = re.compile(r"(?<![\d.:/-])[01]?\d(?=(?:[、和或及与][01]?\d)+月)")
 # "In may", "may to july": a month, however it is written.
 _OTHERS = "|".join(month for month in MONTHS if month != "may")
 _MAY = re.compile(
@@ -39,9 +43,10 @@ _MAY = re.compile(
 def with_dates(text: str) -> str:
     """Return a comparable text with figures and its dates in one form.
 
-    >>> with_dates("on the 3rd of may, 2024"), with_dates("2024年5月3日到会"), with_dates("since 2024-05")
-    ('on the May 3 2024', 'May 3 2024 到会', 'since 2024-05')
+    >>> with_dates("on the 3rd of may, 2024"), with_dates("2024年5月3日到会"), with_dates("2024-03, 3-5月")
+    ('on the May 3 2024', 'May 3 2024 到会', 'march 2024, march 到May')
     """
+    text = _AND_MONTH.sub(r"\g<0>月", _FROM_MONTH.sub(r"\1月到", text))
     for date in _DATES:
         text = rewritten(text, date, _written)
     return _MAY.sub("May", text)
