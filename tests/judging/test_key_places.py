@@ -65,6 +65,7 @@ def test_a_unit_has_the_keys_of_its_words(texts: list[list[str]]) -> None:
         for place, sentence in enumerate(text):
             found = {key for word in WORDS for key in content_keys(word) if places.has((number, place), key)}
             assert found == set(content_keys(sentence))
+            assert places.count((number, place), {*WORDS, "submarine"}) == len(found)
 
 
 def test_units_are_told_apart_in_a_text_of_many_blocks() -> None:

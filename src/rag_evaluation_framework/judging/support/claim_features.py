@@ -238,5 +238,4 @@ class EvidenceBody:
         number, place = unit
         text = self.texts[number]
         start, end = text.units[place]
-        asked = sum([self._places.has(unit, key) for key in self._question.keys])
-        return -asked, end - start, text.text[start:end], number
+        return -self._places.count(unit, self._question.keys), end - start, text.text[start:end], number

@@ -85,15 +85,20 @@ def compared(claim: str, body: EvidenceBody) -> Comparison:
         opposites = frozenset(token.key for token in features.new if token.key in exclusive_words())
         if opposites and _opposites(claim, evidence.text).are_denied:
             meant |= opposites
-        held = _unstated(features, evidence.text)
-        admitted = [
-            number
-            for number in features.new_numbers
-            if admits(claim, number, evidence.text, held) or _is_within_fact(claim, number, body.records)
-        ]
+        admitted = _admitted(claim, features, evidence.text, body) if features.new_numbers else ()
         if meant or admitted:
             features = body.features(claim, meant=meant, admitted=admitted)
     return Comparison(features, evidence, conflicts)
+
+
+def _admitted(claim: str, features: ClaimFeatures, sentence: str, body: EvidenceBody) -> list[Quantity]:
+    """Return the new numbers of a claim that leave room for one of the sentence, or of a record."""
+    held = _unstated(features, sentence)
+    return [
+        number
+        for number in features.new_numbers
+        if admits(claim, number, sentence, held) or _is_within_fact(claim, number, body.records)
+    ]
 
 
 def _of_known_times(features: ClaimFeatures) -> frozenset[str]:
@@ -154,7 +159,8 @@ def sentence_conflicts(
             for number in features.own_numbers
             if number in new_numbers or (says_the_same and counts_otherwise(number))
         ]
-        yield from _number_conflicts(claim, features, sentence, doubted)
+        if doubted:
+            yield from _number_conflicts(claim, features, sentence, doubted)
     is_statement = max(len(claim), len(sentence)) <= _LONGEST_STATEMENT
     is_of_this = len(rest) >= _SAME_MATTER * len(keys) and len(missing) <= _MOST_MISSING * len(rest)
     if is_statement and is_of_this:

@@ -115,6 +115,12 @@ class KeyPlaces(dict[str, int]):
         text, number = unit
         return bool(self[key] >> self._firsts[text] + number & 1)
 
+    def count(self, unit: tuple[int, int], keys: Iterable[str]) -> int:
+        """Return how many of the keys a unit has."""
+        text, number = unit
+        place = self._firsts[text] + number
+        return sum([self[key] >> place & 1 for key in keys])
+
     def _unit(self, place: int) -> tuple[int, int]:
         text = bisect_right(self._firsts, place) - 1
         return text, place - self._firsts[text]
