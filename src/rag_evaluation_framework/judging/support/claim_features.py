@@ -191,13 +191,12 @@ class EvidenceBody:
         """Return the units closest to the keys, and what share one unit has with what is given, and two."""
         sought = keys - given
         powers = _powers(sought or keys)
-        most, closest = self._places.with_most(powers)
+        of_one, of_two, closest = self._places.with_most(powers)
         if not sought:
             return closest, 1.0, 1.0
         missing = _weight(powers)
         whole = missing if len(sought) == len(keys) else _weight(_powers(keys))
-        of_two = self._places.most_of_two(powers) if most < missing else most
-        return closest, 1.0 - (missing - most) / whole, 1.0 - (missing - of_two) / whole
+        return closest, 1.0 - (missing - of_one) / whole, 1.0 - (missing - of_two) / whole
 
     def _is_of_record(self, closest: Sequence[HeldUnit]) -> bool:
         if not closest:

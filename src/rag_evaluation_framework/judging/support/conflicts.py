@@ -37,6 +37,8 @@ _SAME_MATTER = 0.5
 # It says the same, but for what is new in it, when no more than this share of the rest is missing.
 _MOST_MISSING = 0.2
 _FEWEST_TOKENS = 2
+# Below this nothing is compared: two in five of the words are a quarter by weight where all are short ones.
+_LEAST_COVERED = 0.25
 # Longer texts, in characters, are no single statements; and of many sentences as close, some are enough.
 _LONGEST_STATEMENT = 1_000
 _MOST_COMPARED = 16
@@ -145,8 +147,8 @@ def sentence_conflicts(
 
     ``counts_otherwise`` tells of a number that the evidence has, but of other things only.
     """
-    if sentence in claim:
-        return  # quoted, whatever else the claim says
+    if features.covered_by_one < _LEAST_COVERED or sentence in claim:
+        return  # about something else; or quoted, whatever else the claim says
     keys = set(features.keys)
     rest = keys.difference(token.key for token in features.new)
     missing = [key for key in rest if not has(key)]

@@ -61,24 +61,24 @@ class KeyPlaces(dict[str, int]):
         self[key] = places
         return places
 
-    def with_most(self, powers: Mapping[str, int]) -> tuple[int, list[tuple[int, int]]]:
-        """Return the most that keys of one unit weigh, and the units with as much, unless it is nothing.
+    def with_most(self, powers: Mapping[str, int]) -> tuple[int, int, list[tuple[int, int]]]:
+        """Return the most that keys of one unit weigh, of two units together, and the units with most.
 
-        A key weighs 2 to the power given. A unit is told by the number of its text, and by its own in that.
+        A key weighs 2 to the power given; what both units have counts once. A unit is told by the number of
+        its text, and by its own in that; there is none where no key stands anywhere.
         """
-        weight, units = _heaviest(self._weights(powers))
-        return weight, [self._unit(place) for place in _bits(units)]
+        digits = self._weights(powers)
+        weight, units = _heaviest(digits)
+        closest = [self._unit(place) for place in _bits(units)]
+        return weight, self._most_of_two(powers, digits, weight, units), closest
 
-    def most_of_two(self, powers: Mapping[str, int]) -> int:
-        """Return the most that keys of two units weigh together; what both have counts once.
+    def _most_of_two(self, powers: Mapping[str, int], digits: Sequence[int], weight: int, units: int) -> int:
+        """Look for two units with most together: for the heavier one, from the heaviest units down.
 
-        The heavier one of the two is looked for from the heaviest unit down. Where very many units have
-        different keys, those that are far behind are not looked at.
+        Where very many units have different keys, those that are far behind are not looked at.
         """
         found = sum([1 << power for key, power in powers.items() if self[key]])
-        digits = self._weights(powers)
-        most, left, looked_at = 0, -1, 0
-        weight, units = _heaviest(digits)
+        most, left, looked_at = weight, -1, 0
         # Of two units with more than was found, the heavier has this weight or less.
         while most < min(found, 2 * weight) and looked_at < _ENOUGH_PAIRED:
             left &= ~units
