@@ -25,7 +25,7 @@ from rag_evaluation_framework.judging.support.substitutions import (
     name_substitutions,
 )
 from rag_evaluation_framework.judging.verdicts import Evidence
-from rag_evaluation_framework.judging.words.bounds import admits, bounds, counted
+from rag_evaluation_framework.judging.words.bounds import admits, bounds, counted, is_open
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
@@ -95,10 +95,11 @@ def compared(claim: str, body: EvidenceBody) -> Comparison:
 
 def _admitted(claim: str, features: ClaimFeatures, sentence: str, body: EvidenceBody) -> list[Quantity]:
     """Return the new numbers of a claim that leave room for one of the sentence, or of a record."""
-    held = _unstated(features, sentence)
+    numbers = [number for number in features.new_numbers if is_open(claim, number)]
+    held = _unstated(features, sentence) if numbers else []
     return [
         number
-        for number in features.new_numbers
+        for number in numbers
         if admits(claim, number, sentence, held) or _is_within_fact(claim, number, body.records)
     ]
 

@@ -99,6 +99,11 @@ def bounds(text: str, number: Quantity) -> Bounds:
     return Bounds(*_low_and_high(text, number, sort), number.kind, is_cap=sort == "cap")
 
 
+def is_open(text: str, number: Quantity) -> bool:
+    """Tell whether a number of a text leaves any room, so that :func:`admits` may hold."""
+    return _is_hour(text, number) or bounds(text, number).leave_room
+
+
 def admits(text: str, number: Quantity, other_text: str, others: Sequence[Quantity]) -> bool:
     """Tell whether a number leaves room for the one that another text has in its place.
 
