@@ -85,10 +85,23 @@ def test_screening_tells_hallucinated_answers_apart_on_sources_not_tuned_on(task
 
 @pytest.mark.parametrize("reading", ["not supported against the rest", "not supported against supported"])
 def test_claims_not_supported_are_told_apart_on_a_source_not_fitted_on(reading: str) -> None:
-    figures = {figure.name: figure.value for figure in _wice.rows(present("wice").parent)}
-    assert figures[f"WiCE, all claims, {reading}: AUROC"] >= 0.80
+    assert _wice_figure(f"all claims, {reading}") >= 0.80
+
+
+def test_claims_not_supported_are_told_from_supported_ones_on_articles_that_guided_nothing() -> None:
+    assert _wice_figure("half that guided nothing, not supported against supported") >= 0.80
+
+
+@pytest.mark.xfail(strict=True, reason="0.782 on 21 such claims; a plain share of new words has 0.795 there")
+def test_claims_not_supported_are_told_from_the_rest_on_articles_that_guided_nothing() -> None:
+    assert _wice_figure("half that guided nothing, not supported against the rest") >= 0.80
 
 
 def test_no_single_choice_made_claims_of_a_source_not_fitted_on_come_out_right() -> None:
     lowest, highest = (figure.value for figure in _wice_choices.rows(present("wice").parent))
     assert 0.80 <= lowest < highest
+
+
+def _wice_figure(part: str) -> float:
+    figures = {figure.name: figure.value for figure in _wice.rows(present("wice").parent)}
+    return figures[f"WiCE, {part}: AUROC"]
