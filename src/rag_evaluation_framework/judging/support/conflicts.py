@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
-from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.support.chinese_substitutions import (
     chinese_exclusive_substitutions,
     chinese_name_substitutions,
@@ -26,7 +24,6 @@ from rag_evaluation_framework.judging.support.substitutions import (
 )
 from rag_evaluation_framework.judging.verdicts import Evidence
 from rag_evaluation_framework.judging.words.bounds import admits, bounds, counted, is_open
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
 from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
 
@@ -42,8 +39,6 @@ _LEAST_COVERED = 0.25
 # Longer texts, in characters, are no single statements; and of many sentences as close, some are enough.
 _LONGEST_STATEMENT = 1_000
 _MOST_COMPARED = 16
-# The word after a number, or the first Chinese character after it.
-_AFTER = re.compile(rf"[\s-]?([{HAN}]|[^\W\d_{HAN}]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,27 +258,20 @@ def counts_otherwise(claim: str, number: Quantity, evidence: Sequence[EvidenceTe
 
     In "Mooring costs 12 euros. Boats of 15 metres need a pilot." that holds for the number of "15 euros".
     """
-    said = _counted(claim, number)
-    if said is None:
+    said = counted(claim, number)[:1]
+    if not said:
         return False
     sought = set(readings(number))
     held = [
-        _counted(text.text, each)
+        counted(text.text, each)[:1]
         for text in evidence
         if not sought.isdisjoint(text.numbers)
         for each in quantities(text.text)
         if not sought.isdisjoint(readings(each))
     ]
-    return bool(held) and all(each is not None and each != said for each in held)
+    return bool(held) and all(each and each != said for each in held)
 
 
-def _counted(text: str, number: Quantity) -> str | None:
-    """Return what stands right after a number, as it is compared: a word's stem, or a Chinese character."""
-    after = _AFTER.match(text, number.end)
-    keys = content_keys(after[1]) if after is not None else []
-    return keys[0] if keys else None
-
-
-def _unit(text: str, number: Quantity) -> str | None:
+def _unit(text: str, number: Quantity) -> list[str]:
     """Return what a number is of: a length, a currency …; or what stands right after it."""
-    return number.measure[0] if number.measure else _counted(text, number)
+    return [number.measure[0]] if number.measure else counted(text, number)[:1]
