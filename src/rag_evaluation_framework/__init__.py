@@ -76,7 +76,7 @@ _HOMES = {
     ),
     "evaluation.levels.chunk_level": ("ChunkLevelEvaluation",),
     "evaluation.levels.evaluation_result": ("EvaluationResult",),
-    "evaluation.levels.pipeline_target": ("PipelineTarget",),
+    "evaluation.pipeline_targets": ("PipelineTarget",),
     "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
     "evaluation.levels.token_level": ("TokenLevelEvaluation",),
     "evaluation.runs.run_folder": (

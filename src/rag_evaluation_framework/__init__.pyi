@@ -49,7 +49,7 @@ from rag_evaluation_framework.errors import UnknownNameError as UnknownNameError
 from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation as ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.levels.evaluation_result import EvaluationResult as EvaluationResult
-from rag_evaluation_framework.evaluation.levels.pipeline_target import PipelineTarget as PipelineTarget
+from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget as PipelineTarget
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import retrieval_scorers as retrieval_scorers
 from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation as TokenLevelEvaluation
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder as RunFolder

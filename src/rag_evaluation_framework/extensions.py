@@ -117,6 +117,9 @@ class Target(Protocol):
 
     ``answer`` returns a response or raises :class:`TargetError`, which says whether another attempt may help;
     it never retries by itself. ``close`` gives back what the target holds.
+
+    A target may also have ``async answer_many(requests)``, which returns for each request a response or the
+    :class:`TargetError` that stands in its place: it is then asked in batches of ``batch_size`` (256).
     """
 
     name: str
@@ -130,7 +133,10 @@ class Target(Protocol):
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Scores one response to one sample; what cannot be scored is a skipped or failed score."""
+    """Scores one response to one sample; what cannot be scored is a skipped or failed score.
+
+    A scorer may also have ``score_many(samples, responses)``, which returns a score for each at once.
+    """
 
     name: str
 
