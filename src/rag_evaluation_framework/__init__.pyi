@@ -52,6 +52,7 @@ from rag_evaluation_framework.evaluation.levels.evaluation_result import Evaluat
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget as PipelineTarget
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import retrieval_scorers as retrieval_scorers
 from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation as TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold as Threshold
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder as RunFolder
 from rag_evaluation_framework.evaluation.runs.run_folder import list_runs as list_runs
 from rag_evaluation_framework.evaluation.runs.run_records import Progress as Progress
@@ -77,7 +78,6 @@ from rag_evaluation_framework.judging.claims import claims_of as claims_of
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass as AnswerClass
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer as classify_answer
 from rag_evaluation_framework.judging.judges.judge import Judge as Judge
-from rag_evaluation_framework.judging.judges.judge import Verdict as Verdict
 from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport as JudgeSupport
 from rag_evaluation_framework.judging.judges.judged_pairs import Preference as Preference
 from rag_evaluation_framework.judging.judges.judged_pairs import judge_preference as judge_preference
@@ -170,15 +170,18 @@ from rag_evaluation_framework.results.answered_runs import open_answered_run as 
 from rag_evaluation_framework.results.calibration import Calibration as Calibration
 from rag_evaluation_framework.results.calibration import calibrate as calibrate
 from rag_evaluation_framework.results.calibration_pairs import LabelPair as LabelPair
+from rag_evaluation_framework.results.comparison import Comparison as Comparison
 from rag_evaluation_framework.results.comparison import MetricComparison as MetricComparison
 from rag_evaluation_framework.results.comparison import compare_systems as compare_systems
 from rag_evaluation_framework.results.documents import write_run_results as write_run_results
+from rag_evaluation_framework.results.evaluations import Evaluation as Evaluation
+from rag_evaluation_framework.results.gate import Gate as Gate
+from rag_evaluation_framework.results.gate import Verdict as Verdict
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings as CalibrationSettings
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration as MetricCalibration
 from rag_evaluation_framework.results.rankings import RankingResults as RankingResults
 from rag_evaluation_framework.results.rankings import rank_systems as rank_systems
 from rag_evaluation_framework.results.retrieval_sweeps import evaluate_sweep as evaluate_sweep
-from rag_evaluation_framework.results.run_comparison import RunComparison as RunComparison
 from rag_evaluation_framework.results.run_comparison import compare_runs as compare_runs
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
 from rag_evaluation_framework.results.summaries import MetricSummary as MetricSummary

@@ -251,6 +251,15 @@ class Registry(Generic[T]):
             self._entries.setdefault(point.name, _Entry(point.load, None))
 
 
+RENDERERS: Registry[Callable[..., str]] = Registry("renderer")
+"""What renders an evaluation or a comparison, by name: ``render(thing, **wish) -> str``.
+
+Installed packages add theirs as ``rag_evaluation_framework.renderers``.
+"""
+for _name in ("terminal", "notebook"):
+    RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_name}:render")
+
+
 def _imported(place: str) -> object:
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
