@@ -13,7 +13,6 @@ from chat_server import failing, running_chat
 from fault_agent import RunningServer
 from model_server import running_models
 
-from acceptance.agent_project import write_answers
 from acceptance.outside import (
     EXAMPLES,
     HANDBOOK,
@@ -22,9 +21,9 @@ from acceptance.outside import (
     kept,
     read_json,
     read_lines,
-    script,
     write_lines,
 )
+from acceptance.projects import write_answers
 
 SAMPLES = [
     {
@@ -111,7 +110,6 @@ def test_probe_says_what_a_run_would_read(rag_eval: Commands, agent: RunningServ
     wrong = rag_eval("probe", "--url", agent.fault("404"), "--json")
     assert wrong.code != 0
     assert wrong.json["status"] == 404
-    rag_eval("probe", "--url", "ftp://h").refused("ftp://h")
 
 
 @pytest.fixture
@@ -132,20 +130,18 @@ def references(folder: Path) -> dict[str, str]:
     return {line["rag_prompt"]: line.get("reference_answer") or line["reference_summary"] for line in lines}
 
 
-def test_models_are_evaluated_compared_and_resumed_by_the_script(splits: Path) -> None:
+def test_models_are_evaluated_compared_and_resumed_by_the_script(script: Commands, splits: Path) -> None:
     with running_models(references(splits)) as server:
         options = ("--model", "careful", "--model", "hasty", "--base-url", server.url)
         reports = ("--output", "results/{model}.results.json", "--json")
-        document = script("evaluate_models.py", *options, *reports, folder=splits).json
+        document = script("evaluate_models.py", *options, *reports).ok().json
         assert len(server.asked) == 22
-        resumed = script(
-            "evaluate_models.py", "--resume", document["models"][1]["run_id"], "--json", folder=splits
-        ).json
-        assert len(server.asked) == 22
-        shown = script(
-            "evaluate_models.py", *options, "--dataset-type", "summaries", "-m", "rouge", folder=splits
+        resumed = (
+            script("evaluate_models.py", "--resume", document["models"][1]["run_id"], "--json").ok().json
         )
-        shown.shows("careful", "hasty", "rouge", "1.0")
+        assert len(server.asked) == 22
+        shown = script("evaluate_models.py", *options, "--dataset-type", "summaries", "-m", "rouge")
+        shown.ok().shows("careful", "hasty", "rouge", "1.0")
     first = document["models"][0]
     assert first["model"] == "careful"
     assert first["metrics"]["token_f1"]["value"] == 1.0
@@ -156,8 +152,8 @@ def test_models_are_evaluated_compared_and_resumed_by_the_script(splits: Path) -
     assert len(read_json(splits / "results" / "careful.results.json")["query_results"]) == 11
 
 
-def test_the_splits_and_folders_of_text_are_checked_by_the_script(splits: Path) -> None:
-    said = script("check_processed_corpus.py", HANDBOOK / "documents", "--json", folder=splits)
+def test_the_splits_and_folders_of_text_are_checked_by_the_script(script: Commands, splits: Path) -> None:
+    said = script("check_processed_corpus.py", HANDBOOK / "documents", "--json")
     kept("check-corpus", said.json, splits)
     path = splits / "evaluation" / "datasets" / "qa_pairs.jsonl"
     lines = read_lines(path)
@@ -165,18 +161,19 @@ def test_the_splits_and_folders_of_text_are_checked_by_the_script(splits: Path) 
     write_lines(path, lines)
     (splits / "texts").mkdir()
     (splits / "texts" / "latin.txt").write_bytes("café".encode("latin-1"))
-    wrong = script("check_processed_corpus.py", "texts", folder=splits, code=2)
+    wrong = script("check_processed_corpus.py", "texts")
+    assert wrong.code == 2
     for place in ("qa_pairs.jsonl:3", "reference_answer", "latin.txt"):
         assert place in wrong.out + wrong.err
 
 
-def test_raw_records_are_made_and_built_into_splits_by_the_scripts(folder: Path) -> None:
+def test_raw_records_are_made_and_built_into_splits_by_the_scripts(script: Commands, folder: Path) -> None:
     corpus = folder / "documents"
     corpus.mkdir()
     for name in ("fares.md", "lighthouse.md", "faq.md"):
         shutil.copy(HANDBOOK / "documents" / name, corpus)
     options = ("documents", "--queries-per-doc", "2", "--run-id", "nightly", "--json")
-    script("generate_offline_dataset.py", *options, folder=folder)
+    script("generate_offline_dataset.py", *options).ok()
     raw = folder / "evaluation" / "datasets" / "offline_dataset.jsonl"
     records = read_lines(raw)
     assert records
@@ -188,12 +185,12 @@ def test_raw_records_are_made_and_built_into_splits_by_the_scripts(folder: Path)
         assert record["metadata"]["run_id"] == "nightly"
     assert {record["task_type"] for record in records} == {"qa", "summaries", "citations"}
     before = raw.read_bytes()
-    script("generate_offline_dataset.py", *options, "--force", folder=folder)
+    script("generate_offline_dataset.py", *options, "--force").ok()
     assert raw.read_bytes() == before
-    built = script("build_evaluation_dataset.py", "--json", folder=folder).json
+    built = script("build_evaluation_dataset.py", "--json").ok().json
     for split, task in (("qa", "qa"), ("summaries", "summaries")):
         assert built["splits"][split]["count"] == len([it for it in records if it["task_type"] == task])
-    script("check_processed_corpus.py", folder=folder)
+    script("check_processed_corpus.py").ok()
 
 
 def write_questions(asked: dict[str, Any]) -> str:

@@ -1,10 +1,12 @@
-"""A small project to evaluate an agent with: a manifest, two datasets, and functions that answer."""
+"""Small projects to run commands in: an agent's manifest and datasets, a corpus, rankings."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
-from acceptance.outside import write_lines
+from acceptance.outside import DATA, write_lines
 
 MANIFEST = """\
 spec:
@@ -52,7 +54,7 @@ def write_samples(path: Path, number: int) -> None:
 def change(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def write_function(folder: Path, name: str, body: str) -> str:
@@ -74,3 +76,48 @@ def write_answers(path: Path, answers: dict[str, str | None]) -> Path:
             for asked, said in answers.items()
         ),
     )
+
+
+def write_corpus(folder: Path) -> None:
+    """Write two documents and two questions whose answers are known to the character."""
+    texts = {
+        "boats.md": "The ferry leaves at nine. The barge leaves at noon.",
+        "birds.md": "Puffins nest in May.",
+    }
+    (folder / "documents").mkdir()
+    for name, text in texts.items():
+        (folder / "documents" / name).write_text(text, encoding="utf-8")
+    queries = [
+        ("q1", "When does the barge leave?", "boats.md", 26, 51),
+        ("q2", "When do puffins nest?", "birds.md", 0, 20),
+    ]
+    dataset = {
+        "dataset_id": "tiny",
+        "name": "tiny",
+        "version": "1.0.0",
+        "queries": [
+            {
+                "query_id": name,
+                "query_text": asked,
+                "relevant_documents": [file],
+                "citations": [{"file_name": file, "start_char": start, "end_char": end}],
+            }
+            for name, asked, file, start, end in queries
+        ],
+    }
+    (folder / "tiny.eval.json").write_text(json.dumps(dataset, indent=1), encoding="utf-8")
+
+
+def write_rankings(folder: Path) -> None:
+    """Write judgements of three queries and two runs, the first of which lacks a query."""
+    (folder / "qrels.trec").write_text("q1 0 a 1\nq1 0 b 2\nq1 0 c 0\nq2 0 a 1\nq3 0 d 1\n")
+    (folder / "one.run").write_text("q1 Q0 c 1 3 x\nq1 Q0 b 2 2 x\nq1 Q0 a 3 1 x\nq2 Q0 a 1 9 x\n")
+    (folder / "two.run").write_text("q1 Q0 b 1 3 y\nq1 Q0 a 2 2 y\nq2 Q0 a 1 9 y\nq3 Q0 d 1 1 y\n")
+
+
+def write_everything(folder: Path) -> None:
+    """Write all of these side by side, and the samples of every dialect into ``data``."""
+    write_project(folder)
+    write_corpus(folder)
+    write_rankings(folder)
+    shutil.copytree(DATA, folder / "data")
