@@ -1,8 +1,8 @@
-"""A retrieval pipeline as the system under test: it answers a question with what it finds.
+"""Retrieval pipelines as systems under test: they answer a question with what they find.
 
-Questions that come together are searched for together. There is one search at a time, in a thread; what is
-asked meanwhile waits for the next. A batch that fails is searched for again question by question, so that
-an error falls on the question that caused it, whatever else was asked beside it.
+Questions are put to a pipeline in batches. There is one search at a time, in a thread of its own. A batch
+that fails is searched for again question by question, so that an error falls on the question that caused it,
+whatever else was asked beside it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ BATCH_SIZE = 256
 """At most so many questions are searched for at once."""
 
 _Outcome: TypeAlias = Response | TargetError
-_Asked: TypeAlias = tuple[str, asyncio.Future[_Outcome]]
 
 
 class SearchesMany(Protocol):
@@ -41,73 +40,76 @@ class PipelineTarget:
     """Fulfils ``extensions.Target``. The pipeline has indexed its corpus already.
 
     A response has the chunks as hits, with their characters and texts, the texts as contexts, and no text of
-    its own. Of a pipeline with ``distinct`` texts a hit's id is that of the text, else that of the chunk.
+    its own; without ``texts`` it has ids and characters alone. Of a pipeline with ``distinct`` texts a hit's
+    id is that of the text, else that of the chunk.
     """
 
-    def __init__(self, pipeline: SearchesMany, k: int = 5, *, batch_size: int = BATCH_SIZE) -> None:
+    def __init__(
+        self,
+        pipeline: SearchesMany,
+        k: int = 5,
+        *,
+        batch_size: int = BATCH_SIZE,
+        texts: bool = True,
+        name: str | None = None,
+    ) -> None:
         check_k(k)
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
             raise UsageError(f"batch_size: expected a whole number of at least 1, got {shown(batch_size)}")
-        self.name = _name_of(pipeline, k)
-        self._search = _Search(pipeline, k)
-        self._batch_size = batch_size
-        self._waiting: list[_Asked] = []
-        self._searching = False
+        self.name = name or _name_of(pipeline, k)
+        self.batch_size = batch_size
+        self._search = _Search(pipeline, k, texts=texts)
 
     async def answer(self, request: Request) -> Response:
         """Return what the pipeline finds for the question; of a conversation, for the last one."""
-        answered: asyncio.Future[_Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append((request.sample.question, answered))
-        if len(self._waiting) == 1:
-            # Runs after everything that is ready now, so that all who ask in this turn of the loop are in.
-            asyncio.get_running_loop().call_soon(self._search_next)
-        try:
-            async with asyncio.timeout(request.timeout):
-                outcome = await answered
-        except TimeoutError:
-            raise TargetError("timeout", "no answer in time", retry=True) from None
+        [outcome] = await self.answer_many([request])
         if isinstance(outcome, TargetError):
             raise outcome
         return outcome
 
+    async def answer_many(self, requests: Sequence[Request]) -> list[_Outcome]:
+        """Search for the questions of all requests at once; each has an outcome of its own."""
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[list[_Outcome]] = loop.create_future()
+        queries = [request.sample.question for request in requests]
+        # A thread of its own, unlike a pool's, keeps neither the run nor the interpreter from ending.
+        threading.Thread(
+            target=self._search_in_thread, args=(queries, answered, loop), name="pipeline", daemon=True
+        ).start()
+        try:
+            async with asyncio.timeout(max((request.timeout for request in requests), default=None)):
+                return await answered
+        except TimeoutError:
+            return [TargetError("timeout", "no answer in time", retry=True) for _ in requests]
+
     async def close(self) -> None:
-        """Forget who still waits; a search that is under way ends by itself."""
-        self._waiting, self._searching = [], False
+        """Do nothing: a search that is under way ends by itself."""
 
-    def _search_next(self) -> None:
-        if self._searching:
-            return
-        # Who ran out of time while waiting wants no answer any more.
-        waiting = [asked for asked in self._waiting if not asked[1].done()]
-        batch, self._waiting = waiting[: self._batch_size], waiting[self._batch_size :]
-        if batch:
-            self._searching = True
-            loop = asyncio.get_running_loop()
-            # A thread of its own, unlike a pool's, keeps neither the run nor the interpreter from ending.
-            threading.Thread(
-                target=self._search_in_thread, args=(batch, loop), name="pipeline", daemon=True
-            ).start()
+    def _search_in_thread(
+        self,
+        queries: Sequence[str],
+        answered: asyncio.Future[list[_Outcome]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        outcomes = self._search.outcomes(queries)
 
-    def _search_in_thread(self, batch: list[_Asked], loop: asyncio.AbstractEventLoop) -> None:
-        outcomes = self._search.outcomes([query for query, _ in batch])
+        def settle() -> None:
+            if not answered.done():
+                answered.set_result(outcomes)
+
         # A run that has ended meanwhile wants no answers any more.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._settle, batch, outcomes)
-
-    def _settle(self, batch: list[_Asked], outcomes: list[_Outcome]) -> None:
-        self._searching = False
-        for (_, answered), outcome in zip(batch, outcomes, strict=True):
-            if not answered.done():
-                answered.set_result(outcome)
-        self._search_next()
+            loop.call_soon_threadsafe(settle)
 
 
 class _Search:
     """Searches for a batch of questions; each has an outcome of its own."""
 
-    def __init__(self, pipeline: SearchesMany, k: int) -> None:
-        self._pipeline, self._k = pipeline, k
-        self._by_text = isinstance(pipeline, RetrievalPipeline) and pipeline.distinct
+    def __init__(self, pipeline: SearchesMany, k: int, *, texts: bool) -> None:
+        self._pipeline, self._k, self._texts = pipeline, k, texts
+        self._by_text = getattr(pipeline, "distinct", False)
+        # The same chunk is found for many questions: one record serves them all.
+        self._hits: dict[int, tuple[PositionAwareChunk, Hit]] = {}
         # A search that outlived its run must not meet that of the next: models are seldom safe to share.
         self._one_at_a_time = threading.Lock()
 
@@ -133,20 +135,29 @@ class _Search:
             asked = counted(len(queries), "query", "queries")
             message = f"expected the chunks of {asked}, got those of {len(found)}"
             raise TargetError("pipeline-error", message)
-        return [
-            Response(
-                hits=tuple(self._hit(chunk) for chunk in chunks),
-                retrieved_nothing=not chunks,
-                contexts=tuple(chunk.content for chunk in chunks),
-                context_origin="system",
-            )
-            for chunks in found
-        ]
+        return [self._response(chunks) for chunks in found]
+
+    def _response(self, chunks: Sequence[PositionAwareChunk]) -> Response:
+        hits = tuple(map(self._hit, chunks))
+        if not self._texts:
+            return Response(hits=hits, retrieved_nothing=not hits)
+        return Response(
+            hits=hits,
+            retrieved_nothing=not hits,
+            contexts=tuple(chunk.content for chunk in chunks),
+            context_origin="system",
+        )
 
     def _hit(self, chunk: PositionAwareChunk) -> Hit:
+        # The chunk is kept beside its hit, so that its address stays its own.
+        known = self._hits.get(id(chunk))
+        if known is not None:
+            return known[1]
         identifier = generate_chunk_id(chunk.content) if self._by_text else chunk.id
         span = None if chunk.metadata.get(UNPLACED) else chunk.to_span()
-        return Hit(id=identifier, span=span, text=chunk.content)
+        hit = Hit(id=identifier, span=span, text=chunk.content if self._texts else None)
+        self._hits[id(chunk)] = chunk, hit
+        return hit
 
 
 def _name_of(pipeline: SearchesMany, k: int) -> str:
