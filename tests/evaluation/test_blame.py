@@ -589,7 +589,7 @@ def test_an_answer_that_asks_back_as_its_reference_does_is_right() -> None:
 def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> None:
     failed = conversation(("叫阿贝多", "他的龙伙伴叫阿尤。"), failure=Failure(kind="http-400", message="no"))
     turns = blame(CONVERSATION, failed, LexicalSupport()).turns
-    assert [found.kind for found in turns.values()] == ["contradicted", "unknown", "unknown"]
+    assert [found.kind for found in turns.values()] == ["not_used", "unknown", "unknown"]
     assert turns[2].why == "no answer: http-400"
     untold = blame(CONVERSATION, Response(text="海葡萄"), LexicalSupport())
     assert (untold.kind, untold.why) == ("unknown", "the target does not tell its answers turn by turn")

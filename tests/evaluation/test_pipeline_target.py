@@ -18,9 +18,9 @@ from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
 from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.pipeline_target import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import CHUNK_METRICS, retrieval_scorers
 from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
@@ -191,19 +191,23 @@ def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evalu
 def test_questions_asked_together_are_one_search_and_never_two_at_once(tmp_path: Path) -> None:
     watched = Watched(pipeline())
     target = PipelineTarget(watched, batch_size=30)
-
-    async def all_at_once() -> list[Response]:
-        asked = [sample.question for sample in questions().samples]
-        return await asyncio.gather(*(target.answer(request(question)) for question in asked))
-
-    responses = asyncio.run(all_at_once())
+    _, folder = run(tmp_path, target, ())
     assert watched.batches == [30, 30, 30, 30, 30, 18]
+    assert folder.counts.done == 168
     texts = [tuple(chunk.content for chunk in found) for found in pipeline().retrieve(["ferry"], 5)]
-    assert len(responses) == 168
     assert asyncio.run(target.answer(request("ferry"))).contexts == texts[0]
-    _, folder = run(tmp_path, PipelineTarget(again := Watched(pipeline())), (), concurrency=64)
-    assert sum(again.batches) == folder.counts.done == 168
-    assert len(again.batches) < 84
+
+    async def side_by_side() -> list[Response]:
+        return await asyncio.gather(*(target.answer(request(question)) for question in ("ferry", "pier")))
+
+    assert [len(response.hits) for response in asyncio.run(side_by_side())] == [5, 5]
+
+
+def test_without_texts_hits_have_their_ids_and_places_alone() -> None:
+    whole = asyncio.run(PipelineTarget(pipeline()).answer(request("ferry")))
+    lean = asyncio.run(PipelineTarget(pipeline(), texts=False).answer(request("ferry")))
+    assert [(hit.id, hit.span) for hit in lean.hits] == [(hit.id, hit.span) for hit in whole.hits]
+    assert (lean.contexts, {hit.text for hit in lean.hits}) == ((), {None})
 
 
 @pytest.mark.parametrize("refused", [0, 1, 7])
@@ -284,9 +288,8 @@ def test_what_may_pass_is_told_to_all_and_a_wrong_number_of_answers_is_an_error(
             return super().retrieve(queries, k)[1:]
 
     async def three(pipeline: SearchesMany) -> list[str]:
-        target = PipelineTarget(pipeline)
-        asked = [target.answer(request(question)) for question in "abc"]
-        return [str(outcome) for outcome in await asyncio.gather(*asked, return_exceptions=True)]
+        outcomes = await PipelineTarget(pipeline).answer_many([request(question) for question in "abc"])
+        return [str(outcome) for outcome in outcomes]
 
     overloaded = Overloaded()
     assert asyncio.run(three(overloaded)) == ["http-503: embedder is busy"] * 3

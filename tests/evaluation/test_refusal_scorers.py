@@ -164,7 +164,6 @@ def test_an_answer_that_says_what_a_reference_says_that_sounds_like_a_refusal_is
         (UNKNOWN, "No, dogs are not allowed."),
         (asked(*CEO), "The CEO is Jana Petersen."),
         (asked(*CEO), "Jana Petersen."),
-        (asked(*MENU), "Yes, there are vegetarian options on the menu."),
         (asked(*MENU), "The menu has three vegetarian dishes."),
         (asked(*EFFECTS), "Headache and nausea have been reported."),
         (asked(*STUDIES), "Data on long-term effects show a rise in blood pressure."),
