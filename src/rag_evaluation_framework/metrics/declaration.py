@@ -487,7 +487,12 @@ def check_metric(text: str) -> BoundMetric:
 
     It has an unknown name, a wrong parameter, or is no metric of a sample.
     """
-    bound = parse_metric(text)
+    try:
+        bound = parse_metric(text)
+    except UnknownNameError as error:
+        if error.kind != "metric":
+            raise
+        raise UnknownNameError("metric", error.name, available_metrics()) from None
     if "chunks" in bound.metric.needs:
         raise UsageError(f"metric {bound}: it judges all chunks of a corpus: use rag-eval retrieval")
     return bound
