@@ -16,8 +16,8 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from serving import QuietHandler, serving
 
-from acceptance.agent_project import change, write_answers, write_function, write_project, write_samples
 from acceptance.outside import PATIENCE, Commands, kept, read_json, start
+from acceptance.projects import change, write_answers, write_function, write_project, write_samples
 
 ORIGIN_KEYS = ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
 # The command lines of the manifest's documentation, as they stand there.
@@ -291,65 +291,3 @@ def test_what_cannot_be_measured_is_refused_before_any_request(
     evaluate(rag_eval, "--url", agent.url).refused("rag.jsonl", "faithfulness", "agent.yaml", "bias", "judge")
     assert agent.log()["received"] == before
     assert not (project / "runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        ([], ["--url", "--target"]),
-        (["--url", "http://h", "--target", "a:b"], ["--url", "--target"]),
-        (["--url", "ftp://h"], ["url", "http", "ftp://h"]),
-        (["--url", "http://h", "--dataset", "rag-qualty"], ["rag-qualty", "rag-quality"]),
-        (["--url", "http://h", "--dataset", "safety", "--tag", "nobody"], ["nobody", "basics", "advanced"]),
-        (["--url", "http://h", "--resume", "nothing"], ["nothing"]),
-        (["--url", "http://h", "-m", "bleuu"], ["bleuu", "bleu"]),
-        (["--url", "http://h", "--timeout", "10000"], ["--timeout"]),
-        (["--target", "nowhere:answer"], ["nowhere"]),
-        (["--target", "missing.jsonl"], ["missing.jsonl"]),
-    ],
-)
-def test_wrong_usage_is_refused(
-    options: list[str], parts: list[str], rag_eval: Commands, project: Path
-) -> None:
-    evaluate(rag_eval, *options).refused(*parts)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "parts"),
-    [
-        (
-            "metrics: [toxicity, token_f1]",
-            "metrics: [toxicity, tokn_f1]",
-            ["agent.yaml:10", "tokn_f1", "token_f1"],
-        ),
-        ("$file:evals/safety.jsonl", "$file:../safety.jsonl", ["agent.yaml:9", "path"]),
-        ("$file:evals/safety.jsonl", "$file:evals/none.jsonl", ["none.jsonl"]),
-        ("string_match: 0.75", "string_match: high", ["agent.yaml:12", "string_match", "high"]),
-        ("ciGate: true", "ciGate: perhaps", ["agent.yaml:15", "ciGate", "perhaps"]),
-        ("datasets:", "dataset:", ["agent.yaml", "dataset"]),
-        ("spec:", "spec: [", ["agent.yaml"]),
-    ],
-)
-def test_a_wrong_manifest_is_refused_with_its_line(
-    old: str, new: str, parts: list[str], rag_eval: Commands, project: Path
-) -> None:
-    change(project / "agent.yaml", old, new)
-    evaluate(rag_eval, "--url", "http://h").refused(*parts)
-
-
-@pytest.mark.parametrize(
-    ("line", "parts"),
-    [
-        ('{"input": "a"}', ["rag.jsonl:2", "expected"]),
-        ('{"input": 7, "expected": "b"}', ["rag.jsonl:2", "input", "7"]),
-        ('{"input": "a", "expected": "b", "context": "c"}', ["rag.jsonl:2", "context"]),
-        ('{"input": "a", "input": "b", "expected": "c"}', ["rag.jsonl:2", "input"]),
-        ('{"input": "a", "expected": NaN}', ["rag.jsonl:2"]),
-        ("not JSON", ["rag.jsonl:2"]),
-    ],
-)
-def test_a_wrong_sample_is_refused_with_its_line_and_field(
-    line: str, parts: list[str], rag_eval: Commands, project: Path
-) -> None:
-    (project / "evals" / "rag.jsonl").write_text('{"input": "a", "expected": "b", "context": ["c"]}\n' + line)
-    evaluate(rag_eval, "--url", "http://h").refused(*parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -72,19 +71,6 @@ def test_metrics_are_compared_with_what_people_say(rag_eval: Commands, folder: P
     rag_eval(*options, "-m", "token_f1").ok().shows("token_f1")
     (folder / "labels.csv").write_text("query_id,label\nfact_001,1\nfact_002,maybe\n")
     rag_eval("calibrate", "all.results.json", "--labels", "labels.csv").refused("labels.csv:3", "maybe")
-
-
-def test_a_wrong_golden_set_is_refused_with_its_place(rag_eval: Commands, folder: Path) -> None:
-    sets = folder / "evaluation" / "datasets"
-    sets.mkdir(parents=True)
-    (sets / "factual_qa.json").write_text(
-        json.dumps([{"id": "f1", "ground_truth": "x", "category": "c"}], indent=1)
-    )
-    rag_eval("golden", folder, *TARGET).refused("factual_qa.json", "[0]", "question")
-    (sets / "factual_qa.json").write_text("[\n{,\n]")
-    rag_eval("golden", folder, *TARGET).refused("factual_qa.json:2")
-    rag_eval("golden", folder / "nowhere", *TARGET).refused("nowhere")
-    rag_eval("golden", GOLDEN, *TARGET, "--threshold", "entity_coverag=0.8").refused("entity_coverag")
 
 
 def test_the_seeds_records_are_read_as_they_stand(rag_eval: Commands, folder: Path) -> None:
