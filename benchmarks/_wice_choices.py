@@ -13,7 +13,7 @@ from benchmarks import _support_fit, _wice
 from benchmarks._auroc import auroc, figure
 from benchmarks._figures import Figure
 from benchmarks._support_fit import Row
-from rag_evaluation_framework.judging.support.support_model import SupportModel
+from rag_evaluation_framework.judging.lexical_support import SupportModel
 
 
 def rows(data: Path) -> list[Figure]:

@@ -22,8 +22,7 @@ from rag_evaluation_framework.evaluation.scorers.named_scorers import (
 )
 from rag_evaluation_framework.extensions import Registry, Scorer
 from rag_evaluation_framework.metrics.declaration import BoundMetric, Metric, all_metrics, parse_metric
-from rag_evaluation_framework.metrics.similarity import answer_similarity
-from rag_evaluation_framework.metrics.texts import chrf
+from rag_evaluation_framework.metrics.texts import answer_similarity, chrf
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score

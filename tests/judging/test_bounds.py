@@ -7,7 +7,7 @@ from time import perf_counter
 import pytest
 
 from rag_evaluation_framework.judging.words.bounds import admits, bounds
-from rag_evaluation_framework.judging.words.quantities import quantities
+from rag_evaluation_framework.text.numbers import quantities
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.records.scores import Claim
 
 # A claim, and evidence by which it is supported.
 SUPPORTED = [

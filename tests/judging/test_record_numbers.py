@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rag_evaluation_framework.judging.structured_evidence import facts_of
 from rag_evaluation_framework.judging.support.record_numbers import number_conflicts, number_facts
-from rag_evaluation_framework.judging.support.structured_evidence import facts_of
-from rag_evaluation_framework.judging.words.quantities import quantities
+from rag_evaluation_framework.text.numbers import quantities
 
 RECORD = """{"name": "Luigi", "stars": 3.5, "review_count": 120, "menu": {"price": "$9"}, "discount": "15 %",
     "distance": 127.8, "phone": "030 1234"}"""

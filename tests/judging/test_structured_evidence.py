@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework.judging.claim_features import evidence_text
+from rag_evaluation_framework.judging.structured_evidence import decoded, facts_of, is_structured
 from rag_evaluation_framework.judging.support.conflicts import Conflict, record_conflicts
-from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts, week_of
 from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts, polar_facts
-from rag_evaluation_framework.judging.support.structured_evidence import decoded, facts_of, is_structured
 
 CAFE = {
     "name": "Blue Door",

@@ -6,18 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.support.chinese_substitutions import (
     chinese_exclusive_substitutions,
     chinese_name_substitutions,
 )
 from rag_evaluation_framework.judging.support.denials import denial_conflict
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.support.substitutions import exclusive_substitutions, name_substitutions
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
-from rag_evaluation_framework.judging.words.content_tokens import content_tokens, without_junctures
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
-from rag_evaluation_framework.judging.words.quantities import quantities
-from rag_evaluation_framework.judging.words.sentence_words import sentence_words
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.text.tokens import content_tokens, sentence_words, without_junctures
 
 
 def names(claim: str, sentence: str) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from math import inf
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
-from rag_evaluation_framework.specifications import Specification, parse_specification
+from rag_evaluation_framework.extensions import Specification, parse_specification
 
 Family = Literal[
     "ranking",
@@ -42,13 +42,13 @@ AUTO = "auto"
 # The modules of this room that declare metrics; they are imported when a name is first looked up.
 FAMILY_MODULES: dict[Family, tuple[str, ...]] = {
     "ranking": ("ranking",),
-    "chunks": ("chunks",),
+    "chunks": ("spans",),
     "spans": ("spans",),
-    "citations": ("citations", "citation_claims"),
-    "consistency": ("consistency",),
-    "texts": ("texts", "similarity"),
-    "answers": ("claims", "contexts", "grounding", "relevancy", "rubrics"),
-    "refusals": ("refusals",),
+    "citations": ("citations",),
+    "consistency": ("citations",),
+    "texts": ("texts",),
+    "answers": ("claims", "texts"),
+    "refusals": ("safety",),
     "safety": ("safety",),
     "golden": ("golden",),
 }

@@ -13,9 +13,9 @@ from rag_evaluation_framework.evaluation.scorers.known_metrics import (
     check_metric,
     metric_name,
 )
-from rag_evaluation_framework.files.text import read_text
-from rag_evaluation_framework.files.values import ValuePath
-from rag_evaluation_framework.files.yaml_reader import YamlReader
+from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.json_scanner import ValuePath
+from rag_evaluation_framework.files.yaml_documents import YamlReader
 
 EVALUATION: ValuePath = ("spec", "evaluation")
 

@@ -11,15 +11,14 @@ from itertools import compress
 
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer, reference_declines
 from rag_evaluation_framework.evaluation.scorers.found_once import found_once
+from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.judging.answer_text import said_in
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.judged_answers import judge_answer_class
-from rag_evaluation_framework.judging.said_text import said_in
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
 
 NOT_ANSWERED = {
     "refused": "the answer refuses",

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import WrappedScorer
-from rag_evaluation_framework.judging.words.comparable_text import variants
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.text.normalisation import variants
 
 
 def readings_of(sample: Sample) -> list[str]:

@@ -25,19 +25,20 @@ from rag_evaluation_framework.evaluation.scorers.citation_inputs import open_lis
 from rag_evaluation_framework.evaluation.scorers.citation_settings import CitationSettings, read_settings
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.evaluation.scorers.flag_counts import flag_counts
-from rag_evaluation_framework.judging.citations.citation_support import CitationReport
-from rag_evaluation_framework.judging.verdicts import ClaimVerdict
-from rag_evaluation_framework.metrics.citation_claims import (
+from rag_evaluation_framework.judging.citation_support import CitationReport
+from rag_evaluation_framework.metrics.citations import (
     citation_completeness,
     citation_correctness,
     citation_f1,
     citation_precision,
     citation_recall,
     citation_validity,
+    factual_consistency,
+    hallucination_rate,
     overall_citation_accuracy,
 )
-from rag_evaluation_framework.metrics.consistency import factual_consistency, hallucination_rate
 from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.scores import ClaimVerdict
 
 
 class CitationEvaluator:

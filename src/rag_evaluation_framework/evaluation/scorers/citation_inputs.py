@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialects.evaluation_queries import decode_document
+from rag_evaluation_framework.datasets.evaluation_sets import decode_document
 from rag_evaluation_framework.errors import InputError, invalid, shown
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, OpenedCitation
-from rag_evaluation_framework.metrics.citation_forms import citations_in, span_citations
-from rag_evaluation_framework.records.citations import Citation
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, OpenedCitation
+from rag_evaluation_framework.records.citations import Citation, citations_in, span_citations
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.samples import Sample, Turn
 
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, invalid
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import SupportMethod
-from rag_evaluation_framework.metrics.citation_claims import OVERALL_WEIGHTS
-from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE, OVERALL_WEIGHTS
+from rag_evaluation_framework.records.scores import SupportMethod
 
 _KEYS = ("weights", "tolerance_chars", "support", "judge", "consistency_threshold")
 

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts
 from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SharedVerdicts, SupportScorer
-from rag_evaluation_framework.judging.verdicts import ClaimVerdict
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.similarity import answer_similarity
+from rag_evaluation_framework.metrics.texts import answer_similarity
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import ClaimVerdict, Score
 
 
 class _Claims(NamedTuple):

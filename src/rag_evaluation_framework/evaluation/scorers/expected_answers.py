@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
-from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.samples import Refusal, Sample
 
 _FINAL_MARKS = ".!?。"

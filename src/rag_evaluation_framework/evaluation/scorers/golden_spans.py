@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.checks.golden_contexts import (
+from rag_evaluation_framework.datasets.golden_contexts import (
     source_texts,
     spans_of_contexts,
     unlocated_contexts,
 )
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
 from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import NOTHING_RETRIEVED, DeclaredMetricScorer
 from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 NO_TRUTH = "the dataset has no relevant {} for it"
 _EXCERPT = "pa_chunk_"

@@ -9,15 +9,15 @@ from typing import Any
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts
 from rag_evaluation_framework.evaluation.scorers.found_once import LatestOf
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
-from rag_evaluation_framework.judging.judges.judge import Judge, failed_votes
-from rag_evaluation_framework.judging.judges.judged_answers import (
+from rag_evaluation_framework.judging.judge import Judge, failed_votes
+from rag_evaluation_framework.judging.judged_answers import (
     Rating,
     judge_context_relevance,
     judge_relevancy,
 )
-from rag_evaluation_framework.judging.judges.prompts import load_prompt
-from rag_evaluation_framework.judging.judges.rubrics import DEFAULT_RUBRIC, Rubric, judge_rubric
+from rag_evaluation_framework.judging.rubrics import DEFAULT_RUBRIC, Rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score

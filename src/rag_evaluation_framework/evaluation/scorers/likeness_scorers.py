@@ -7,13 +7,13 @@ import numpy as np
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_of_answer
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.extensions import Embedder
-from rag_evaluation_framework.judging.said_text import said_in
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
+from rag_evaluation_framework.judging.answer_text import said_in
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.retrieval.embedding import embedded
+from rag_evaluation_framework.retrieval.embedders import embedded
+from rag_evaluation_framework.text.tokens import content_keys
 
 
 class EmbeddedSimilarity(DeclaredMetricScorer):

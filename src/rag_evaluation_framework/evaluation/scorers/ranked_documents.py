@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.records.responses import Hit
 
 _OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")

@@ -14,8 +14,8 @@ from rag_evaluation_framework.evaluation.scorers.expected_answers import (
 from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, panel_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judged_answers import answer_class_verdict
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import answer_class_verdict
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample

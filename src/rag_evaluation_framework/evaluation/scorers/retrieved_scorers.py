@@ -18,14 +18,13 @@ from rag_evaluation_framework.evaluation.scorers.hit_scorers import NO_TRUTH, Ch
 from rag_evaluation_framework.evaluation.scorers.ranked_documents import are_own_chunks, ranked_documents
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.metrics.ranking import evaluate_ranking
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rag_evaluation_framework.evaluation.scorers.judged_scorers import asks, rating_fields
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer, NeedsJudge
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
-from rag_evaluation_framework.judging.classes.profanity import screen_profanity
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judged_answers import SafetyKind, judge_safety
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import SafetyKind, judge_safety
+from rag_evaluation_framework.judging.profanity import screen_profanity
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample

@@ -13,12 +13,12 @@ from rag_evaluation_framework.evaluation.scorers.searched_documents import Searc
 from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SharedVerdicts
 from rag_evaluation_framework.evaluation.scorers.turn_by_turn import Turns, turns_of
 from rag_evaluation_framework.extensions import Dialect, Embedder
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.rubrics import Rubric
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.language_models.spending import Spending
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.rubrics import Rubric
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Method, parse_metric
+from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.documents import Corpus
 
 HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"

@@ -6,10 +6,10 @@ from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVe
 from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.evaluation.scorers.found_once import LatestOf
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.verdicts import SupportMethod
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport
 from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.records.scores import SupportMethod
 
 
 class SharedVerdicts:

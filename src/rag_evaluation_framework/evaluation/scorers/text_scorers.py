@@ -7,7 +7,7 @@ from rag_evaluation_framework.evaluation.scorers.likeness_scorers import Embedde
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import DeclaredMetricScorer, MetricScorer
 from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, chosen_method
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.rouge import has_rouge_units
+from rag_evaluation_framework.metrics.texts import has_rouge_units
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score

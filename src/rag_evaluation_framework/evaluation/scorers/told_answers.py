@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from rag_evaluation_framework.characters import CLOSERS
 from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
 from rag_evaluation_framework.evaluation.scorers.expected_answers import class_by_patterns, class_of_answer
-from rag_evaluation_framework.judging.golden.phrases import phrase, says
-from rag_evaluation_framework.judging.golden.stances import only_doubts
-from rag_evaluation_framework.judging.words.comparable_text import comparable
+from rag_evaluation_framework.judging.mentions import only_doubts, phrase, says
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.retrieval.sentences import sentence_spans
+from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.scripts import CLOSERS
+from rag_evaluation_framework.text.sentences import sentence_spans
 
 # Where another part begins inside a sentence: at a contrast, or where the user is asked.
 _JOINT = re.compile(

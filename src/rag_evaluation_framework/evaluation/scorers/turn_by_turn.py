@@ -16,7 +16,7 @@ from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScor
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Turns: TypeAlias = list[tuple[int, Sample, Response]]
 """The turns of a conversation by their numbers, each as a sample and a response of its own."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SupportScorer
-from rag_evaluation_framework.judging.support.evidence_texts import Number, number_set, readings
-from rag_evaluation_framework.judging.verdicts import Claim
-from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
-from rag_evaluation_framework.judging.words.quantities import quantities
+from rag_evaluation_framework.judging.claim_features import Number, number_set, readings
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import Claim, Score
+from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
 _KEPT_TEXTS = 256
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from rag_evaluation_framework.characters import HAN, HAN_CHARACTER
 from rag_evaluation_framework.judging.support.clauses import WHAT_WAS_SAID, Clause
-from rag_evaluation_framework.judging.words.folded_text import folded_with_places
-from rag_evaluation_framework.judging.words.negation import CHINESE_NEGATIONS
-from rag_evaluation_framework.judging.words.stop_words import STOP_CHARACTERS
+from rag_evaluation_framework.text.normalisation import folded_with_places
+from rag_evaluation_framework.text.scripts import HAN, HAN_CHARACTER
+from rag_evaluation_framework.text.vocabulary import CHINESE_NEGATIONS, STOP_CHARACTERS
 
 _CUE = re.compile(
     r"(?:没有|并非|不是|不能|不可以|不可|无法|不会|不得|不许|不准|不再|不要|从未|从不|尚未|未能|未曾|未|没|不|非)"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rag_evaluation_framework.characters import HAN
 from rag_evaluation_framework.judging.support.substitutions import Substitution
 from rag_evaluation_framework.judging.words.exclusive_words import chinese_exclusive, exclusive_words
-from rag_evaluation_framework.judging.words.folded_text import folded_with_places
-from rag_evaluation_framework.judging.words.stop_words import STOP_CHARACTERS
+from rag_evaluation_framework.text.normalisation import folded_with_places
+from rag_evaluation_framework.text.scripts import HAN
+from rag_evaluation_framework.text.vocabulary import STOP_CHARACTERS
 
 _INTRODUCES = frozenset("叫在是为由于从到名自住去往")
 _HAN_RUN = re.compile(f"[{HAN}]+")

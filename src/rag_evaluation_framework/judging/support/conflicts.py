@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
+from rag_evaluation_framework.judging.claim_features import (
+    ClaimFeatures,
+    EvidenceBody,
+    EvidenceText,
+    Record,
+    readings,
+)
 from rag_evaluation_framework.judging.support.chinese_substitutions import (
     chinese_exclusive_substitutions,
     chinese_name_substitutions,
 )
-from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
 from rag_evaluation_framework.judging.support.denials import denial_conflict, denies_oddly, is_of_denial
-from rag_evaluation_framework.judging.support.evidence_texts import EvidenceText, Record, readings
 from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts
 from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts
 from rag_evaluation_framework.judging.support.record_numbers import number_conflicts
@@ -22,10 +27,10 @@ from rag_evaluation_framework.judging.support.substitutions import (
     exclusive_substitutions,
     name_substitutions,
 )
-from rag_evaluation_framework.judging.verdicts import Evidence
 from rag_evaluation_framework.judging.words.bounds import admits, bounds, counted, is_open
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
-from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
+from rag_evaluation_framework.records.scores import Evidence
+from rag_evaluation_framework.text.numbers import Quantity, quantities
 
 ConflictKind = Literal["record", "number", "name", "negation", "opposite"]
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
-from rag_evaluation_framework.characters import HAN_CHARACTER
 from rag_evaluation_framework.judging.support.chinese_denials import (
     chinese_clauses,
     chinese_conditions,
@@ -24,9 +23,9 @@ from rag_evaluation_framework.judging.support.clauses import (
     denies,
     matter_of,
 )
-from rag_evaluation_framework.judging.words.negation import NEGATIONS
-from rag_evaluation_framework.judging.words.sentence_words import Word, sentence_words
-from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
+from rag_evaluation_framework.text.scripts import HAN_CHARACTER
+from rag_evaluation_framework.text.tokens import Word, sentence_words
+from rag_evaluation_framework.text.vocabulary import NEGATIONS, STOP_WORDS
 
 
 def _words(text: str) -> frozenset[str]:

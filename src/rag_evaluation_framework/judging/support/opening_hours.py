@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_evaluation_framework.judging.support.structured_evidence import Fact
-from rag_evaluation_framework.judging.words.calendar_words import DAYS
-from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
+from rag_evaluation_framework.judging.structured_evidence import Fact
+from rag_evaluation_framework.text.numbers import Quantity, quantities
+from rag_evaluation_framework.text.vocabulary import DAYS
 
 Week = Mapping[int, frozenset[tuple[float, float]]]
 """The hours of each day from Monday, 0, in minutes after midnight; a day without any is closed."""

@@ -11,11 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_evaluation_framework.judging.support.structured_evidence import Fact
-from rag_evaluation_framework.judging.words.calendar_words import DAYS
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
-from rag_evaluation_framework.judging.words.english_stems import stem
-from rag_evaluation_framework.judging.words.negation import DENIAL, SAYS_UNTOLD
+from rag_evaluation_framework.judging.structured_evidence import Fact
+from rag_evaluation_framework.text.tokens import content_keys
+from rag_evaluation_framework.text.vocabulary import DAYS, DENIAL, SAYS_UNTOLD, stem
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _CLAUSE_END = re.compile(

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rag_evaluation_framework.characters import HAN
-from rag_evaluation_framework.judging.support.structured_evidence import Fact
+from rag_evaluation_framework.judging.structured_evidence import Fact
 from rag_evaluation_framework.judging.words.bounds import bounds
-from rag_evaluation_framework.judging.words.english_stems import stem
-from rag_evaluation_framework.judging.words.figures import ORDINAL
-from rag_evaluation_framework.judging.words.quantities import Quantity, quantities
-from rag_evaluation_framework.judging.words.sentence_words import Word, sentence_words
-from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
+from rag_evaluation_framework.text.numbers import ORDINAL, Quantity, quantities
+from rag_evaluation_framework.text.scripts import HAN
+from rag_evaluation_framework.text.tokens import Word, sentence_words
+from rag_evaluation_framework.text.vocabulary import STOP_WORDS, stem
 
 # A value that is a number and nothing else, but for a currency or a unit.
 _NUMBER = re.compile(r"[^\w\s]?\s?\d[\d.,]*\s?(?:%|[^\W\d_]{1,12})?")
@@ -40,7 +38,7 @@ class NumberFact(NamedTuple):
 def number_facts(facts: Sequence[Fact]) -> tuple[NumberFact, ...]:
     """Return the facts of a record that are numbers; of ``review_stars`` it is the stars that are counted.
 
-    >>> from rag_evaluation_framework.judging.support.structured_evidence import facts_of
+    >>> from rag_evaluation_framework.judging.structured_evidence import facts_of
     >>> [(sorted(fact.stems), fact.value) for fact in number_facts(facts_of('{"review_count": 120}'))]
     [(['review'], '120')]
     """

@@ -12,11 +12,10 @@ from itertools import groupby
 from typing import NamedTuple
 from unicodedata import normalize
 
-from rag_evaluation_framework.judging.words.calendar_words import DAYS, MONTHS
 from rag_evaluation_framework.judging.words.exclusive_words import exclusive_words
-from rag_evaluation_framework.judging.words.sentence_words import Word, sentence_words
-from rag_evaluation_framework.judging.words.stop_words import STOP_WORDS
-from rag_evaluation_framework.retrieval.sentence_words import COMMON_TITLES
+from rag_evaluation_framework.text.sentences import COMMON_TITLES
+from rag_evaluation_framework.text.tokens import Word, sentence_words
+from rag_evaluation_framework.text.vocabulary import DAYS, MONTHS, STOP_WORDS
 
 _TITLES = COMMON_TITLES | {
     *("miss", "professor", "sir", "madam", "lord", "lady", "president", "saint", "mayor")

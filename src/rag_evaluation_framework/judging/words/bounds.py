@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from rag_evaluation_framework.characters import HAN, ONE_TO_TEN
-from rag_evaluation_framework.judging.words.figures import MEASURE_WORDS
-from rag_evaluation_framework.judging.words.measures import Measure, measure
-from rag_evaluation_framework.judging.words.quantities import Kind, Quantity
-from rag_evaluation_framework.judging.words.sentence_words import Word, sentence_words
-from rag_evaluation_framework.judging.words.stop_words import STOP_CHARACTERS, STOP_WORDS
+from rag_evaluation_framework.text.numbers import MEASURE_WORDS, Kind, Measure, Quantity, measure
+from rag_evaluation_framework.text.scripts import HAN, ONE_TO_TEN
+from rag_evaluation_framework.text.tokens import Word, sentence_words
+from rag_evaluation_framework.text.vocabulary import STOP_CHARACTERS, STOP_WORDS
 
 _BEFORE = re.compile(
     r"""(?:
@@ -90,7 +88,7 @@ class Bounds(NamedTuple):
 def bounds(text: str, number: Quantity) -> Bounds:
     """Return the bounds of a number of a text; a plain one stands for itself.
 
-    >>> from rag_evaluation_framework.judging.words.quantities import quantities
+    >>> from rag_evaluation_framework.text.numbers import quantities
     >>> text = "About 10 of more than 200."
     >>> [bounds(text, number)[:2] for number in quantities(text)]
     [(9.0, 11.0), (200.0, inf)]
@@ -127,7 +125,7 @@ def admits(text: str, number: Quantity, other_text: str, others: Sequence[Quanti
 def counted(text: str, number: Quantity) -> list[str]:
     """Return the words right after a number, as they are compared; a currency's sign is one of them.
 
-    >>> from rag_evaluation_framework.judging.words.quantities import quantities
+    >>> from rag_evaluation_framework.text.numbers import quantities
     >>> text = "More than 200 young people paid $5."
     >>> [counted(text, number) for number in quantities(text)]
     [['young', 'person', 'pay'], ['dollar']]

@@ -6,8 +6,8 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from rag_evaluation_framework.characters import HAN_CHARACTER
-from rag_evaluation_framework.judging.words.english_stems import stem
+from rag_evaluation_framework.text.scripts import HAN_CHARACTER
+from rag_evaluation_framework.text.vocabulary import stem
 
 
 @cache
