@@ -9,16 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.text.normalisation import (
-    alternatives,
-    comparable,
-    pieces,
-    slash_groups,
-    variants,
-)
+from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups, variants
+from rag_evaluation_framework.text.tokens import pieces
 
 PAIRS = (
-    (files("rag_evaluation_framework.judging.words") / "data" / "traditional_simplified.txt")
+    (files("rag_evaluation_framework.text") / "data" / "traditional_simplified.txt")
     .read_text(encoding="utf-8")
     .split()
 )

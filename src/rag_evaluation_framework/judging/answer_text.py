@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rag_evaluation_framework.records.citations import FILE_SUFFIX, without_citations
-from rag_evaluation_framework.text.normalisation import STRAIGHT_APOSTROPHES, comparable
+from rag_evaluation_framework.text.normalisation import APOSTROPHES, comparable
 from rag_evaluation_framework.text.scripts import CLOSERS, EMOJI, HAN_CHARACTER, ONE_TO_TEN
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -176,7 +176,7 @@ def is_courtesy(sentence: str) -> bool:
         return _CHINESE_COURTESY.match(comparable(_ORNAMENT.sub("", sentence)).strip()) is not None
     if _CUE.match(sentence) is None:
         return False
-    plain = _ORNAMENT.sub("", sentence).strip().translate(STRAIGHT_APOSTROPHES)
+    plain = _ORNAMENT.sub("", sentence).strip().translate(APOSTROPHES)
     # A large first letter makes no name of the word that begins a sentence.
     begun = plain if _OF_THE_SPEAKER.match(plain) else plain[0].lower() + plain[1:]
     return _COURTESY.match(begun) is not None

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
@@ -14,8 +14,9 @@ from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from rag_evaluation_framework.text.normalisation import comparable, pieces, rewritten
-from rag_evaluation_framework.text.scripts import HAN, HAN_CHARACTER, ONE_TO_TEN
+from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.scripts import HAN, HAN_CHARACTER, ONE_TO_TEN, has_unspaced_script
+from rag_evaluation_framework.text.tokens import pieces
 from rag_evaluation_framework.text.vocabulary import (
     ABBREVIATED_SCALES,
     CHINESE_DIGITS,
@@ -171,6 +172,24 @@ _SHORT_MINUTES = re.compile(r"(?<=\d)分(?![钟\d之数])")
 _PIECES_OF_MONEY = re.compile(r"(?<=\d)块(?=[1一每/]|[^\w]|\Z)")
 _OF_YEN = re.compile(r"\b(?:yen|jpy)(?![a-z])|日[元圆]")
 _OF_YUAN = re.compile(rf"\b(?:yuan|cny|rmb)(?![a-z])|{HAN_CHARACTER.pattern}")
+
+
+def rewritten(text: str, pattern: re.Pattern[str], written: Callable[[re.Match[str]], str]) -> str:
+    """Return a text with other words for what a pattern finds, parted from what is beside them.
+
+    Chinese before them is not parted: what it denies, it stands next to.
+
+    >>> rewritten("3月5日共5公里路", re.compile("(.)公里"), lambda found: f"{found[1]} km")
+    '3月5日共5 km 路'
+    """
+
+    def parted(found: re.Match[str]) -> str:
+        start, end = found.span()
+        before, after = text[max(0, start - 1) : start], text[end : end + 1]
+        is_joined = before.isalnum() and not has_unspaced_script(before)
+        return f"{' ' * is_joined}{written(found)}{' ' * after.isalnum()}"
+
+    return pattern.sub(parted, text)
 
 
 def with_units(text: str, *, beside: str = "") -> str:
@@ -459,16 +478,6 @@ def _timed(found: Sequence[Quantity], text: str) -> Iterator[Quantity]:
         elif each.start == clock.hour_at:
             number = ("", each.values[-1])
             yield Quantity((clock.time,), "time", clock.start, clock.end, measure=number)
-
-
-def number_word(word: str) -> str:
-    """Return the digits of a number written as one word, or nothing.
-
-    >>> number_word("seven"), number_word("seventh")
-    ('7', '')
-    """
-    value = UNITS.get(word) or TENS.get(word)
-    return str(value) if value else ""
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:

@@ -8,13 +8,8 @@ from functools import cache, cached_property, lru_cache
 from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
-from rag_evaluation_framework.text.search import (
-    SqueezedText,
-    Stretch,
-    exact_places,
-    without_dots,
-    without_spaces,
-)
+from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots, without_spaces
+from rag_evaluation_framework.text.spans import Span
 
 
 class SearchedDocuments:
@@ -58,11 +53,11 @@ class SearchedDocuments:
     def _index(self) -> ShingleIndex:
         return ShingleIndex(document.content for document in self._documents)
 
-    def _with_other_spaces(self, wanted: str, text: str) -> list[Stretch]:
+    def _with_other_spaces(self, wanted: str, text: str) -> list[Span]:
         if without_spaces(wanted) not in self._characters(text):
             return []
-        return self._squeezed(text).places(wanted, Stretch(0, len(text)))
+        return self._squeezed(text).places(wanted, Span(0, len(text)))
 
 
-def _to_the_letter(wanted: str, text: str) -> list[Stretch]:
-    return exact_places(wanted, text, Stretch(0, len(text)))
+def _to_the_letter(wanted: str, text: str) -> list[Span]:
+    return exact_places(wanted, text, Span(0, len(text)))
