@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.text.numbers import (
+from rag_evaluation_framework.text.number_forms import (
     comparable_names,
     even_text,
     with_dates,

@@ -10,7 +10,8 @@ from rag_evaluation_framework.judging.mentions import stance_at
 from rag_evaluation_framework.judging.milestones import first_tellings
 from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.text.normalisation import simplified_characters
-from rag_evaluation_framework.text.numbers import quantities, with_figures
+from rag_evaluation_framework.text.number_forms import with_figures
+from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.text.vocabulary import (
     CHINESE_DIGITS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots
 from rag_evaluation_framework.text.spans import Span, Spanned
 
@@ -57,7 +57,6 @@ _AFTER_A_WORD = re.compile(
     rf"(?:【\s*{_WORD}\s*】|\[\s*{_WORD}\s*\]|{_WORD}\s*[:：])\s*(.+)\Z", re.IGNORECASE
 )
 _SENTENCE_MARKS = re.compile(r"[。！？，；：、.!?,;:“”\"…]")
-_SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def _is_plain_header(name: str) -> bool:
 
 def _even(name: str) -> str:
     """Make width, case and white space of a header even."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", name)).strip().casefold()
+    return folded(name)
 
 
 # Checks that each golden context stands where its record says, and locates it as a span of

@@ -28,7 +28,8 @@ from rag_evaluation_framework.judging.mentions import (
     words_of,
 )
 from rag_evaluation_framework.text.normalisation import variants
-from rag_evaluation_framework.text.numbers import even_text, paired_as_in, quantities
+from rag_evaluation_framework.text.number_forms import even_text, paired_as_in
+from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import Token, pieces
 
 # Whether a text says again what a question asks about, with its verb, and whether it affirms or

@@ -16,12 +16,13 @@ Chinese questions are short, so that one changed character in ten already makes 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from rag_evaluation_framework.text.normalisation import folded
 
 THRESHOLD = 0.85
 STRETCH = 3
@@ -42,7 +43,7 @@ _NUMBER = re.compile(r"\d+")
 
 def normalised(text: str) -> str:
     """Return what remains of a text when writing style is taken away."""
-    return _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return _NOT_WORDS.sub(" ", folded(text)).strip()
 
 
 def near_duplicates(texts: Sequence[str]) -> list[tuple[int, int, float]]:
