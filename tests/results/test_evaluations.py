@@ -13,8 +13,8 @@ from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSet
 from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
 from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.results import blamed_answers
 from rag_evaluation_framework.results.dataset_evaluations import (
     DatasetEvaluation,

@@ -30,8 +30,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.errors import ModelError, counted
 from rag_evaluation_framework.evaluation.conversation_turns import (
     NOT_TOLD_BY_TURN,
     AnsweredTurn,
@@ -64,11 +63,11 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     told_in,
 )
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.verdicts import SupportMethod
-from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import SupportMethod
 
 BlameKind = Literal[
     "ok",

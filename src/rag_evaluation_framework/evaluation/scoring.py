@@ -13,7 +13,7 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, Problems, UsageError
 from rag_evaluation_framework.evaluation.conversation_turns import (
     NOT_TOLD_BY_TURN,
@@ -29,7 +29,7 @@ from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Field, Met
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Turns: TypeAlias = list[tuple[int, Sample, Response]]
 """The turns of a conversation by their numbers, each as a sample and a response of its own."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.records.documents import require_unique
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.records.unique_ids import require_unique
 from rag_evaluation_framework.version import __version__
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples, fingerprint, read_list, streamed

@@ -10,10 +10,9 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.checks.record_validation import record_file_issues
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.validation import record_file_issues
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, shown
 from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
 from rag_evaluation_framework.evaluation.golden.golden_splits import (
     OVER_REFUSAL,

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, is_named_for, recognise
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.recognition import DIALECTS, is_named_for, recognise
 from rag_evaluation_framework.errors import RagEvalError, UsageError
 
 REFUSAL_RECALL, OVER_REFUSAL = "refusal_recall", "over_refusal"

@@ -29,7 +29,7 @@ from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, re
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge
 from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
-from rag_evaluation_framework.files.values import ValuePath
+from rag_evaluation_framework.files.json_scanner import ValuePath
 
 FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")
 

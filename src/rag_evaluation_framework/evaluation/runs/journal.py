@@ -27,7 +27,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, Issue, StorageError
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, refused
 from rag_evaluation_framework.evaluation.runs.journal_lines import (
     Glance,
     JournalEntry,
@@ -39,8 +39,7 @@ from rag_evaluation_framework.evaluation.runs.journal_lines import (
 )
 from rag_evaluation_framework.evaluation.runs.run_records import RunCounts
 from rag_evaluation_framework.evaluation.runs.usage_totals import UsageTotals
-from rag_evaluation_framework.files.refusals import refused
-from rag_evaluation_framework.files.staging import sync_folder
+from rag_evaluation_framework.files.atomic import sync_folder
 
 _NOT_THERE = -1
 

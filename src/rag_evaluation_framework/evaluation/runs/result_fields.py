@@ -17,10 +17,10 @@ from rag_evaluation_framework.records.citations import (
     SpanCitation,
     TokenSpanCitation,
 )
+from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 _CITATION_KINDS: dict[str, type[SpanCitation] | type[TokenSpanCitation] | type[ContextCitation]] = {
     "characters": SpanCitation,

@@ -28,7 +28,14 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from rag_evaluation_framework.errors import InputError, RagEvalError, StorageError, UsageError, invalid
+from rag_evaluation_framework.errors import (
+    InputError,
+    RagEvalError,
+    StorageError,
+    UsageError,
+    invalid,
+    refused,
+)
 from rag_evaluation_framework.evaluation.runs.journal import (
     JournalIndex,
     read_entries,
@@ -41,9 +48,7 @@ from rag_evaluation_framework.evaluation.runs.run_lock import LockOwner, held_lo
 from rag_evaluation_framework.evaluation.runs.run_records import RunCounts
 from rag_evaluation_framework.evaluation.runs.sample_list import count_listed
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.refusals import refused
-from rag_evaluation_framework.files.staging import sync_folder
+from rag_evaluation_framework.files.atomic import sync_folder, write_bytes_atomically
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 
 RunState = Literal["running", "incomplete", "complete", "broken"]

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.files.refusals import refused
+from rag_evaluation_framework.errors import UsageError, refused
 
 # Whoever asks whether a run is held takes its lock for an instant; that is waited out.
 _PATIENCE = 0.5

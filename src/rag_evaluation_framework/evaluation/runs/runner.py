@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.errors import InputError, UsageError, counted
 from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_loop import OpenSample, RunLoop
