@@ -504,11 +504,11 @@ def chunk_recall(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> f
     return len(expected.intersection(retrieved_ids)) / len(expected) if expected else 0.0
 
 
-def _nothing_retrieved(retrieved_ids: Sequence[str]) -> str | None:
+def _no_chunk_retrieved(retrieved_ids: Sequence[str]) -> str | None:
     return None if retrieved_ids else NOTHING_RETRIEVED
 
 
-@metric("chunk_precision", reads=HITS, unless=(_nothing_retrieved,))
+@metric("chunk_precision", reads=HITS, unless=(_no_chunk_retrieved,))
 def chunk_precision(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> float:
     """What share of the retrieved chunks is relevant.
 
