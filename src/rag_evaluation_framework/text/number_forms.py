@@ -1,4 +1,4 @@
-"""One form for what has several: numbers as figures, sums, units, dates and times of day, names that look like grammar."""
+"""One form for what has several: numbers as figures, sums and units, dates, times of day, and some names."""
 
 from __future__ import annotations
 
