@@ -16,10 +16,10 @@ from typing import TypeVar
 
 from benchmarks._memory import peak_megabytes
 from benchmarks.scoring_speed import vocabulary
-from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
+from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots, without_spaces
+from rag_evaluation_framework.text.shingles import ShingleIndex
 from rag_evaluation_framework.text.spans import Span
 
 DOCUMENTS = 5_000

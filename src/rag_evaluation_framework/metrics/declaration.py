@@ -33,25 +33,7 @@ INSTALLED: Registry[Callable[..., Any]] = Registry("metric")
 
 # The modules of this room that declare metrics, in the order in which they are listed.
 _ROOM = "rag_evaluation_framework.metrics"
-_MODULES = (
-    "ranking",
-    "chunks",
-    "spans",
-    "citations",
-    "citation_claims",
-    "consistency",
-    "texts",
-    "similarity",
-    "claims",
-    "contexts",
-    "grounding",
-    "relevancy",
-    "rubrics",
-    "refusals",
-    "safety",
-    "golden",
-    "usage",
-)
+_MODULES = ("ranking", "spans", "citations", "texts", "claims", "safety", "golden", "usage")
 
 _CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@)]*)\Z")
 # trec_eval prints ndcg_cut_10 and is asked for ndcg_cut.10.
