@@ -188,7 +188,6 @@ ROW = 1 + sum(_TO_SHINGLES) + sum(_TO_ROWS)
 
 _FACTOR = 0x9E3779B1  # the prime next to 2**32 divided by the golden ratio
 _HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
-# Texts are read in blocks of so many characters, which bounds what reading takes to some 20 MB.
 
 
 class ShingleIndex:
@@ -198,7 +197,7 @@ class ShingleIndex:
         entries = array("Q")  # the hash of a shingle in the upper half, the number of its text in the lower
         self._count = 0
         for text in texts:
-            for block in _stretches(without_spaces(text)):
+            for block in _overlapping_blocks(without_spaces(text)):
                 entries.frombytes((_kept(block) | np.uint64(self._count)).tobytes())
             self._count += 1
         self._entries = np.asarray(entries)
@@ -234,7 +233,7 @@ def _kept(characters: str) -> npt.NDArray[np.uint64]:
     return kept
 
 
-def _stretches(characters: str) -> Iterator[str]:
+def _overlapping_blocks(characters: str) -> Iterator[str]:
     """Yield a text in blocks, each with so much of the next that no row of shingles is torn apart."""
     for start in range(0, len(characters), _BLOCK):
         yield characters[start : start + _BLOCK + ROW - 1]
