@@ -272,7 +272,7 @@ def paired_as_in(other: str, text: str) -> str:
 
 
 def _is_figure(quantity: Quantity, text: str) -> bool:
-    written = text[quantity.start : quantity.end]
+    written = quantity.of(text)
     if quantity.kind == "time" or len(quantity.values) > 1 or _GUESS.fullmatch(written):
         return False
     before, after = text[quantity.start - 1 : quantity.start], text[quantity.end : quantity.end + 1]
