@@ -90,9 +90,8 @@ _HOMES = {
         "RunSettings",
     ),
     "evaluation.runs.runner": ("run_samples",),
-    "evaluation.scorers.citation_evaluator": ("CitationEvaluator",),
-    "evaluation.scorers.named_scorers": ("scorers_for",),
-    "evaluation.scorers.scoring_methods": ("ScoringMethods",),
+    "evaluation.citation_evaluator": ("CitationEvaluator",),
+    "evaluation.scoring": ("scorers_for",),
     "extensions": (
         "BatchVectorStore",
         "Chunker",
@@ -123,6 +122,7 @@ _HOMES = {
         "Rubric",
         "read_rubric",
     ),
+    "judging.methods": ("ScoringMethods",),
     "judging.support.lexical_support": ("LexicalSupport",),
     "judging.support.screening": (
         "Screening",

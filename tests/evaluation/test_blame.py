@@ -19,9 +19,9 @@ from rag_evaluation_framework.evaluation.blame import (
     BlameEvidence,
     blame,
 )
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label, SupportMethod
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation

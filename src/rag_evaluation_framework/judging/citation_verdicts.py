@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.evaluation.scorers.answer_verdicts import AnswerVerdicts
-from rag_evaluation_framework.evaluation.scorers.found_once import found_once
+from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once
 from rag_evaluation_framework.judging.citations.citation_support import (
     CitationReport,
     check_inline_citations,
@@ -32,13 +31,11 @@ from rag_evaluation_framework.judging.citations.cited_texts import (
     OpenedCitation,
     cited_kinds,
 )
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.metrics.citation_claims import citation_validity
 from rag_evaluation_framework.metrics.citations import CitationSpanReport, evaluate_citation_spans
 from rag_evaluation_framework.metrics.consistency import factual_consistency
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Sample
 
 _MOST_UNREAD = 1000
 _UNREAD = OpenedCitation(citation=None, issue=Issue("unreadable-citation", "a citation", "something else"))
@@ -63,7 +60,7 @@ class CountedCitations:
 
 
 class CitationVerdicts:
-    """The citations of an answer, opened and held against what it says.
+    """The citations of an answer, opened and held against what it says; ``reading`` is that of the answer.
 
     ``beside`` are the citations that came beside the answer, where they are opened already, and ``sources``
     the texts that the claims are held against; by default both are those of the response.
@@ -71,18 +68,16 @@ class CitationVerdicts:
 
     def __init__(
         self,
-        sample: Sample,
-        response: Response,
+        reading: Reading,
         *,
         texts: CitableTexts,
-        support: SupportMethod,
         beside: Sequence[OpenedCitation] | None = None,
         sources: Sequence[str] | None = None,
     ) -> None:
-        self.sample, self.response = sample, response
-        self._texts, self._support = texts, support
+        self.sample, self.response = reading.sample, reading.response
+        self._reading, self._texts, self._support = reading, texts, reading.support
         self._beside = self._listed() if beside is None else beside
-        self._sources = response.contexts if sources is None else sources
+        self._sources = self.response.contexts if sources is None else sources
 
     @found_once
     def answer(self) -> CitedAnswer:
@@ -94,9 +89,8 @@ class CitationVerdicts:
         """Why there is nothing to cite for, or ``None``; to refuse and not to know claim nothing."""
         if self._empty_because:
             return self._empty_because
-        verdicts = AnswerVerdicts(self.sample, self.response, self._support)
-        is_answer = verdicts.answer_class.kind == "answered"
-        return None if is_answer and self.answer.claiming else verdicts.no_claims_because
+        is_answer = self._reading.answer_class.kind == "answered"
+        return None if is_answer and self.answer.claiming else self._reading.no_claims_because
 
     @found_once
     def claims(self) -> list[Claim]:
@@ -132,18 +126,26 @@ class CitationVerdicts:
             return "there are no true citations to compare with"
         return self.compared.unusable_because
 
-    def spans(self, tolerance_chars: int) -> CitationSpanReport:
-        """Compare the cited characters with the relevant ones.
+    @found_once
+    def true_spans(self) -> list[SpanCitation]:
+        """The relevant characters; with the documents at hand, by document and place in the whole of it."""
+        return [self._texts.placed(each) for each in self.sample.relevant_spans]
 
-        With the documents at hand, both sides are compared by document and by place in the whole document;
-        without, by the names and pages they give.
-        """
-        cited = [each.citation for each in self.compared.opened]
+    @found_once
+    def cited_spans(self) -> list[SpanCitation]:
+        """The cited characters, in the same way; without documents, by the names and pages they give."""
+        cited = (each.citation for each in self.compared.opened)
+        return [self._texts.placed(each) for each in cited if isinstance(each, SpanCitation)]
+
+    @property
+    def unreadable(self) -> int:
+        """How many more citations there are that cannot be read."""
+        return sum(each.citation is None for each in self.compared.opened)
+
+    def spans(self, tolerance_chars: int) -> CitationSpanReport:
+        """Compare the cited characters with the relevant ones."""
         return evaluate_citation_spans(
-            [self._texts.placed(each) for each in self.sample.relevant_spans],
-            [self._texts.placed(each) for each in cited if isinstance(each, SpanCitation)],
-            tolerance_chars,
-            unreadable=cited.count(None),
+            self.true_spans, self.cited_spans, tolerance_chars, unreadable=self.unreadable
         )
 
     @found_once

@@ -12,8 +12,8 @@ from rag_evaluation_framework.datasets.checks.snippets import (
     without_dots,
     without_spaces,
 )
-from rag_evaluation_framework.evaluation.scorers.shingle_index import ShingleIndex
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.spans import CharacterSpan
 
