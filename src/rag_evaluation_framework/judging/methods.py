@@ -21,7 +21,7 @@ from rag_evaluation_framework.records.samples import Sample
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.answer_verdicts import Reading
     from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
-    from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
+    from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
     from rag_evaluation_framework.judging.judge import Judge
     from rag_evaluation_framework.judging.rubrics import Rubric
     from rag_evaluation_framework.models.spending import Spending
