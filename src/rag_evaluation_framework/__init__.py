@@ -83,18 +83,9 @@ _HOMES = {
     "evaluation.levels.chunk_level": ("ChunkLevelEvaluation",),
     "evaluation.levels.evaluation_result": ("EvaluationResult",),
     "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
+    "evaluation.levels.retrieval_sweeps": ("evaluate_sweep",),
     "evaluation.levels.token_level": ("TokenLevelEvaluation",),
-    "evaluation.manifests.thresholds": ("Threshold",),
     "evaluation.pipeline_targets": ("PipelineTarget",),
-    "evaluation.runs.run_folder": (
-        "RunFolder",
-        "list_runs",
-    ),
-    "evaluation.runs.run_records": (
-        "Progress",
-        "RunOutcome",
-        "RunSettings",
-    ),
     "evaluation.runs.runner": ("run_samples",),
     "evaluation.scoring": ("scorers_for",),
     "extensions": (
@@ -203,8 +194,11 @@ _HOMES = {
         "Usage",
     ),
     "records.runs": (
+        "Progress",
         "Run",
         "RunHead",
+        "RunOutcome",
+        "RunSettings",
         "SampleResult",
     ),
     "records.samples": (
@@ -253,6 +247,8 @@ _HOMES = {
     "results.evaluations": ("Evaluation",),
     "results.gate": (
         "Gate",
+        "Threshold",
+        "Threshold",
         "Verdict",
     ),
     "results.metric_calibration": (
@@ -263,8 +259,11 @@ _HOMES = {
         "RankingResults",
         "rank_systems",
     ),
-    "results.retrieval_sweeps": ("evaluate_sweep",),
     "results.run_comparison": ("compare_runs",),
+    "results.run_folder": (
+        "RunFolder",
+        "list_runs",
+    ),
     "results.storage": ("EvaluationResultsStorage",),
     "results.summaries": (
         "MetricSummary",

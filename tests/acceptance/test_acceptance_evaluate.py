@@ -291,3 +291,37 @@ def test_what_cannot_be_measured_is_refused_before_any_request(
     evaluate(rag_eval, "--url", agent.url).refused("rag.jsonl", "faithfulness", "agent.yaml", "bias", "judge")
     assert agent.log()["received"] == before
     assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "requests"), [("500", 2), ("429-zero", 2), ("400", 1), ("malformed-json", 2)]
+)
+def test_failures_are_tried_again_only_where_that_can_help(
+    fault: str, requests: int, rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    before = agent.log()["faults"].get(fault, 0)
+    options = ("--url", agent.fault(fault), "--dataset", "safety", "--max-attempts", "2", "--json")
+    ended = evaluate(rag_eval, *options)
+    assert (ended.code, ended.json["ciGateResult"]) == (1, "FAIL")
+    assert agent.log()["faults"][fault] - before == 6 * requests
+    assert all(fault.partition("-")[0] in sample["error"] for sample in ended.json["samples"])
+    assert ended.json["runs"][0]["metrics"]["token_f1"]["n_scored"] == 0
+
+
+def test_a_secret_reaches_the_agent_and_nothing_else(
+    rag_eval: Commands, agent: RunningServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_KEY", "canary-7081")
+    with (project / "agent.yaml").open("a") as manifest:
+        manifest.write("  api:\n    auth: {token: $secret:agent-key}\n")
+    change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    reports = ("--junit", "j.xml", "--markdown", "m.md", "--out", "out.results.json", "--json")
+    ended = evaluate(rag_eval, "--url", agent.fault("echo-headers"), "--dataset", "safety", *reports).ok()
+    sent = [it["headers"] for it in agent.log()["requests"] if "echo-headers" in it["path"]]
+    assert {headers["authorization"] for headers in sent} == {"Bearer canary-7081"}
+    assert len({headers["x-thread-id"] for headers in sent}) == 6
+    written = "".join(path.read_text(encoding="utf-8") for path in project.rglob("*") if path.is_file())
+    assert "authorization" in written  # the agent sent its headers back
+    assert "canary-7081" not in written + ended.out + ended.err
+    monkeypatch.delenv("AGENT_KEY")
+    evaluate(rag_eval, "--url", agent.url).refused("agent-key", "AGENT_KEY")

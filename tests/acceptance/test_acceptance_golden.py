@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fault_agent import RunningServer, answer_to
 
-from acceptance.outside import GOLDEN, ROOT, Commands, kept, read_json
+from acceptance.outside import DATA, GOLDEN, ROOT, Commands, kept, read_json
 
 TARGET = ("--target", "examples.golden.assistant:answer")
 
@@ -71,6 +72,23 @@ def test_metrics_are_compared_with_what_people_say(rag_eval: Commands, folder: P
     rag_eval(*options, "-m", "token_f1").ok().shows("token_f1")
     (folder / "labels.csv").write_text("query_id,label\nfact_001,1\nfact_002,maybe\n")
     rag_eval("calibrate", "all.results.json", "--labels", "labels.csv").refused("labels.csv:3", "maybe")
+
+
+def test_a_conversation_is_one_thread_in_which_the_systems_own_answers_are_its_history(
+    rag_eval: Commands, agent: RunningServer
+) -> None:
+    before = agent.log()["received"]
+    document = (
+        rag_eval("golden", DATA / "golden", "--url", agent.url, "--split", "multiturn", "--json").ok().json
+    )
+    requests = agent.log()["requests"][before:]
+    assert len(requests) == 2
+    assert len({request["headers"]["x-thread-id"] for request in requests}) == 1
+    (sample,) = document["samples"]
+    assert [turn["answer"] for turn in sample["turns"]] == [
+        answer_to("基尼奇的龙伙伴叫什么？"),
+        answer_to("在这个任务中“它”做了什么？"),
+    ]
 
 
 def test_the_seeds_records_are_read_as_they_stand(rag_eval: Commands, folder: Path) -> None:

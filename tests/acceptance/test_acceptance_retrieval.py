@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,10 @@ def test_the_same_sweep_from_a_configuration_and_by_several_workers(
     options = [part for chunker in chunkers for part in ("--chunker", chunker)]
     first = rag_eval(*tiny, *options, "--store", "exact", "--per-query", "--json").ok().json
     again = rag_eval(*tiny, *options, "--store", "exact", "--per-query", "--workers", "2", "--json").ok().json
-    assert cells(first) == cells(again)
+    config = {"corpus": "documents", "store": "exact", "chunker": chunkers, "k": [3]}
+    (folder / "sweep.config.yaml").write_text(json.dumps({"dataset": "tiny.eval.json", "retrieval": config}))
+    by_file = rag_eval("retrieval", "--config", "sweep.config.yaml", "-k", "5", "--json").ok().json
+    assert cells(first) == cells(again) == cells(by_file)
     kept("retrieval-per-query", first)
 
 

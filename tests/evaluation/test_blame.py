@@ -13,12 +13,7 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.evaluation.blame import (
-    BLAME_KINDS,
-    Blame,
-    BlameEvidence,
-    blame,
-)
+from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
@@ -36,7 +31,16 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     Turn,
 )
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Evidence, Label, SupportMethod
+from rag_evaluation_framework.records.scores import (
+    BLAME_KINDS,
+    Blame,
+    BlameEvidence,
+    Claim,
+    ClaimVerdict,
+    Evidence,
+    Label,
+    SupportMethod,
+)
 
 SHIP = "The ferry is green."
 HARBOUR = "The harbour is deep."

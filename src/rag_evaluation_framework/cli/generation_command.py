@@ -17,10 +17,9 @@ from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.components import EMBEDDERS, chunker_from, component_from
 from rag_evaluation_framework.errors import ModelError, UsageError, counted
 from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.reports.generation import (
     GenerationSummary,
@@ -28,6 +27,7 @@ from rag_evaluation_framework.reports.generation import (
     generation_text,
 )
 from rag_evaluation_framework.reports.progress import ProgressLine
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.synthesis.draft_quality import NearDuplicates, QualityControl
 from rag_evaluation_framework.synthesis.drafts import KINDS, Drafts
 from rag_evaluation_framework.synthesis.extractive import generate_extractively

@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_evaluation_framework.evaluation.conversation_turns import AnsweredTurn
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.judging.milestones import first_tellings
 from rag_evaluation_framework.judging.relations import RelationReading, read_relation
 from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_reference
+from rag_evaluation_framework.records.responses import AnsweredTurn
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label, SupportMethod
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rag_evaluation_framework.datasets.golden_sets import SPLITS
 from rag_evaluation_framework.datasets.human_labels import (
     HumanLabel,
     LabelField,
@@ -20,7 +21,6 @@ from rag_evaluation_framework.datasets.human_labels import (
     merged_labels,
 )
 from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, counted
-from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS
 from rag_evaluation_framework.results.answered_runs import AnsweredRun
 from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
 from rag_evaluation_framework.results.metric_calibration import (

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker, component_text
 from rag_evaluation_framework.models.chat import ChatModel
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.runs import Progress, RunOutcome
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.drafts import (
     DIFFICULTIES,

@@ -9,8 +9,6 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from rag_evaluation_framework.errors import ModelError, UsageError, counted, shown
 from rag_evaluation_framework.evaluation.levels.retrieval_datasets import DATASETS_FOLDER
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.records.chunks import (
@@ -28,6 +26,7 @@ from rag_evaluation_framework.records.documents import (
     QueryId,
     QueryText,
 )
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.records.samples import (
     ChunkLevelGroundTruth,
     Dataset,
@@ -36,6 +35,7 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     TokenLevelGroundTruth,
 )
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
 from rag_evaluation_framework.synthesis.drafts import Difficulty, Level, QuestionKind

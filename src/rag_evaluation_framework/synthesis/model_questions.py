@@ -12,16 +12,21 @@ from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError, UsageError
 from rag_evaluation_framework.evaluation.runs.own_thread import in_own_thread
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
-from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message
 from rag_evaluation_framework.models.spending import total_usage
 from rag_evaluation_framework.models.structured import Forgetting, ask
 from rag_evaluation_framework.records.responses import Failure, Request, Response, Usage
-from rag_evaluation_framework.records.runs import RunHead, package_versions
+from rag_evaluation_framework.records.runs import (
+    Progress,
+    RunHead,
+    RunOutcome,
+    RunSettings,
+    package_versions,
+)
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.sample_list import content_hash
 from rag_evaluation_framework.synthesis.drafts import (
     DIFFICULTIES,
     KINDS,
