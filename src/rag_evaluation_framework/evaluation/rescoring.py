@@ -37,6 +37,7 @@ from rag_evaluation_framework.results.blame_summaries import (
 )
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
 from rag_evaluation_framework.results.evaluations import (
+    NO_COLUMNS,
     ColumnsBuilder,
     Evaluation,
     Kind,
