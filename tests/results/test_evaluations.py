@@ -11,9 +11,9 @@ from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.evaluation import blamed_answers
 from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunSettings, SampleChoice
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RunGroup

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.methods import ScoringMethods

@@ -12,7 +12,7 @@ from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
 from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
 from rag_evaluation_framework.cli.shared_options import AS_JSON, DIALECT, FILE, RUNS_DIR, SEED, metrics_option
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.results.evaluations import Evaluation

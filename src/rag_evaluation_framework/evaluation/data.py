@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
-from rag_evaluation_framework.datasets.folders.catalogue import checked_entries
+from rag_evaluation_framework.datasets.catalogue import checked_entries
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import (
     InputError,
     MissingDatasetError,
@@ -21,11 +21,10 @@ from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manife
 from rag_evaluation_framework.evaluation.golden.golden_splits import find_splits
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest, read_manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import source_of
-from rag_evaluation_framework.files.compression import plain_name
-from rag_evaluation_framework.files.json_lines import write_lines
-from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.files.access import plain_name
+from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.responses import History
-from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
 

@@ -37,7 +37,7 @@ from rag_evaluation_framework.evaluation.resources import other_judge_warnings
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import TargetLike, model_of, shown_target, target_of
 from rag_evaluation_framework.extensions import Embedder, Target
-from rag_evaluation_framework.judging.judges.model_families import kinship_warning
+from rag_evaluation_framework.judging.judge import kinship_warning
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.records.documents import Corpus

@@ -6,24 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
-from rag_evaluation_framework.extensions import Embedder, Registry
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.rubrics import read_rubric
+from rag_evaluation_framework.extensions import Embedder, Registry, built, parse_specification
+from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.language_models.cache import RememberingModel
-from rag_evaluation_framework.language_models.chat import ChatModel
-from rag_evaluation_framework.language_models.clients import as_chat_model
-from rag_evaluation_framework.language_models.spending import Spending
+from rag_evaluation_framework.judging.rubrics import read_rubric
+from rag_evaluation_framework.models.chat import ChatModel
+from rag_evaluation_framework.models.clients import as_chat_model
+from rag_evaluation_framework.models.memory import RememberingModel
+from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
-from rag_evaluation_framework.specifications import built, parse_specification
 
 JudgeLike: TypeAlias = str | JudgeSettings | ChatModel | Judge
 
 _MODELS: Registry[Callable[..., Any]] = Registry("chat model")
-_MODELS.register("openai", "rag_evaluation_framework.adapters.openai_chat:OpenAIChatModel")
+_MODELS.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIChatModel")
 
 
 class OpenedMethods:

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blamed_answers import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.hit_views import located_for

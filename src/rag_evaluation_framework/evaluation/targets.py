@@ -33,7 +33,7 @@ _MAKERS: Registry[Callable[..., Any]] = Registry("target")
 _MAKERS.register("http", "rag_evaluation_framework.adapters.http_agent:HttpAgent")
 _MAKERS.register("address", "rag_evaluation_framework.adapters.http_agent:shown_address")
 _MAKERS.register("secrets", "rag_evaluation_framework.adapters.http_agent:secrets_in_address")
-_MAKERS.register("text", "rag_evaluation_framework.adapters.targets:target_from")
+_MAKERS.register("text", "rag_evaluation_framework.components:target_from")
 _MAKERS.register("function", "rag_evaluation_framework.adapters.python_callable:PythonCallable")
 _MAKERS.register("history", "rag_evaluation_framework.adapters.conversations:ReferenceHistory")
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, read_dataset, recognise
-from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.datasets.recognition import DIALECTS, read_dataset, recognise
+from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.files.atomic import write_text_atomically
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.blame_summaries import BlameSummary
 from rag_evaluation_framework.results.comparison import Comparison
