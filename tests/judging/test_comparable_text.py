@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.comparable_text import (
+from rag_evaluation_framework.text.normalisation import (
     alternatives,
     comparable,
     pieces,
@@ -18,7 +18,7 @@ from rag_evaluation_framework.judging.words.comparable_text import (
 )
 
 PAIRS = (
-    (files("rag_evaluation_framework.judging.words") / "data" / "traditional_simplified.txt")
+    (files("rag_evaluation_framework.text") / "data" / "traditional_simplified.txt")
     .read_text(encoding="utf-8")
     .split()
 )
