@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -72,6 +73,9 @@ class Reader:
     A reader raises :class:`NoValueError` for a field that there is not, with the reason.
     """
 
+    keeps = True
+    """Whether it finds out what other metrics of the view ask for too."""
+
     def __init__(
         self, sample: Sample, response: Response, *, method: Method | None, methods: Methods
     ) -> None:
@@ -90,6 +94,8 @@ class Reader:
 
 class TextsReader(Reader):
     """Gives the texts as they are."""
+
+    keeps = False
 
     @property
     def question(self) -> str:
@@ -114,6 +120,8 @@ class TextsReader(Reader):
 
 class UsageReader(Reader):
     """Gives what the system reports of an answer's time, tokens and cost."""
+
+    keeps = False
 
     @property
     def latency_ms(self) -> float:
@@ -142,6 +150,8 @@ class UsageReader(Reader):
 
 class ExchangeReader(Reader):
     """Gives sample and response themselves, which every reader has."""
+
+    keeps = False
 
 
 def turns_of(sample: Sample, response: Response) -> Turns | None:
@@ -189,9 +199,9 @@ class MetricScorer:
         if self.needs_judge:
             return
         found_by = reader or view.reader or READERS.get(view.name)
-        self._readers = methods.latest(
-            (found_by, method), lambda *answer: found_by(*answer, method=method, methods=methods)
-        )
+        read = partial(found_by, method=method, methods=methods)
+        keeps = getattr(found_by, "keeps", True)
+        self._read = methods.latest((found_by, method), read).of if keeps else read
         if describe := getattr(found_by, "method_name", None):
             self.method = describe(way.name, methods)
         own = {key: value for key, value in metric.parameters.items() if key != "method"}
@@ -258,7 +268,7 @@ class MetricScorer:
         if reason := self._unmet(sample, response):
             return self._skipped(reason)
         try:
-            reader = self._readers.of(sample, response)
+            reader = self._read(sample, response)
             if reason := _reason(self._before, reader):
                 return self._skipped(reason)
             if self._needs_answer and response.is_empty:
