@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rag_evaluation_framework.evaluation.conversation_turns import AnsweredTurn
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.claims import claims_of
@@ -29,7 +28,7 @@ from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label
 from rag_evaluation_framework.metrics.span_sets import merge_spans
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
 from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 from rag_evaluation_framework.records.spans import CharacterSpan
 

@@ -15,18 +15,18 @@ from inspect import signature
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, Problems, UsageError
-from rag_evaluation_framework.evaluation.conversation_turns import (
-    NOT_TOLD_BY_TURN,
-    TURNS,
-    answered_turns,
-    is_conversation,
-    no_answer_in_turn,
-)
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Field, Method, NoValueError
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import (
+    NOT_TOLD_BY_TURN,
+    TURNS,
+    Response,
+    answered_turns,
+    is_conversation,
+    no_answer_in_turn,
+)
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 from rag_evaluation_framework.statistics.sums import exact_mean
