@@ -52,10 +52,11 @@ for _view, _place in {
 }.items():
     READERS.register(_view, f"rag_evaluation_framework.evaluation.{_place}")
 
-_READINGS: Registry[Callable[[Sample], list[str]]] = Registry("reading of references")
-# With what the names of all dialects of golden sets begin.
+# What only golden sets take; with what the names of all their dialects begin.
+_OF_GOLDEN_SETS: Registry[Any] = Registry("part of golden sets")
+_OF_GOLDEN_SETS.register("readings", "rag_evaluation_framework.judging.answer_verdicts:readings_of")
+_OF_GOLDEN_SETS.register("spans", "rag_evaluation_framework.evaluation.hit_views:LocatedContexts")
 _GOLDEN = "golden-"
-_READINGS.register("golden", "rag_evaluation_framework.judging.answer_verdicts:readings_of")
 
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
@@ -216,6 +217,11 @@ class MetricScorer:
         self._screens_refusals = not view.of_refusals and "turns" not in self.needs
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
 
+    @property
+    def reads_spans(self) -> bool:
+        """Whether it scores the characters retrieved."""
+        return any(each.name == "retrieved_spans" for each in self.metric.metric.fields)
+
     def score(self, sample: Sample, response: Response) -> Score:
         """Score an answer, or each turn of a conversation that expects something and the mean over them.
 
@@ -258,7 +264,7 @@ class MetricScorer:
         is_golden = sample.origin is not None and sample.origin.dialect.startswith(_GOLDEN)
         if not self._has_readings or not is_golden:
             return [sample.reference]
-        return [*_READINGS.get("golden")(sample)]
+        return [*_OF_GOLDEN_SETS.get("readings")(sample)]
 
     def _single(self, sample: Sample, response: Response) -> Score:
         """Score one answer by one reading. What does not apply is skipped; an empty answer has failed.
@@ -369,6 +375,15 @@ def scorers_for(names: Iterable[str], methods: Methods | None = None) -> list[Me
             found.setdefault(scorer.name, scorer)
     problems.raise_all()
     return list(found.values())
+
+
+def located_for(
+    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
+) -> Any:
+    """Return the ``LocatedContexts`` of samples if a golden set is scored by its spans, else ``None``."""
+    if not dialect.startswith(_GOLDEN) or not any(scorer.reads_spans for scorer in scorers):
+        return None
+    return _OF_GOLDEN_SETS.get("spans").of(list(samples()))
 
 
 def score(

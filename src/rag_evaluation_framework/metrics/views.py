@@ -39,6 +39,8 @@ PROFANITY_SCREEN = "lexicon, profanity screen"
 """The default method of how clean an answer is."""
 
 
+LOCATED = "golden_context"
+"""What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
 NOTHING_RETRIEVED = "nothing was retrieved"
 """Why there is no share of what was retrieved."""
 
