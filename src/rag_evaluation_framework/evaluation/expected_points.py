@@ -18,19 +18,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.golden.mentions import names_in
-from rag_evaluation_framework.judging.golden.milestones import first_tellings
-from rag_evaluation_framework.judging.golden.relations import RelationReading, read_relation
-from rag_evaluation_framework.judging.golden.turn_matching import TurnMatch, match_reference
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label, SupportMethod
-from rag_evaluation_framework.metrics.span_sets import merge_spans
+from rag_evaluation_framework.judging.mentions import names_in
+from rag_evaluation_framework.judging.milestones import first_tellings
+from rag_evaluation_framework.judging.relations import RelationReading, read_relation
+from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_reference
+from rag_evaluation_framework.metrics.spans import merge_spans
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label, SupportMethod
 
 # A passage may be cut by the edge of a chunk; with half of it, it counts as found.
 _ENOUGH = 0.5
