@@ -90,10 +90,6 @@ def _values_only(text: str, **_: Any) -> str:
     return _SUM.sub(lambda found: f"{found[2]} {_MONEY[found[1]]}", "".join(parts) + even[at:])
 
 
-def _whole_sentence(sentence: str) -> Iterator[tuple[int, int]]:
-    yield 0, len(sentence)
-
-
 def _always(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
 
@@ -154,12 +150,6 @@ _GOLDEN = f"{PACKAGE}.judging.golden"
 _WORDS = f"{PACKAGE}.judging.words"
 
 RULES = (
-    Rule(
-        "compound sentences, clause words",
-        {f"{PACKAGE}.judging.compound_sentences.statements_in": _whole_sentence},
-        ("support",),
-    ),
-    Rule("courtesies", {f"{PACKAGE}.judging.courtesies.is_courtesy": _always(False)}, ("support",)),
     Rule("said text", {f"{PACKAGE}.judging.said_text.said_in": without_citations}, ("support",)),
     Rule(
         "answers besides: all of it",

@@ -1,8 +1,8 @@
-"""The claims of a text: sentences, cut further only where two statements plainly stand side by side.
+"""The claims of a text: its sentences.
 
 A claim keeps its characters: ``text[claim.start:claim.end] == claim.text``. What states nothing is left out:
 headings, table headers and rules, code blocks, questions, a bare yes or no, sentences of nothing but grammar
-("It is what it is"), greetings and offers of help, lines that only announce a list, citations
+("It is what it is") or of greetings and offers of help, lines that only announce a list, citations
 that stand alone (``Source: [1].``), and a list of sources at the end. A single letter or character states
 something: which choice it is. A citation inside a claim is among its characters; whoever reads only what is
 said takes the claims of ``said_in(text)``, which stand at the same places.
@@ -14,13 +14,13 @@ import re
 from collections.abc import Iterator
 
 from rag_evaluation_framework.characters import CLOSERS, HAN, ONE_TO_TEN
-from rag_evaluation_framework.judging.compound_sentences import statements_in
-from rag_evaluation_framework.judging.courtesies import is_courtesy
 from rag_evaluation_framework.judging.said_text import said_in
 from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.words.comparable_text import comparable
 from rag_evaluation_framework.judging.words.content_tokens import words_in
+from rag_evaluation_framework.judging.words.negation import NEGATIONS
 from rag_evaluation_framework.judging.words.quantities import quantities
-from rag_evaluation_framework.judging.words.stop_words import LIGHT_VERBS, PARTICLES
+from rag_evaluation_framework.judging.words.stop_words import COURTESIES, LIGHT_VERBS, PARTICLES
 from rag_evaluation_framework.retrieval.sentences import sentence_spans
 
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -44,13 +44,20 @@ _LONGEST_ANNOUNCEMENT = 120
 _BARE_REPLY = re.compile(
     r"(?:yes|no|yep|nope|是的?|不是的?|对的?|對的?|不|否|没有|沒有)[\s.!。！]*\Z", re.IGNORECASE
 )
+# Sentences of nothing but these: 您好！, 希望对您有帮助。, 如有疑问，请随时联系我。
+_CHINESE_COURTESY = re.compile(
+    r"(?:(?:[您你]好|好的|没问题|当然(?:可以)?|不客气|请稍等|很高兴[为能][^\W\d]{2,6}|我来为[您你][^\W\d]{2,4}"
+    r"|(?:希望|以上)[^\W\d]{0,8}(?:帮助|参考)|(?:感谢|谢谢)(?:[您你][^\W\d]{0,8})?|抱歉(?:给[您你]带来不便)?|祝[您你][^\W\d]{2,8}"
+    r"|如[果有需][^\W\d]{0,8}(?:问题|疑问|需要|帮助|信息|详情)|(?:请|欢迎)(?:随时)?[^\W\d]{0,6}(?:联系|提问|咨询|告诉)[^\W\d]{0,2})"
+    r"[,!.。~]*)+"
+)
 
 
 def claims_of(text: str) -> list[Claim]:
     """Return the claims of a text in reading order.
 
     >>> [claim.text for claim in claims_of("Hello! Rome is old; it was never a port. Is it? [1]")]
-    ['Rome is old', 'it was never a port.']
+    ['Rome is old; it was never a port.']
     """
     said = said_in(text)
     return [
@@ -84,8 +91,7 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
                 continue  # the head of a table
         if not _states_something(sentence):
             continue
-        for piece_start, piece_end in statements_in(sentence):
-            yield first + start + piece_start, first + start + piece_end
+        yield first + start, first + start + len(sentence.rstrip())
 
 
 def _states_something(sentence: str) -> bool:
@@ -96,12 +102,24 @@ def _states_something(sentence: str) -> bool:
         return False
     if len(bare) <= _LONGEST_ANNOUNCEMENT and _ANNOUNCEMENT.search(bare):
         return False
-    return _has_content(bare) and not _BARE_REPLY.match(bare) and not is_courtesy(bare)
+    return _has_content(bare) and not _BARE_REPLY.match(bare)
 
 
 def _has_content(sentence: str) -> bool:
-    """Tell whether a sentence is more than grammar and talk of the sources; a letter alone is a choice."""
-    if any(word.keys or not LIGHT_VERBS.isdisjoint(word.forms) for word in words_in(sentence)):
+    """Tell whether a sentence is more than grammar, courtesies and talk of the sources.
+
+    A letter alone is a choice.
+    """
+    if _HAN.search(sentence) and _CHINESE_COURTESY.fullmatch(comparable(sentence)):
+        return False
+    words = words_in(sentence)
+    if any(word.keys and COURTESIES.isdisjoint(word.forms) for word in words):
+        return True
+    forms = {form for word in words for form in word.forms}
+    if not COURTESIES.isdisjoint(forms):  # "I don't know" says something of the world, if only of oneself
+        denies = any(form in NEGATIONS or form.endswith("n't") for form in forms)
+        return bool(quantities(sentence)) or (denies and "hesitate" not in forms)
+    if any(not LIGHT_VERBS.isdisjoint(word.forms) for word in words):
         return True
     letters = _LETTER.findall(sentence)
     if len(letters) == 1 or quantities(sentence):

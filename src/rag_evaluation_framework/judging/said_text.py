@@ -1,7 +1,7 @@
 """What an answer says: its text without the citations in it and without a list of sources at its end.
 
 What only leads up to a Chinese statement (``根据资料，``, ``文档中提到``, ``综上所述，``, ``您好，``) is not
-said either; its like in English are stop words, but for what begins an answer (``Yes,``, ``Of course,``).
+said either; its like in English are stop words.
 Spaces stand in the place of all of it, so that every other character stays where it is.
 """
 
@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 
 from rag_evaluation_framework.characters import CLOSERS, ONE_TO_TEN
-from rag_evaluation_framework.judging.courtesies import is_courtesy
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
 from rag_evaluation_framework.metrics.inline_citations import FILE_SUFFIX, without_citations
 
 _HEADING = re.compile(
@@ -80,15 +78,6 @@ _LEADING = re.compile(
     re.VERBOSE,
 )
 
-_OPENING = re.compile(
-    rf"""(?:\A|(?<=[\n.!?]))(?P<mark>(?:[^\S\n]|[>•·-])*+)
-    (?P<clause>(?:\**+(?:yes|yeah|yep|sure|certainly|absolutely|definitely|of\ course|indeed|correct|exactly
-        |actually|in\ fact|(?:that[’']?s|that\ is|you[’']?re|you\ are)\ (?:right|correct|true))\**+
-        (?:{_SPACES}[,:]|[ ][–—-](?=[ ]))\**+{_SPACES})++)
-    (?=(?P<rest>(?:[^\n.!?]|\.(?=\S))++))""",
-    re.VERBOSE | re.IGNORECASE,
-)
-
 
 def said_in(answer: str) -> str:
     """Return what an answer says, with spaces where it cites.
@@ -96,8 +85,7 @@ def said_in(answer: str) -> str:
     >>> said_in("It rained [1].\\n\\nSources:\\n- weather.pdf, page 3").split()
     ['It', 'rained', '.']
     """
-    said = without_citations(without_source_list(answer))
-    return _without_leading_clauses(_OPENING.sub(_blank_opening, said))
+    return _without_leading_clauses(without_citations(without_source_list(answer)))
 
 
 def without_source_list(answer: str) -> str:
@@ -123,7 +111,7 @@ def _without_headed_list(answer: str) -> str:
     """Blank out a heading, and below or beside it nothing but sources, at the end.
 
     A line is a source where it begins with a bracket, has what sources have, or is no more than a title.
-    Titles alone are sources only below a heading that can mean nothing else. Courtesies may follow the list.
+    Titles alone are sources only below a heading that can mean nothing else.
     Where nothing is said before it, the list is the answer.
     """
     headings = list(_HEADING.finditer(answer))
@@ -132,8 +120,6 @@ def _without_headed_list(answer: str) -> str:
     start, end = headings[-1].span()
     beside, _, below = answer[end:].partition("\n")
     lines = [line for line in below.splitlines() if line.strip()]
-    while lines and is_courtesy(lines[-1]):
-        lines.pop()
     begins = _is_surely_source(beside) if beside.strip() else bool(lines)
     if not begins or not all(_is_surely_source(line) or _is_title(line) for line in lines):
         return answer
@@ -162,8 +148,3 @@ def _without_leading_clauses(text: str) -> str:
 
 def _blank_clause(leading: re.Match[str]) -> str:
     return leading["mark"] + " " * len(leading["clause"])
-
-
-def _blank_opening(opening: re.Match[str]) -> str:
-    """Blank out what begins an answer, where something is said after it: "Yes, you can" says no more."""
-    return _blank_clause(opening) if content_keys(opening["rest"]) else opening[0]

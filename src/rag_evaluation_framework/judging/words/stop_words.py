@@ -52,6 +52,14 @@ LIGHT_VERBS = frozenset(
     | {"take", "taken", "takes", "taking", "took", "went"}
 )
 
+_COURTESIES = """
+absolutely apologies apologize ask asking assist assistance certainly clarification course dear feel free glad
+great greetings happy hello help helped helpful helps hesitate hey hi hope know pleased query request sorry
+sure thank thanks welcome
+"""
+COURTESIES = frozenset(_COURTESIES.split())
+"""Words of greetings, thanks and offers of help: a sentence with no other content claims nothing."""
+
 _BESIDE_NUMBERS = "a.m am p.m percent percentage pm"
 
 _LISTED = (_GRAMMAR + _TALK + _BESIDE_NUMBERS).split()
