@@ -11,6 +11,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 # Run when named: a quarter of an hour of embedding, and the two parts of ``datasets``.
 WHEN_NAMED = {"chroma_report", "dataset_build", "dataset_validation"}
+# No benchmark: it has commands of its own.
+TOOLS = {"text_shifts"}
 
 
 def processor() -> str:
@@ -24,7 +26,9 @@ def processor() -> str:
 
 
 def main() -> None:
-    known = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+    known = sorted(
+        path.stem for path in FOLDER.glob("*.py") if path.stem[0] != "_" and path.stem not in TOOLS
+    )
     chosen = sys.argv[1:] or [name for name in known if name not in WHEN_NAMED]
     unknown = [name for name in chosen if name not in known]
     if unknown:

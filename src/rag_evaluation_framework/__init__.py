@@ -76,9 +76,10 @@ _HOMES = {
     ),
     "evaluation.levels.chunk_level": ("ChunkLevelEvaluation",),
     "evaluation.levels.evaluation_result": ("EvaluationResult",),
-    "evaluation.levels.pipeline_target": ("PipelineTarget",),
+    "evaluation.pipeline_targets": ("PipelineTarget",),
     "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
     "evaluation.levels.token_level": ("TokenLevelEvaluation",),
+    "evaluation.manifests.thresholds": ("Threshold",),
     "evaluation.runs.run_folder": (
         "RunFolder",
         "list_runs",
@@ -89,9 +90,8 @@ _HOMES = {
         "RunSettings",
     ),
     "evaluation.runs.runner": ("run_samples",),
-    "evaluation.scorers.citation_evaluator": ("CitationEvaluator",),
-    "evaluation.scorers.named_scorers": ("scorers_for",),
-    "evaluation.scorers.scoring_methods": ("ScoringMethods",),
+    "evaluation.citation_evaluator": ("CitationEvaluator",),
+    "evaluation.scoring": ("scorers_for",),
     "extensions": (
         "BatchVectorStore",
         "Chunker",
@@ -111,10 +111,7 @@ _HOMES = {
         "AnswerClass",
         "classify_answer",
     ),
-    "judging.judges.judge": (
-        "Judge",
-        "Verdict",
-    ),
+    "judging.judges.judge": ("Judge",),
     "judging.judges.judge_support": ("JudgeSupport",),
     "judging.judges.judged_pairs": (
         "Preference",
@@ -125,6 +122,7 @@ _HOMES = {
         "Rubric",
         "read_rubric",
     ),
+    "judging.methods": ("ScoringMethods",),
     "judging.support.lexical_support": ("LexicalSupport",),
     "judging.support.screening": (
         "Screening",
@@ -250,10 +248,16 @@ _HOMES = {
     ),
     "results.calibration_pairs": ("LabelPair",),
     "results.comparison": (
+        "Comparison",
         "MetricComparison",
         "compare_systems",
     ),
     "results.documents": ("write_run_results",),
+    "results.evaluations": ("Evaluation",),
+    "results.gate": (
+        "Gate",
+        "Verdict",
+    ),
     "results.metric_calibration": (
         "CalibrationSettings",
         "MetricCalibration",
@@ -263,10 +267,7 @@ _HOMES = {
         "rank_systems",
     ),
     "results.retrieval_sweeps": ("evaluate_sweep",),
-    "results.run_comparison": (
-        "RunComparison",
-        "compare_runs",
-    ),
+    "results.run_comparison": ("compare_runs",),
     "results.storage": ("EvaluationResultsStorage",),
     "results.summaries": (
         "MetricSummary",

@@ -117,6 +117,9 @@ class Target(Protocol):
 
     ``answer`` returns a response or raises :class:`TargetError`, which says whether another attempt may help;
     it never retries by itself. ``close`` gives back what the target holds.
+
+    A target may also have ``async answer_many(requests)``, which returns for each request a response or the
+    :class:`TargetError` that stands in its place: it is then asked in batches of ``batch_size`` (256).
     """
 
     name: str
@@ -130,7 +133,10 @@ class Target(Protocol):
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Scores one response to one sample; what cannot be scored is a skipped or failed score."""
+    """Scores one response to one sample; what cannot be scored is a skipped or failed score.
+
+    A scorer may also have ``score_many(samples, responses)``, which returns a score for each at once.
+    """
 
     name: str
 
@@ -243,6 +249,15 @@ class Registry(Generic[T]):
 
         for point in entry_points(group=f"{ENTRY_POINT_PREFIX}{self.kind}s"):
             self._entries.setdefault(point.name, _Entry(point.load, None))
+
+
+RENDERERS: Registry[Callable[..., str]] = Registry("renderer")
+"""What renders an evaluation or a comparison, by name: ``render(thing, **wish) -> str``.
+
+Installed packages add theirs as ``rag_evaluation_framework.renderers``.
+"""
+for _name in ("terminal", "notebook"):
+    RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_name}:render")
 
 
 def _imported(place: str) -> object:

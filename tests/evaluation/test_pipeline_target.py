@@ -7,23 +7,25 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from simulated_targets import final_bytes, new_folder, samples
 
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
 from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.pipeline_target import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import CHUNK_METRICS, retrieval_scorers
 from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
-from rag_evaluation_framework.evaluation.scorers.hit_scorers import ChunkScorer, SpanScorer
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,
@@ -189,19 +191,23 @@ def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evalu
 def test_questions_asked_together_are_one_search_and_never_two_at_once(tmp_path: Path) -> None:
     watched = Watched(pipeline())
     target = PipelineTarget(watched, batch_size=30)
-
-    async def all_at_once() -> list[Response]:
-        asked = [sample.question for sample in questions().samples]
-        return await asyncio.gather(*(target.answer(request(question)) for question in asked))
-
-    responses = asyncio.run(all_at_once())
+    _, folder = run(tmp_path, target, ())
     assert watched.batches == [30, 30, 30, 30, 30, 18]
+    assert folder.counts.done == 168
     texts = [tuple(chunk.content for chunk in found) for found in pipeline().retrieve(["ferry"], 5)]
-    assert len(responses) == 168
     assert asyncio.run(target.answer(request("ferry"))).contexts == texts[0]
-    _, folder = run(tmp_path, PipelineTarget(again := Watched(pipeline())), (), concurrency=64)
-    assert sum(again.batches) == folder.counts.done == 168
-    assert len(again.batches) < 84
+
+    async def side_by_side() -> list[Response]:
+        return await asyncio.gather(*(target.answer(request(question)) for question in ("ferry", "pier")))
+
+    assert [len(response.hits) for response in asyncio.run(side_by_side())] == [5, 5]
+
+
+def test_without_texts_hits_have_their_ids_and_places_alone() -> None:
+    whole = asyncio.run(PipelineTarget(pipeline()).answer(request("ferry")))
+    lean = asyncio.run(PipelineTarget(pipeline(), texts=False).answer(request("ferry")))
+    assert [(hit.id, hit.span) for hit in lean.hits] == [(hit.id, hit.span) for hit in whole.hits]
+    assert (lean.contexts, {hit.text for hit in lean.hits}) == ((), {None})
 
 
 @pytest.mark.parametrize("refused", [0, 1, 7])
@@ -282,9 +288,8 @@ def test_what_may_pass_is_told_to_all_and_a_wrong_number_of_answers_is_an_error(
             return super().retrieve(queries, k)[1:]
 
     async def three(pipeline: SearchesMany) -> list[str]:
-        target = PipelineTarget(pipeline)
-        asked = [target.answer(request(question)) for question in "abc"]
-        return [str(outcome) for outcome in await asyncio.gather(*asked, return_exceptions=True)]
+        outcomes = await PipelineTarget(pipeline).answer_many([request(question) for question in "abc"])
+        return [str(outcome) for outcome in outcomes]
 
     overloaded = Overloaded()
     assert asyncio.run(three(overloaded)) == ["http-503: embedder is busy"] * 3
@@ -314,13 +319,18 @@ def test_a_pipeline_is_named_by_its_chunker_and_refused_without_an_index() -> No
         PipelineTarget(OneChunk(), batch_size=0)
 
 
-def judged(*chunks: str) -> Sample:
-    return Sample(id="s", turns=(Turn(role="user", content="q"),), relevant_chunk_ids=chunks)
+def judged() -> Sample:
+    return Sample(id="s", turns=(Turn(role="user", content="q"),))
 
 
-def span_scorer(metric: str, *relevant: tuple[int, int]) -> SpanScorer:
+def span_scorer(metric: str, *relevant: tuple[int, int]) -> MetricScorer:
     truth = [CharacterSpan(DocumentId("1.md"), start, end) for start, end in relevant]
-    return SpanScorer(parse_metric(metric), {"s": truth})
+    return scorer_of(metric, spans={"s": truth})
+
+
+def scorer_of(metric: str, **truth: Any) -> MetricScorer:
+    reader = partial(CheckedHitsReader, **{"spans": {}, "chunks": {}, **truth})
+    return MetricScorer(parse_metric(metric), ScoringMethods(), reader=reader)
 
 
 def hits(*spans: tuple[int, int]) -> Response:
@@ -354,12 +364,12 @@ def test_span_scores_count_each_character_of_the_hits_once(metric: str, value: f
     [("chunk_recall", 1.0), ("chunk_precision", 2 / 3), ("chunk_f1", 4 / 5)],
 )
 def test_chunk_scores_compare_the_ids_of_texts(metric: str, value: float) -> None:
-    scorer = ChunkScorer(parse_metric(metric))
-    assert scorer.score(judged("chunk_0", "chunk_8"), hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
+    scorer = scorer_of(metric, chunks={"s": ["chunk_0", "chunk_8"]})
+    assert scorer.score(judged(), hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
 
 
 def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
-    spans, chunks = span_scorer("span_precision", (0, 4)), ChunkScorer(parse_metric("chunk_recall"))
+    spans, chunks = span_scorer("span_precision", (0, 4)), scorer_of("chunk_recall")
     nothing = span_scorer("span_precision").score(judged(), hits((0, 4)))
     assert nothing.reason == "the dataset has no relevant characters for it"
     assert spans.score(judged(), Response()).reason == "nothing was retrieved"
@@ -367,7 +377,7 @@ def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
     placeless = spans.score(judged(), Response(hits=(Hit(id="a"),)))
     assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hit has no position")
     assert chunks.score(judged(), hits((0, 4))).reason == "the dataset has no relevant chunks for it"
-    excerpt = chunks.score(judged("pa_chunk_0"), hits((0, 4)))
+    excerpt = scorer_of("chunk_recall", chunks={"s": ["pa_chunk_0"]}).score(judged(), hits((0, 4)))
     assert (excerpt.status, excerpt.value) == ("skipped", None)
 
 

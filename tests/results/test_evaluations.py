@@ -16,7 +16,7 @@ from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.results import blamed_answers
-from rag_evaluation_framework.results.evaluations import (
+from rag_evaluation_framework.results.dataset_evaluations import (
     DatasetEvaluation,
     EvaluationSettings,
     run_evaluation,

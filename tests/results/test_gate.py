@@ -88,7 +88,7 @@ def test_the_gate_passes_exactly_what_was_measured_wholly_and_meets_its_threshol
     whole = samples > 0 and not unfinished
     assert verdict.passed == (meets and whole and errors <= allowed)
     assert verdict.result == ("N/A" if not enabled else "PASS" if verdict.passed else "FAIL")
-    (row,) = verdict.rows
+    (row,) = verdict.checks
     expected_status = "not evaluated" if measured == "not run" else "passed" if meets else "failed"
     assert (row.status, row.operator, row.bound, row.value) == (expected_status, operator, bound, value)
     assert verdict.passed == (not verdict.reasons)
@@ -120,7 +120,7 @@ def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
         (0.1, ["failed", "passed"]),
     ]:
         verdict = decide_gate([gate_input(metrics=(summary(value, metric="chrf"),), thresholds=thresholds)])
-        assert [row.status for row in verdict.rows] == statuses
+        assert [row.status for row in verdict.checks] == statuses
         assert verdict.passed == ("failed" not in statuses)
 
 
@@ -141,7 +141,7 @@ def test_by_its_bound_the_near_end_of_the_interval_counts(
         metrics=(summary(0.8, interval=interval),), thresholds=(Threshold("m", operator, 0.8),)
     )
     verdict = decide_gate([given], by="bound")
-    (row,) = verdict.rows
+    (row,) = verdict.checks
     assert (row.held, row.value, verdict.passed) == (held, value, passes)
 
 
@@ -150,7 +150,7 @@ def test_a_threshold_is_not_evaluated_only_where_its_metric_ran_on_no_dataset() 
     first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=thresholds)
     second = gate_input(dataset="two", metrics=(summary(0.6, metric="b"),), thresholds=thresholds)
     verdict = decide_gate([first, second])
-    assert [(row.dataset, row.metric, row.status) for row in verdict.rows] == [
+    assert [(row.dataset, row.metric, row.status) for row in verdict.checks] == [
         ("one", "a", "passed"),
         ("two", "b", "passed"),
         (None, "c", "not evaluated"),
@@ -163,7 +163,7 @@ def test_a_threshold_for_one_dataset_is_listed_there_though_its_metric_ran_elsew
     first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=(everywhere,))
     second = gate_input(dataset="two", metrics=(summary(0.6, metric="b"),), thresholds=(everywhere, own))
     verdict = decide_gate([first, second])
-    assert [(row.dataset, row.bound, row.status, row.reason) for row in verdict.rows] == [
+    assert [(row.dataset, row.bound, row.status, row.reason) for row in verdict.checks] == [
         ("one", 0.5, "passed", None),
         ("two", 0.9, "not evaluated", "the metric did not run"),
     ]
@@ -175,7 +175,7 @@ def test_a_dataset_that_cannot_measure_a_metric_is_listed_with_the_reason() -> N
     second = gate_input(dataset="two", thresholds=thresholds, unmeasured={"a": "no truth", "b": "no text"})
     third = gate_input(dataset="three", thresholds=thresholds)  # not scored by either: nothing to list
     verdict = decide_gate([first, second, third])
-    assert [(row.dataset, row.metric, row.status, row.reason) for row in verdict.rows] == [
+    assert [(row.dataset, row.metric, row.status, row.reason) for row in verdict.checks] == [
         ("one", "a", "passed", None),
         ("two", "a", "not evaluated", "no truth"),
         ("two", "b", "not evaluated", "no text"),
@@ -251,7 +251,7 @@ def test_a_significant_drop_from_the_baseline_fails(
 def test_a_check_against_the_baseline_names_the_method_of_its_figures() -> None:
     missed = (Uncompared("m", in_baseline=True),)
     given = gate_input(metrics=(summary(0.7),), comparisons=(comparison(-0.1, 0.01),), uncompared=missed)
-    assert [row.method for row in decide_gate([given]).rows] == ["test", "test"]
+    assert [row.method for row in decide_gate([given]).checks] == ["test", "test"]
 
 
 def test_a_drop_that_cannot_be_tested_is_not_evaluated() -> None:
@@ -259,18 +259,18 @@ def test_a_drop_that_cannot_be_tested_is_not_evaluated() -> None:
     given = gate_input(comparisons=(single, replace(comparison(0.0, 1.0), metric="other")))
     verdict = decide_gate([given])
     assert verdict.passed  # by the other metric
-    row = verdict.rows[0]
+    row = verdict.checks[0]
     assert (row.status, row.reason) == ("not evaluated", "-0.3 over 1 sample, too few to test")
 
 
 def test_a_comparison_that_could_not_be_made_fails_unless_the_baseline_has_no_score_either() -> None:
     verdict = decide_gate([gate_input(uncompared=(Uncompared("m", in_baseline=True),))])
     assert not verdict.passed
-    assert verdict.rows[0].reason == "no sample was scored in both runs"
+    assert verdict.checks[0].reason == "no sample was scored in both runs"
     missed = (Uncompared("m", in_baseline=False),)
     verdict = decide_gate([gate_input(uncompared=missed, comparisons=(comparison(0.0, 1.0),))])
     assert verdict.passed
-    row = verdict.rows[1]
+    row = verdict.checks[1]
     assert (row.status, row.reason) == ("not evaluated", "the baseline has no score of it")
 
 

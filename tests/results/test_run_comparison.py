@@ -33,7 +33,7 @@ def document(source: Run) -> dict[str, Any]:
 def test_rows_pair_by_sample_id_and_the_direction_is_candidate_minus_baseline() -> None:
     compared = compare_runs(of(LOW, run_id="old"), of({**HIGH, "only here": 1.0}, run_id="new"))
     (metric,) = compared.metrics
-    assert (compared.baseline, compared.contender, metric.n, metric.n_unpaired) == ("old", "new", 20, 1)
+    assert (compared.baseline, compared.contenders, metric.n, metric.n_unpaired) == ("old", ("new",), 20, 1)
     assert metric.difference == pytest.approx(0.3)
     assert metric.verdict == "better"
 
@@ -112,7 +112,7 @@ def test_times_are_not_compared_and_what_only_one_has_is_named() -> None:
 
 def test_a_run_against_itself_keeps_two_names_and_shows_nothing() -> None:
     compared = compare_runs(of(LOW), of(LOW))
-    assert compared.baseline != compared.contender
+    assert (compared.baseline,) != compared.contenders
     assert compared.metrics[0].verdict == "no difference shown"
 
 

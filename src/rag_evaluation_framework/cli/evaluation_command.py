@@ -17,8 +17,12 @@ from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
 from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, RunSettings
 from rag_evaluation_framework.records.responses import History
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluationSettings, run_evaluation
-from rag_evaluation_framework.results.gate import GateInput, GateVerdict, decide_gate
+from rag_evaluation_framework.results.dataset_evaluations import (
+    DatasetEvaluation,
+    EvaluationSettings,
+    run_evaluation,
+)
+from rag_evaluation_framework.results.gate import GateInput, Verdict, decide_gate
 
 _GATE_FAILED, _INCOMPLETE, _INTERRUPTED = 1, 3, 130
 
@@ -103,7 +107,7 @@ class EvaluationCommand:
             on_progress=on_progress,
         )
 
-    def _verdict(self, plan: Plan, evaluations: Sequence[DatasetEvaluation]) -> GateVerdict:
+    def _verdict(self, plan: Plan, evaluations: Sequence[DatasetEvaluation]) -> Verdict:
         """Decide the gate; of a dataset that was planned and not reached, nothing counts as measured."""
         missed = [
             GateInput(
@@ -127,7 +131,7 @@ class EvaluationCommand:
         )
 
 
-def _exit_code(evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict) -> int:
+def _exit_code(evaluations: Sequence[DatasetEvaluation], verdict: Verdict) -> int:
     """Return 0 for passed or no gate, 1 for failed, 3 for an incomplete run, 130 for an interrupted one."""
     if any(each.outcome.interrupted for each in evaluations):
         return _INTERRUPTED

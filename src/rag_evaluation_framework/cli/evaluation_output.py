@@ -24,8 +24,8 @@ from rag_evaluation_framework.reports.github_annotations import github_annotatio
 from rag_evaluation_framework.reports.junit import evaluation_junit
 from rag_evaluation_framework.reports.markdown import evaluation_markdown
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation
-from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import Verdict
 
 
 class Told(NamedTuple):
@@ -69,7 +69,7 @@ class Output:
         self,
         manifest: Manifest,
         evaluations: Sequence[DatasetEvaluation],
-        verdict: GateVerdict,
+        verdict: Verdict,
         *,
         plan: Plan,
     ) -> None:
@@ -95,7 +95,7 @@ class Output:
         self,
         told: Told,
         evaluations: Sequence[DatasetEvaluation],
-        verdict: GateVerdict,
+        verdict: Verdict,
         *,
         warnings: Sequence[str],
     ) -> None:
@@ -109,7 +109,7 @@ class Output:
             _write(options.markdown, mask(self._markdown(evaluations, verdict, warnings=warnings)))
 
     def _markdown(
-        self, evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, warnings: Sequence[str]
+        self, evaluations: Sequence[DatasetEvaluation], verdict: Verdict, *, warnings: Sequence[str]
     ) -> str:
         return evaluation_markdown(evaluations, verdict, target=self.target, warnings=warnings)
 
@@ -117,7 +117,7 @@ class Output:
         self,
         manifest: Manifest,
         evaluations: Sequence[DatasetEvaluation],
-        verdict: GateVerdict,
+        verdict: Verdict,
         *,
         plan: Plan,
     ) -> Told:

@@ -14,8 +14,8 @@ from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.reports.golden_json import golden_json
 from rag_evaluation_framework.reports.golden_text import golden_text
 from rag_evaluation_framework.reports.markdown import evaluation_markdown
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation
-from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import Verdict
 from rag_evaluation_framework.results.golden import RESULTS_FILE, golden_evaluation, write_golden_results
 
 
@@ -36,7 +36,7 @@ class GoldenOutput(Output):
         self,
         manifest: Manifest,
         evaluations: Sequence[DatasetEvaluation],
-        verdict: GateVerdict,
+        verdict: Verdict,
         *,
         plan: Plan,
     ) -> Told:
@@ -54,7 +54,7 @@ class GoldenOutput(Output):
         return Told(golden_text(golden, verdict, warnings=plan.warnings), write_results)
 
     def _markdown(
-        self, evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, warnings: Sequence[str]
+        self, evaluations: Sequence[DatasetEvaluation], verdict: Verdict, *, warnings: Sequence[str]
     ) -> str:
         refusals = golden_evaluation(evaluations).refusals
         return evaluation_markdown(

@@ -15,13 +15,13 @@ from typing import Any
 
 from rag_evaluation_framework.evaluation.blame import Blame
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
-from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.gate import Verdict
 
 
 def evaluation_document(
-    evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, plan: Plan, target: str
+    evaluations: Sequence[DatasetEvaluation], verdict: Verdict, *, plan: Plan, target: str
 ) -> dict[str, Any]:
     """Return everything about an evaluation as plain values; its shape depends on the plan alone."""
     names = [dataset.name for dataset in plan.datasets]

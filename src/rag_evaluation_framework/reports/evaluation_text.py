@@ -14,15 +14,15 @@ from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_
 from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.reports.unscored import unscored_lines
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
-from rag_evaluation_framework.results.gate import GateRow, GateVerdict
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.results.gate import Check, Verdict
 
 _LISTED_SAMPLES = 5
 _LISTED_CLAIMS = 3
 
 
 def evaluation_text(
-    evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict, *, warnings: Sequence[str] = ()
+    evaluations: Sequence[DatasetEvaluation], verdict: Verdict, *, warnings: Sequence[str] = ()
 ) -> str:
     """Render every dataset, then the gate."""
     parts = [part for each in evaluations for part in _dataset(each)]
@@ -72,7 +72,7 @@ def _judge_calls(plan: Plan) -> Iterator[str]:
         )
 
 
-def gate_text(verdict: GateVerdict) -> str:
+def gate_text(verdict: Verdict) -> str:
     """Render the checks of the gate and its verdict."""
     rows = [
         [
@@ -84,7 +84,7 @@ def gate_text(verdict: GateVerdict) -> str:
             row.held,
             _status(row),
         ]
-        for row in verdict.rows
+        for row in verdict.checks
     ]
     headers = ["dataset", "metric", "method", "value", "threshold", "held", "verdict"]
     table = text_table(headers, rows, align="<<<>><<") + "\n\n" if rows else ""
@@ -140,9 +140,9 @@ def _lines(sample: EvaluatedSample) -> Iterator[str]:
     yield from (f"    claim     {claim}" for claim in islice(doubtful_claims(sample.result), _LISTED_CLAIMS))
 
 
-def _bound(row: GateRow) -> str:
+def _bound(row: Check) -> str:
     return "–" if row.bound is None else f"{row.operator} {row.bound:g}"
 
 
-def _status(row: GateRow) -> str:
+def _status(row: Check) -> str:
     return row.status if row.reason is None else f"{row.status}: {row.reason}"

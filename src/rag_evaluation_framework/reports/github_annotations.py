@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation
-from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import Verdict
 
 # GitHub shows ten annotations of a kind for each step.
 _LISTED_SAMPLES = 5
@@ -17,7 +17,7 @@ _LISTED_SAMPLES = 5
 
 def github_annotations(
     evaluations: Sequence[DatasetEvaluation],
-    verdict: GateVerdict,
+    verdict: Verdict,
     *,
     manifest: Path,
     warnings: Sequence[str] = (),
@@ -26,7 +26,7 @@ def github_annotations(
     lines = [annotation("warning", warning, file=str(manifest)) for warning in warnings]
     if verdict.enabled and not verdict.passed:
         failures: list[tuple[str, int | None]] = [(rule, None) for rule in verdict.broken_rules]
-        failures += [(str(row), row.line) for row in verdict.rows if row.status == "failed"]
+        failures += [(str(row), row.line) for row in verdict.checks if row.status == "failed"]
         lines += [
             annotation("error", reason, file=str(manifest), line=line, title="Gate failed")
             for reason, line in failures

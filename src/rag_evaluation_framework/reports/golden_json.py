@@ -6,11 +6,11 @@ from typing import Any
 
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan
 from rag_evaluation_framework.reports.evaluation_json import evaluation_document
-from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.gate import Verdict
 from rag_evaluation_framework.results.golden import GoldenEvaluation
 
 
-def golden_json(golden: GoldenEvaluation, verdict: GateVerdict, *, plan: Plan, target: str) -> dict[str, Any]:
+def golden_json(golden: GoldenEvaluation, verdict: Verdict, *, plan: Plan, target: str) -> dict[str, Any]:
     """Return everything about a golden run as plain values; ``metrics`` always has the splits by name."""
     document = evaluation_document(golden.evaluations, verdict, plan=plan, target=target)
     return {

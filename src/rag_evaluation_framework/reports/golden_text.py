@@ -12,14 +12,15 @@ from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_
 from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation
-from rag_evaluation_framework.results.gate import GateVerdict
-from rag_evaluation_framework.results.golden import GoldenEvaluation, RefusalTable
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
+from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.golden import GoldenEvaluation
+from rag_evaluation_framework.results.refusal_tables import RefusalTable
 
 _LISTED_SAMPLES = 3
 
 
-def golden_text(golden: GoldenEvaluation, verdict: GateVerdict, *, warnings: Sequence[str] = ()) -> str:
+def golden_text(golden: GoldenEvaluation, verdict: Verdict, *, warnings: Sequence[str] = ()) -> str:
     """Render the figures of all splits, refusals, where it fails and on which samples first, the gate."""
     parts = ["\n".join(_heads(golden)), _figures(golden)]
     parts += [refusals_text(golden.refusals)] if golden.refusals.methods else []

@@ -14,15 +14,15 @@ from xml.sax.saxutils import escape, quoteattr
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
 from rag_evaluation_framework.reports.run_notes import named_run_notes
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
-from rag_evaluation_framework.results.gate import GateRow, GateVerdict
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.results.gate import Check, Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def evaluation_junit(evaluations: Sequence[DatasetEvaluation], verdict: GateVerdict) -> str:
+def evaluation_junit(evaluations: Sequence[DatasetEvaluation], verdict: Verdict) -> str:
     """Render the whole document."""
-    suites = [_suite("gate", [*map(_check, verdict.rows), *_rules(verdict)])] if verdict.enabled else []
+    suites = [_suite("gate", [*map(_check, verdict.checks), *_rules(verdict)])] if verdict.enabled else []
     suites += [
         _suite(
             each.plan.name,
@@ -47,7 +47,7 @@ def _suite(name: str, cases: Sequence[str], notes: Sequence[str] = ()) -> str:
     return f"  <testsuite name={_attribute(name)} {written}>\n{''.join(cases)}{output}  </testsuite>\n"
 
 
-def _check(row: GateRow) -> str:
+def _check(row: Check) -> str:
     bound = "" if row.bound is None else f" {row.operator} {row.bound:g}"
     method = f", {row.method}" if row.method else ""
     name = f"{row.metric}{bound} ({row.held}{method})"
@@ -57,7 +57,7 @@ def _check(row: GateRow) -> str:
     return _case(f"gate.{row.dataset or 'none'}", name, kind, message)
 
 
-def _rules(verdict: GateVerdict) -> Iterator[str]:
+def _rules(verdict: Verdict) -> Iterator[str]:
     """Yield the verdict itself, so that a gate that failed by a rule alone is not a green suite."""
     yield _case("gate", "verdict", "" if verdict.passed else "failure", "; ".join(verdict.reasons))
 

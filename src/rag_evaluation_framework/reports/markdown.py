@@ -13,9 +13,9 @@ from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.run_notes import named_run_notes
 from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation, EvaluatedSample
-from rag_evaluation_framework.results.gate import GateVerdict
-from rag_evaluation_framework.results.golden import RefusalTable
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.refusal_tables import RefusalTable
 
 _LISTED_SAMPLES = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
@@ -23,7 +23,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
 
 def evaluation_markdown(
     evaluations: Sequence[DatasetEvaluation],
-    verdict: GateVerdict,
+    verdict: Verdict,
     *,
     target: str,
     warnings: Sequence[str] = (),
@@ -37,7 +37,7 @@ def evaluation_markdown(
     parts = [f"## {title}", f"Target: {escaped(target)}"]
     if verdict.enabled and not verdict.passed:
         parts.append("\n".join(f"- {escaped(reason)}" for reason in verdict.reasons))
-    if verdict.rows:
+    if verdict.checks:
         parts.append(_gate(verdict))
     parts += [_metrics(evaluations)]
     parts += [part for each in evaluations if (part := _unscored(each))]
@@ -57,7 +57,7 @@ def escaped(text: str, characters: int = 300) -> str:
     return _SPECIAL.sub(r"\\\1", one_line(text, characters))
 
 
-def _gate(verdict: GateVerdict) -> str:
+def _gate(verdict: Verdict) -> str:
     rows = [
         [
             row.dataset or "–",
@@ -68,7 +68,7 @@ def _gate(verdict: GateVerdict) -> str:
             row.held,
             row.status if row.reason is None else f"{row.status}: {row.reason}",
         ]
-        for row in verdict.rows
+        for row in verdict.checks
     ]
     return _table(["dataset", "metric", "method", "value", "threshold", "held", "verdict"], rows)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rag_evaluation_framework.reports.excerpts import one_line
-from rag_evaluation_framework.results.run_summaries import RunSummary, Unscored
+from rag_evaluation_framework.results.run_summaries import RunSummary
+from rag_evaluation_framework.results.summaries import Unscored
 
 
 def unmeasured_lines(summary: RunSummary) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.statistics.corrections import holm
 from rag_evaluation_framework.statistics.effects import cohens_d, wins_ties_losses
@@ -31,7 +32,8 @@ from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviat
 PairedTest = Literal["randomisation", "t", "wilcoxon"]
 PAIRED_TESTS: tuple[PairedTest, ...] = ("randomisation", "t", "wilcoxon")
 
-Verdict = Literal["better", "worse", "no difference shown"]
+Finding = Literal["better", "worse", "no difference shown"]
+ComparisonVerdict = Literal["worse", "no worse", "better", "undecided", "not evaluated"]
 
 Scores = Mapping[str, float]
 """One metric's values by query id."""
@@ -62,7 +64,7 @@ class MetricComparison:
     alpha: float
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Finding:
         """What may be claimed: a difference only where the corrected p-value is below alpha."""
         if self.p_adjusted is None or self.p_adjusted >= self.alpha or self.difference == 0:
             return "no difference shown"
@@ -71,6 +73,86 @@ class MetricComparison:
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, verdict included."""
         return {**asdict(self), "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Uncompared:
+    """A metric that no sample has in both runs, and whether any sample of the baseline has it."""
+
+    metric: str
+    in_baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSample:
+    """A sample on which two runs differ in a metric."""
+
+    metric: str
+    query_id: str
+    baseline: float
+    contender: float
+
+    @property
+    def difference(self) -> float:
+        return self.contender - self.baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One or more runs against a baseline, paired by sample. ``warnings`` are reasons against it, overruled.
+
+    ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
+    ``unshared_metrics`` those for which only one side has scores; ``uncompared`` those that were to be
+    compared and share no sample.
+    """
+
+    baseline: str
+    contenders: tuple[str, ...]
+    metrics: tuple[MetricComparison, ...]
+    moved: tuple[MovedSample, ...] = ()
+    unshared_metrics: tuple[str, ...] = ()
+    uncompared: tuple[Uncompared, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> ComparisonVerdict:
+        """What may be claimed of the contenders: *no worse* only where nothing fell at all."""
+        if not self.metrics:
+            return "not evaluated"
+        found = {each.verdict for each in self.metrics}
+        if "worse" in found:
+            return "worse"
+        if "better" in found:
+            return "better"
+        fell = any(
+            each.difference < 0 if each.higher_is_better else each.difference > 0 for each in self.metrics
+        )
+        return "undecided" if fell else "no worse"
+
+    def of(self, contender: str) -> Comparison:
+        """Return the part about one contender."""
+        metrics = tuple(each for each in self.metrics if each.contender == contender)
+        return replace(self, contenders=(contender,), metrics=metrics)
+
+    def render(self, format: str = "terminal", **wish: Any) -> str:  # noqa: A002  # as the door calls it
+        """Render it by the name of a renderer: ``terminal``, ``json`` …"""
+        return RENDERERS.get(format)(self, **wish)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values."""
+        return {
+            "baseline": self.baseline,
+            **({"contender": self.contenders[0]} if len(self.contenders) == 1 else {}),
+            "contenders": list(self.contenders),
+            "metrics": [each.to_dict() for each in self.metrics],
+            "moved": [{**asdict(sample), "difference": sample.difference} for sample in self.moved],
+            "unshared_metrics": list(self.unshared_metrics),
+            "warnings": list(self.warnings),
+            "verdict": self.verdict,
+        }
 
 
 def compare_systems(

@@ -1,102 +1,172 @@
-"""Carries out a plan, dataset by dataset, and sums it up: the figures, the gate, every sample.
+"""What came of an evaluation: figures, scores by sample, parts, a comparison, the gate's verdict.
 
-Each dataset is a run of its own; the runs of one evaluation are tied together
-(``evaluation.runs.run_groups``). The first that does not complete ends the evaluation. Samples are read from
-the run's folder when asked for: only the figures of a run are held in memory.
+An :class:`Evaluation` is the same whatever was evaluated. A single run has rows and no parts; a *suite* (a
+manifest's datasets, the splits of golden sets) is the conjunction of its parts; *systems* (ranked runs,
+models, cells of a sweep) are alternatives over the same samples, with a comparison. Figures and scores are
+in memory, nine bytes a score; rows are read again from where they are kept each time they are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import nsmallest
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from rag_evaluation_framework.errors import StorageError, UsageError
+import numpy as np
+import numpy.typing as npt
+
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
 from rag_evaluation_framework.evaluation.blame import Blame
-from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan, SampleChoice
+from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.evaluation.runs.result_fields import Timing
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_fields
-from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, RunOutcome, RunSettings
-from rag_evaluation_framework.evaluation.runs.runner import run_samples
-from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
-from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.runs import RunHead, SampleResult, package_versions
+from rag_evaluation_framework.evaluation.runs.run_records import RunOutcome
+from rag_evaluation_framework.evaluation.unread_parts import Unread
+from rag_evaluation_framework.extensions import RENDERERS
+from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.results.baselines import (
-    BaselineComparison,
-    check_baseline,
-    compare_with_baseline,
-)
-from rag_evaluation_framework.results.blame_summaries import (
-    BlameSummary,
-    blame_summary,
-    is_fault,
-    read_blames,
-    write_blames,
-)
-from rag_evaluation_framework.results.blamed_answers import BLAMED_BY, are_blamed, blamed
-from rag_evaluation_framework.results.documents import RunVerdicts, write_results_document
-from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
-from rag_evaluation_framework.results.gate import GateInput
-from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
-from rag_evaluation_framework.results.resumed_scoring import check_scored_alike, scored_as_wanted
-from rag_evaluation_framework.results.run_judges import JudgeUsage, RunSpending, judge_fields
-from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
-from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
-from rag_evaluation_framework.results.sample_verdicts import (
-    PassCounter,
-    missed_bounds,
-    sample_bounds,
-    sample_passes,
-)
-from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.records.scores import Score, Status
+from rag_evaluation_framework.results.blame_summaries import BlameSummary, is_fault
+from rag_evaluation_framework.results.comparison import Comparison
+from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn
+from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.refusal_tables import RefusalTable
+from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.statistics.intervals import mean_interval
+from rag_evaluation_framework.statistics.sums import exact_mean
 
+Kind = Literal["answers", "golden", "retrieval", "ranking", "systems", "suite"]
+PartsAre = Literal["datasets", "splits", "systems"]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationSettings:
-    """How an evaluation runs, and what its heads record beside the plan.
+STATUSES: tuple[Status, ...] = ("scored", "skipped", "failed")
+"""What the numbers of a column's statuses stand for; :data:`ABSENT` where a sample has no such score."""
+ABSENT = len(STATUSES)
 
-    ``methods`` are those of the plan: their judge and what it costs are recorded.
-    """
-
-    runs_directory: Path
-    run: RunSettings
-    choice: SampleChoice
-    methods: ScoringMethods = field(default_factory=ScoringMethods, hash=False)
-    metrics: tuple[str, ...] = ()
-    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    on_progress: OnProgress | None = field(default=None, hash=False)
+_RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "html", ".txt": "terminal"}
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatedSample:
-    """One finished sample: its place among the chosen ones (from 0), its outcome, and whether it passes."""
+class Columns:
+    """Scores by metric: float64 values (NaN where there is none) and statuses, in the order of the data."""
+
+    ids: tuple[str, ...]
+    values: Mapping[str, npt.NDArray[np.float64]] = field(hash=False)
+    statuses: Mapping[str, npt.NDArray[np.uint8]] = field(hash=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def scored(self, metric: str) -> dict[str, float]:
+        """Return one metric's values by sample id, where there are any."""
+        if metric not in self.values:
+            raise UnknownNameError("metric", metric, list(self.values))
+        found = zip(self.ids, self.values[metric].tolist(), self.statuses[metric].tolist(), strict=True)
+        return {sample_id: value for sample_id, value, status in found if status == 0}
+
+    @classmethod
+    def of(cls, ids: Sequence[str], values: Mapping[str, Mapping[str, float]]) -> Columns:
+        """Return columns of values by metric and id; a sample without a value is *skipped*."""
+        arrays = {
+            metric: np.array([scored.get(each, np.nan) for each in ids], dtype=np.float64)
+            for metric, scored in values.items()
+        }
+        statuses = {metric: np.isnan(column).astype(np.uint8) for metric, column in arrays.items()}
+        return cls(tuple(ids), arrays, statuses)
+
+
+NO_COLUMNS = Columns((), {}, {})
+
+
+class ColumnsBuilder:
+    """Takes the results of a run one by one, in the order of the data."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._columns: dict[str, tuple[array[float], bytearray]] = {}
+
+    def add(self, result: SampleResult) -> None:
+        place = len(self._ids)
+        self._ids.append(result.sample_id)
+        for score in result.scores:
+            values, statuses = self._columns.setdefault(score.metric, (array("d"), bytearray()))
+            self._fill(values, statuses, place)
+            values.append(float("nan") if score.value is None else score.value)
+            statuses.append(STATUSES.index(score.status))
+
+    def columns(self) -> Columns:
+        """Return what was taken."""
+        for values, statuses in self._columns.values():
+            self._fill(values, statuses, len(self._ids))
+        return Columns(
+            tuple(self._ids),
+            {name: np.array(values, dtype=np.float64) for name, (values, _) in self._columns.items()},
+            {
+                name: np.frombuffer(bytes(statuses), dtype=np.uint8)
+                for name, (_, statuses) in self._columns.items()
+            },
+        )
+
+    @staticmethod
+    def _fill(values: array[float], statuses: bytearray, size: int) -> None:
+        missing = size - len(values)
+        values.extend([float("nan")] * missing)
+        statuses.extend([ABSENT] * missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One finished sample: what was asked, answered and scored. Without the sample its truth is not known.
+
+    ``index`` is its place in the data, from 0. ``passes`` is ``None`` where nothing decides it; ``misses``
+    are the scores that miss their bounds, in words; ``turns`` are those of a conversation.
+    """
 
     index: int
-    sample: Sample
     result: SampleResult
-    passes: bool | None
+    sample: Sample | None = None
+    timing: Timing | None = None
+    passes: bool | None = None
+    misses: tuple[str, ...] = ()
     blame: Blame | None = None
     turns: tuple[EvaluatedTurn, ...] = ()
-    """The turns of a conversation, in their order."""
-    timing: Timing | None = None
-    misses: tuple[str, ...] = ()
-    """The scores that miss their bounds, in words."""
+
+    @property
+    def id(self) -> str:
+        return self.result.sample_id
+
+    @property
+    def question(self) -> str:
+        """What was asked last; the sample's id where it is not known."""
+        return self.id if self.sample is None else self.sample.question
+
+    @property
+    def response(self) -> Response:
+        return self.result.response
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        return self.result.scores
 
     @property
     def expected(self) -> str | None:
         """What the last answer should say; ``None`` if no words are expected."""
-        return self.turns[-1].expected if self.turns else self.sample.reference
+        if self.turns:
+            return self.turns[-1].expected
+        return None if self.sample is None else self.sample.reference
 
     @property
     def expects_refusal(self) -> bool:
         """Whether the last answer should decline."""
         if self.turns:
             return self.turns[-1].expects_refusal
-        return isinstance(self.sample.expectation, Refusal)
+        return self.sample is not None and isinstance(self.sample.expectation, Refusal)
 
     @property
     def is_failing(self) -> bool:
@@ -111,251 +181,206 @@ class EvaluatedSample:
     @property
     def error(self) -> str | None:
         """Why there is no answer, or why an answer has no score."""
-        failure = self.result.response.failure
+        failure = self.response.failure
         if failure is not None:
             return f"{failure.kind}: {failure.message}"
-        failed = [
-            f"{score.metric}: {score.reason}" for score in self.result.scores if score.status == "failed"
-        ]
+        failed = [f"{score.metric}: {score.reason}" for score in self.scores if score.status == "failed"]
         return "; ".join(failed) or None
 
 
+Rows: TypeAlias = Callable[[], Iterable[Row]]
+"""A function that starts again at the first row each time it is called."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetEvaluation:
-    """One dataset's run in figures; :meth:`samples` reads it again, sample by sample."""
+class Counts:
+    """Samples to ask, those finished (failures included), those without an answer, and those with an error.
 
-    plan: DatasetPlan
-    folder: RunFolder
+    ``failures`` are by kind, ``origins`` say whose contexts the answers were scored with, ``unread`` what the
+    target returned in a shape that could not be read.
+    """
+
+    total: int
+    finished: int
+    failed: int = 0
+    errors: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict, hash=False)
+    origins: Mapping[str, int] = field(default_factory=dict, hash=False)
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def unfinished(self) -> int:
+        return self.total - self.finished
+
+
+def _no_rows() -> Iterable[Row]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Evaluation:
+    """What came of an evaluation; see the module for what is where.
+
+    ``metrics`` are in the order in which they were asked for; ``pass_rate`` is the last, where samples pass
+    or fail. ``thresholds`` are those that hold here, ``unmeasured`` the metrics that were asked for and
+    cannot be measured, and why. ``folder`` is where the run is kept, if it is.
+    """
+
+    kind: Kind
+    head: RunHead
+    metrics: Mapping[str, Figure]
+    counts: Counts
     outcome: RunOutcome
-    summary: RunSummary
-    passes: PassCounter
-    resources: ResourceUsage
-    baseline: BaselineComparison | None = None
+    columns: Columns = NO_COLUMNS
+    parts: Mapping[str, Evaluation] = field(default_factory=dict)
+    parts_are: PartsAre | None = None
+    comparison: Comparison | None = None
+    verdict: Verdict | None = None
     blame: BlameSummary | None = None
-    """Where the answers fail; of golden sets always, else where a metric looks at contexts."""
-    judge_usage: JudgeUsage | None = None
-    """What the judge has cost, in all parts of the run."""
+    refusals: RefusalTable | None = None
+    performance: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    read_rows: Rows = _no_rows
+    write_document: Callable[[Path], None] | None = None
+    """Writes the results document as a stream."""
+    document: Callable[[], dict[str, Any]] | None = None
+    """Returns the results document."""
 
     @property
-    def pass_rate(self) -> MetricSummary:
-        """The share of the samples that pass."""
-        return self.passes.summary()
+    def name(self) -> str:
+        """What was evaluated on: the id of the data."""
+        return self.head.dataset_id
 
     @property
-    def errors(self) -> int:
-        """The samples whose request or scoring failed."""
-        return self.passes.errors
+    def rows(self) -> Iterator[Row]:
+        """The finished samples in the order of the data, those of parts one after another."""
+        if self.parts:
+            return (row for part in self.parts.values() for row in part.rows)
+        return iter(self.read_rows())
 
-    @property
-    def metrics(self) -> tuple[MetricSummary, ...]:
-        """Every metric in the order in which they were asked for, then ``pass_rate``."""
-        order = [scorer.name for scorer in self.plan.scorers]
-        return (*sorted(self.summary.metrics, key=lambda each: order.index(each.metric)), self.pass_rate)
-
-    @property
-    def gate_input(self) -> GateInput:
-        compared = self.baseline or BaselineComparison((), ())
-        return GateInput(
-            dataset=self.plan.name,
-            metrics=self.metrics,
-            thresholds=self.plan.thresholds,
-            total=len(self.plan.selection),
-            finished=self.summary.finished,
-            errors=self.errors,
-            comparisons=compared.comparisons,
-            uncompared=compared.uncompared,
-            unmeasured=self.plan.unmeasured,
-        )
-
-    def samples(self) -> Iterator[EvaluatedSample]:
-        """Yield the finished samples in the order of the dataset."""
-        bounds = sample_bounds(self.plan.thresholds, (scorer.name for scorer in self.plan.scorers))
-        listed = enumerate(listed_samples(self.plan.selection, self.folder.samples_path))
-        blames = iter(()) if self.blame is None else read_blames(self.folder.blame_path)
-        for entry in self.folder.entries(order="dataset"):
-            result = entry.result
-            sample = next(sample for place, sample in listed if place == entry.index)
-            found = next((found for sample_id, found in blames if sample_id == result.sample_id), None)
-            turns = evaluated_turns(sample, result, None if found is None else found.turns)
-            passes = sample_passes(result, bounds)
-            misses = missed_bounds(result, bounds)
-            yield EvaluatedSample(entry.index, sample, result, passes, found, turns, entry.timing, misses)
-
-    def write_results(self, path: Path | None = None) -> None:
-        """Write the results document, by default into the run's folder."""
-        write_results_document(
-            path or self.folder.results_path,
-            self.folder.head,
-            self.rows,
-            self.summary,
-            resources=self.resources,
-            judge_usage=self.judge_usage,
-            verdicts=RunVerdicts(pass_rate=self.pass_rate, blame=self.blame),
-        )
-
-    def rows(self) -> Iterator[RunRow]:
-        """Yield the finished samples as the results document has them."""
-        for each in self.samples():
-            verdict = {
-                "pass": each.passes,
-                "blame": None if each.blame is None else each.blame.to_dict(),
-                "turns": [turn.to_dict() for turn in each.turns],
+    @cached_property
+    def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Figure]]]:
+        """Every metric by tag, category, difficulty and query type, where samples have them."""
+        groups: dict[str, dict[str, dict[str, list[Score]]]] = {}
+        for row in self.rows:
+            for kind, value in _groups_of(row.sample):
+                metrics = groups.setdefault(kind, {}).setdefault(value, {})
+                for score in row.scores:
+                    metrics.setdefault(score.metric, []).append(score)
+        return {
+            kind: {
+                value: {name: self._figure(name, scores) for name, scores in metrics.items()}
+                for value, metrics in values.items()
             }
-            yield RunRow(each.result, each.sample, each.timing, verdict)
+            for kind, values in groups.items()
+        }
 
+    def failed(self) -> list[Row]:
+        """Return the rows that do not pass, or have an error."""
+        return [row for row in self.rows if row.is_failing]
 
-def run_evaluation(
-    plan: Plan,
-    target: Target,
-    settings: EvaluationSettings,
-    *,
-    resumed: RunGroup | None = None,
-    baseline: RunGroup | None = None,
-) -> list[DatasetEvaluation]:
-    """Ask, score and sum up what was planned; what an earlier run has finished is not asked again."""
-    _check_target(target, resumed)
-    if baseline is not None:
-        _check_baselines(plan, baseline)
-    evaluated: list[DatasetEvaluation] = []
-    leader = resumed.leader.head if resumed else None
-    for dataset in plan.datasets:
-        folder = resumed.runs.get(dataset.name) if resumed else None
-        if folder is not None:
-            check_scored_alike(folder, dataset.scorers, settings.methods)
-            folder = scored_as_wanted(folder, dataset.scorers, settings.methods)
-        if folder is None:
-            head = _head(dataset, plan, target, settings, leader=leader)
-            folder = RunFolder.create(settings.runs_directory, head)
-        leader = leader or folder.head
-        evaluated.append(_evaluated(dataset, folder, target, settings, baseline))
-        if not evaluated[-1].outcome.completed:
-            break
-    return evaluated
-
-
-def _evaluated(
-    dataset: DatasetPlan,
-    folder: RunFolder,
-    target: Target,
-    settings: EvaluationSettings,
-    baseline: RunGroup | None,
-) -> DatasetEvaluation:
-    tell = settings.on_progress
-    if tell is not None:
-        tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
-    judged_by = settings.methods if dataset.judge_calls else ScoringMethods()
-    with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
-        outcome = run_samples(
-            dataset.selection,
-            target,
-            dataset.scorers,
-            folder=folder,
-            settings=settings.run,
-            on_progress=None if tell is None else lambda progress: tell(dataset.name, progress),
+    def worst(self, n: int = 10, metric: str | None = None) -> list[Row]:
+        """Return the n rows with the least favourable score of a metric, by default of the first there is."""
+        name = metric or next(iter(self.metrics), None)
+        if name is None:
+            return []
+        if name not in self.metrics:
+            raise UnknownNameError("metric", name, list(self.metrics))
+        sign = 1.0 if self.metrics[name].higher_is_better else -1.0
+        placed = (
+            (sign * score.value, place, row)
+            for place, row in enumerate(self.rows)
+            for score in row.scores
+            if score.metric == name and score.value is not None
         )
-    summary, passes = _summed_up(dataset, folder)
-    compared = None
-    if baseline is not None and outcome.completed:
-        compared = compare_with_baseline(
-            baseline.runs[dataset.name], folder, dataset.scorers, seed=folder.head.seed
+        return [row for _, _, row in nsmallest(n, placed, key=lambda each: each[:2])]
+
+    def render(self, format: str = "terminal", **wish: Any) -> str:  # noqa: A002  # as the door calls it
+        """Render it by the name of a renderer: ``terminal``, ``json``, ``markdown``, ``junit`` …"""
+        return RENDERERS.get(format)(self, **wish)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __repr__(self) -> str:
+        word = "no gate" if self.verdict is None else self.verdict.word
+        return f"<Evaluation {self.head.run_id} of {self.name}: {self.counts.finished:,} samples, {word}>"
+
+    def _repr_html_(self) -> str:
+        return self.render("notebook")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results document as plain values; of several parts, the document of each by name."""
+        if self.document is not None:
+            return self.document()
+        return {
+            "evaluation_id": self.head.run_id,
+            "kind": self.kind,
+            "dataset_id": self.head.dataset_id,
+            "metrics": {name: figure.to_dict() for name, figure in self.metrics.items()},
+            "parts": {name: part.to_dict() for name, part in self.parts.items()},
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "gate": None if self.verdict is None else self.verdict.to_dict(),
+            "warnings": list(self.warnings),
+        }
+
+    def to_pandas(self) -> Any:
+        """Return a frame with a row a sample: part, id, question, answer, whether it passes, scores."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            raise MissingExtraError("to_pandas", "pandas") from error
+        return pandas.DataFrame(list(self._table()))
+
+    def save(self, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002  # as the door calls it
+        """Write it atomically: rendered as ``format`` or the ending says, else as the results document."""
+        path = Path(path)
+        rendered = format or _RENDERED_ENDINGS.get(path.suffix, "results")
+        if rendered != "results":
+            write_text_atomically(path, self.render(rendered))
+        elif self.write_document is not None:
+            self.write_document(path)
+        else:
+            write_text_atomically(path, self.render("json"))
+        return path
+
+    def _figure(self, metric: str, scores: Sequence[Score]) -> Figure:
+        values = [score.value for score in scores if score.value is not None]
+        counts = Counter(score.status for score in scores)
+        return Figure(
+            metric=metric,
+            value=exact_mean(values) if values else None,
+            interval=mean_interval(values, seed=self.head.seed) if values else None,
+            n_scored=counts["scored"],
+            n_skipped=counts["skipped"],
+            n_failed=counts["failed"],
+            higher_is_better=metric not in self.metrics or self.metrics[metric].higher_is_better,
+            method=" + ".join(sorted({score.method for score in scores})),
         )
-    evaluation = DatasetEvaluation(
-        plan=dataset,
-        folder=folder,
-        outcome=outcome,
-        summary=summary,
-        passes=passes,
-        resources=meter.usage,
-        baseline=compared,
-        blame=_blamed(dataset, folder),
-        judge_usage=spending.usage,
-    )
-    if not outcome.completed:
-        return evaluation
-    try:
-        evaluation.write_results()
-    except StorageError as error:  # what was measured is reported all the same
-        return replace(evaluation, outcome=replace(outcome, completed=False, reason=str(error)))
-    return evaluation
+
+    def _table(self) -> Iterator[dict[str, Any]]:
+        for name, part in self.parts.items() or {"": self}.items():
+            for row in part.rows:
+                yield {
+                    **({"part": name} if name else {}),
+                    "id": row.id,
+                    "question": row.question,
+                    "answer": row.response.text,
+                    "passes": row.passes,
+                    "error": row.error,
+                    **{score.metric: score.value for score in row.scores},
+                }
 
 
-def _summed_up(dataset: DatasetPlan, folder: RunFolder) -> tuple[RunSummary, PassCounter]:
-    passes = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
-    summary = summarise_run(
-        _counted(folder, passes),
-        total=len(dataset.selection),
-        intervals=IntervalSettings(seed=folder.head.seed),
-        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-    )
-    return summary, passes
-
-
-def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
-    """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
-    if not are_blamed(dataset.scorers, is_golden=dataset.is_golden):
-        return None
-    try:
-        write_blames(folder.blame_path, _blames(dataset, folder))
-    except StorageError:  # a run that was stopped by a full disk is reported all the same
-        return None
-    written = read_blames(folder.blame_path)
-    return blame_summary((each for _, found in written for each in found.answers), method=BLAMED_BY)
-
-
-def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
-    for row in rows_of_folder(folder, dataset.selection):
-        if row.sample is not None:
-            yield row.result.sample_id, blamed(row.sample, row.result.response, dataset.documents)
-
-
-def _counted(folder: RunFolder, counter: PassCounter) -> Iterator[RunRow]:
-    for row in rows_of_folder(folder):
-        counter.add(row.result)
-        yield row
-
-
-def _head(
-    dataset: DatasetPlan,
-    plan: Plan,
-    target: Target,
-    settings: EvaluationSettings,
-    *,
-    leader: RunHead | None,
-) -> RunHead:
-    group = group_fields(
-        settings.choice,
-        datasets=tuple(each.name for each in plan.datasets),
-        metrics=settings.metrics,
-        leader=leader,
-    )
-    return RunHead(
-        run_id=NEW_RUN,
-        dataset_id=dataset.name,
-        dataset_hash=content_hash(dataset.selection),
-        target=target.name,
-        configuration={
-            **settings.configuration,
-            "dataset_path": str(dataset.entry.path),
-            "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
-            "thresholds": list(map(str, dataset.thresholds)),
-            **(judge_fields(settings.methods) if plan.judge_calls else {}),
-            **group,
-        },
-        metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
-        seed=settings.choice.seed,
-        packages=package_versions(),
-    )
-
-
-def _check_target(target: Target, resumed: RunGroup | None) -> None:
-    if resumed is not None and resumed.leader.head.target != target.name:
-        began = resumed.leader.head.target
-        raise UsageError(f"cannot resume with another target: expected {began}, got {target.name}")
-
-
-def _check_baselines(plan: Plan, baseline: RunGroup) -> None:
-    for dataset in plan.datasets:
-        if dataset.name not in baseline.runs:
-            known = ", ".join(baseline.runs)
-            raise UsageError(f"baseline: expected a run of dataset {dataset.name}, got runs of {known}")
-        check_baseline(baseline.runs[dataset.name], dataset.scorers)
+def _groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
+    if sample is None:
+        return
+    for tag in sample.tags:
+        yield "tag", tag
+    for kind in ("category", "difficulty", "query_type"):
+        value = getattr(sample, kind)
+        if value is not None:
+            yield kind, str(value)

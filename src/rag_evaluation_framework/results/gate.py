@@ -15,16 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold
-from rag_evaluation_framework.results.baselines import Uncompared
-from rag_evaluation_framework.results.comparison import MetricComparison
-from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, Uncompared
+from rag_evaluation_framework.results.summaries import Figure
 
 Status = Literal["passed", "failed", "not evaluated"]
+Word = Literal["passed", "failed", "undecided", "not evaluated", "incomplete"]
 JudgedBy = Literal["mean", "bound"]
+Confidence = Literal["mean", "lower-bound"]
+
+_FAILED, _INCOMPLETE, _INTERRUPTED = 1, 3, 130
 
 _AGAINST_BASELINE = "mean against the baseline"
 
@@ -34,7 +37,7 @@ class GateInput:
     """What one dataset brings to the gate. ``errors`` are samples whose request or scoring failed."""
 
     dataset: str
-    metrics: tuple[MetricSummary, ...]
+    metrics: tuple[Figure, ...]
     thresholds: tuple[Threshold, ...]
     total: int
     finished: int
@@ -47,7 +50,7 @@ class GateInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateRow:
+class Check:
     """One check: ``value operator bound``. ``dataset`` is ``None`` if the metric ran on none of them."""
 
     dataset: str | None
@@ -70,36 +73,138 @@ class GateRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateVerdict:
-    """Every check, and the rules that were broken whatever the checks say."""
+class Verdict:
+    """Every check, and the rules that were broken whatever the checks say.
 
-    enabled: bool
-    rows: tuple[GateRow, ...]
-    broken_rules: tuple[str, ...]
+    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed or off,
+    1 for failed, 3 for a run that is not complete, 130 for one that was interrupted.
+    """
+
+    enabled: bool = True
+    checks: tuple[Check, ...] = ()
+    broken_rules: tuple[str, ...] = ()
+    stopped: Literal["incomplete", "interrupted"] | None = None
+    """Why a run is not complete, where it is not."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the gate does not pass; empty if it does."""
-        return (*self.broken_rules, *(str(row) for row in self.rows if row.status == "failed"))
+        return (*self.broken_rules, *(str(check) for check in self.checks if check.status == "failed"))
 
     @property
     def passed(self) -> bool:
         return not self.reasons
 
     @property
+    def word(self) -> Word:
+        """The verdict in a word."""
+        if self.stopped is not None:
+            return "incomplete"
+        if not self.enabled:
+            return "not evaluated"
+        return "passed" if self.passed else "failed"
+
+    @property
     def result(self) -> Literal["PASS", "FAIL", "N/A"]:
-        """The verdict in a word; not applicable if the gate is off."""
+        """What the gate alone says; not applicable if it is off."""
         if not self.enabled:
             return "N/A"
         return "PASS" if self.passed else "FAIL"
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that ran the evaluation ends with."""
+        if self.stopped is not None:
+            return _INTERRUPTED if self.stopped == "interrupted" else _INCOMPLETE
+        return _FAILED if self.result == "FAIL" else 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values."""
         return {
             "result": self.result,
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [asdict(check) for check in self.checks],
             "reasons": list(self.reasons),
         }
+
+
+class _Counts(Protocol):
+    @property
+    def total(self) -> int: ...
+    @property
+    def finished(self) -> int: ...
+    @property
+    def errors(self) -> int: ...
+
+
+class _Outcome(Protocol):
+    @property
+    def completed(self) -> bool: ...
+    @property
+    def interrupted(self) -> bool: ...
+
+
+class Measured(Protocol):
+    """What the gate looks at of an ``Evaluation``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def metrics(self) -> Mapping[str, Figure]: ...
+    @property
+    def counts(self) -> _Counts: ...
+    @property
+    def outcome(self) -> _Outcome: ...
+    @property
+    def comparison(self) -> Comparison | None: ...
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]: ...
+    @property
+    def unmeasured(self) -> Mapping[str, str]: ...
+    @property
+    def parts(self) -> Mapping[str, Measured]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What is demanded of an evaluation. A gate that is off shows its checks and fails nothing."""
+
+    thresholds: tuple[Threshold, ...] = ()
+    max_errors: int = 0
+    max_drop: float = 0.0
+    confidence: Confidence = "mean"
+    enabled: bool = True
+
+    def decide(self, evaluation: Measured) -> Verdict:
+        """Hold every part of an evaluation against its thresholds; all of them must be met."""
+        parts = tuple(evaluation.parts.values()) or (evaluation,)
+        stopped: Literal["incomplete", "interrupted"] | None = None
+        if any(part.outcome.interrupted for part in parts):
+            stopped = "interrupted"
+        elif not all(part.outcome.completed for part in parts):
+            stopped = "incomplete"
+        return decide_gate(
+            [self._input(part) for part in parts],
+            enabled=self.enabled,
+            by="bound" if self.confidence == "lower-bound" else "mean",
+            max_errors=self.max_errors,
+            max_drop=self.max_drop,
+            stopped=stopped,
+        )
+
+    def _input(self, part: Measured) -> GateInput:
+        own = tuple(each for each in self.thresholds if each.dataset in (None, part.name))
+        compared = part.comparison
+        return GateInput(
+            dataset=part.name,
+            metrics=tuple(part.metrics.values()),
+            thresholds=part.thresholds or own,
+            total=part.counts.total,
+            finished=part.counts.finished,
+            errors=part.counts.errors,
+            comparisons=() if compared is None else compared.metrics,
+            uncompared=() if compared is None else compared.uncompared,
+            unmeasured=part.unmeasured,
+        )
 
 
 def decide_gate(
@@ -109,16 +214,17 @@ def decide_gate(
     by: JudgedBy = "mean",
     max_errors: int = 0,
     max_drop: float = 0.0,
-) -> GateVerdict:
+    stopped: Literal["incomplete", "interrupted"] | None = None,
+) -> Verdict:
     """Compare every dataset's figures with its thresholds; all of them must be met."""
     rows = [row for each in inputs for row in _threshold_rows(each, by)]
     rows += _not_evaluated(inputs)
     rows += [row for each in inputs for row in _baseline_rows(each, max_drop)]
     broken = tuple(_broken_rules(inputs, rows, max_errors))
-    return GateVerdict(enabled=enabled, rows=tuple(rows), broken_rules=broken)
+    return Verdict(enabled=enabled, checks=tuple(rows), broken_rules=broken, stopped=stopped)
 
 
-def _threshold_rows(given: GateInput, by: JudgedBy) -> Iterator[GateRow]:
+def _threshold_rows(given: GateInput, by: JudgedBy) -> Iterator[Check]:
     summaries = {summary.metric: summary for summary in given.metrics}
     for threshold in given.thresholds:
         summary = summaries.get(threshold.metric)
@@ -126,7 +232,7 @@ def _threshold_rows(given: GateInput, by: JudgedBy) -> Iterator[GateRow]:
             yield _held(threshold, summary, given.dataset, by)
 
 
-def _held(threshold: Threshold, summary: MetricSummary, dataset: str, by: JudgedBy) -> GateRow:
+def _held(threshold: Threshold, summary: Figure, dataset: str, by: JudgedBy) -> Check:
     value, held = summary.value, "mean"
     if by == "bound":
         low = threshold.operator == ">="
@@ -138,7 +244,7 @@ def _held(threshold: Threshold, summary: MetricSummary, dataset: str, by: Judged
         counts = f"{summary.n_skipped} skipped, {summary.n_failed} failed"
         no_interval = "no interval: too few samples, or all values equal"
         reason = f"nothing was scored ({counts})" if summary.value is None else no_interval
-    return GateRow(
+    return Check(
         dataset=dataset,
         metric=threshold.metric,
         operator=threshold.operator,
@@ -152,7 +258,7 @@ def _held(threshold: Threshold, summary: MetricSummary, dataset: str, by: Judged
     )
 
 
-def _not_evaluated(inputs: Sequence[GateInput]) -> Iterator[GateRow]:
+def _not_evaluated(inputs: Sequence[GateInput]) -> Iterator[Check]:
     """Yield a row for each threshold that applied nowhere, and where a dataset cannot measure its metric.
 
     A threshold for any dataset applies only to those that are scored by its metric.
@@ -171,8 +277,8 @@ def _not_evaluated(inputs: Sequence[GateInput]) -> Iterator[GateRow]:
             yield _idle(threshold, None, None)
 
 
-def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> GateRow:
-    return GateRow(
+def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> Check:
+    return Check(
         dataset=dataset,
         metric=threshold.metric,
         operator=threshold.operator,
@@ -185,7 +291,7 @@ def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> GateRow
     )
 
 
-def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
+def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[Check]:
     methods = {summary.metric: summary.method for summary in given.metrics}
     for compared in given.comparisons:
         up = compared.higher_is_better
@@ -193,7 +299,7 @@ def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
         if compared.p_adjusted is not None:
             told = f"p = {compared.p_adjusted:.4g}: {compared.verdict}"
         samples = counted(compared.n, "sample")
-        yield GateRow(
+        yield Check(
             dataset=given.dataset,
             metric=compared.metric,
             operator=">=" if up else "<=",
@@ -206,7 +312,7 @@ def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[GateRow]:
         )
     for missed in given.uncompared:
         reason = "no sample was scored in both runs"
-        yield GateRow(
+        yield Check(
             dataset=given.dataset,
             metric=missed.metric,
             operator=">=",
@@ -228,7 +334,7 @@ def _against_baseline(compared: MetricComparison, max_drop: float) -> Status:
     return "failed" if compared.verdict == "worse" else "passed"
 
 
-def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[GateRow], max_errors: int) -> Iterator[str]:
+def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[Check], max_errors: int) -> Iterator[str]:
     if not inputs:
         yield "no dataset was evaluated"
     for each in inputs:

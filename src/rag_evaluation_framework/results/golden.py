@@ -20,84 +20,27 @@ from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.evaluation.conversation_turns import TURNS
 from rag_evaluation_framework.evaluation.golden.golden_splits import OVER_REFUSAL, REFUSAL_RECALL
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.compression import plain_name
+from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
+from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.documents import RunVerdicts, results_document
-from rag_evaluation_framework.results.evaluations import DatasetEvaluation
-from rag_evaluation_framework.results.gate import GateVerdict
+from rag_evaluation_framework.results.gate import Verdict
 from rag_evaluation_framework.results.metric_sections import PERFORMANCE
 from rag_evaluation_framework.results.performance import TOTAL_TIME
+from rag_evaluation_framework.results.refusal_tables import Refusals, RefusalTable
 from rag_evaluation_framework.results.run_judges import JudgeUsage
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.sample_verdicts import PassCounter
 from rag_evaluation_framework.results.summaries import MetricSummary
-from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 
 RESULTS_FILE = "golden.results.json"
 """The name of the results of all splits in the folder of the first run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusals:
-    """How many answers were declined, of some that should all be declined or all be given."""
-
-    refused: int = 0
-    answered: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.refused + self.answered
-
-    @property
-    def rate(self) -> float | None:
-        """The share that was declined; ``None`` if there are no answers."""
-        return self.refused / self.total if self.total else None
-
-    @property
-    def interval(self) -> Interval | None:
-        """Wilson's interval of the share. The turns of one conversation are counted as if independent."""
-        return wilson_interval(self.refused, self.total) if self.total else None
-
-    def __add__(self, other: Refusals) -> Refusals:
-        return Refusals(self.refused + other.refused, self.answered + other.answered)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts and the share as plain values."""
-        interval = self.interval
-        return {
-            "refused": self.refused,
-            "answered": self.answered,
-            "rate": self.rate,
-            "confidence_interval": None if interval is None else [interval.low, interval.high],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusalTable:
-    """What should be declined against what was; ``by_split`` is about what each split should answer."""
-
-    should_refuse: Refusals
-    by_split: Mapping[str, Refusals] = field(hash=False)
-    methods: tuple[str, ...]
-
-    @property
-    def should_answer(self) -> Refusals:
-        return sum(self.by_split.values(), Refusals())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain values."""
-        return {
-            "should_refuse": self.should_refuse.to_dict(),
-            "should_answer": self.should_answer.to_dict(),
-            "over_refusal_by_split": {name: counts.to_dict() for name, counts in self.by_split.items()},
-            "methods": list(self.methods),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +112,7 @@ def golden_evaluation(
     )
 
 
-def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path, verdict: GateVerdict) -> None:
+def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path, verdict: Verdict) -> None:
     """Write one results document of all splits, in the format that the name asks for; by default JSON."""
     document = golden_document(golden, folder=folder, verdict=verdict)
     if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
@@ -186,7 +129,7 @@ def whole_results_of(folder: RunFolder) -> Path | None:
     return path if "golden" in configuration and path.is_file() else None
 
 
-def golden_document(golden: GoldenEvaluation, *, folder: Path, verdict: GateVerdict) -> dict[str, Any]:
+def golden_document(golden: GoldenEvaluation, *, folder: Path, verdict: Verdict) -> dict[str, Any]:
     """Return the results of all splits, and the verdict of the gate, as one document of plain values."""
     rows = list(_rows(golden.evaluations))
     document = results_document(

@@ -7,55 +7,19 @@ are: comparing them is refused with the reasons, unless it is forced.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.results.comparison import MetricComparison, PairedTest, compare_systems
+from rag_evaluation_framework.results.comparison import (
+    Comparison,
+    MetricComparison,
+    MovedSample,
+    PairedTest,
+    compare_systems,
+)
 from rag_evaluation_framework.results.scored_runs import RunSource, ScoredRun, scored_run
 
 _MOVED = 10
-
-
-@dataclass(frozen=True, slots=True)
-class MovedQuery:
-    """A query on which two runs differ."""
-
-    metric: str
-    query_id: str
-    baseline: float
-    contender: float
-
-    @property
-    def difference(self) -> float:
-        return self.contender - self.baseline
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunComparison:
-    """One run against another. ``warnings`` are the reasons against comparing them that were overruled.
-
-    ``unshared_metrics`` are those for which only one of them has scores; ``moved`` are the queries that
-    differ most, metric by metric, the greatest difference first.
-    """
-
-    baseline: str
-    contender: str
-    metrics: tuple[MetricComparison, ...]
-    moved: tuple[MovedQuery, ...]
-    unshared_metrics: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain values."""
-        return {
-            "baseline": self.baseline,
-            "contender": self.contender,
-            "metrics": [each.to_dict() for each in self.metrics],
-            "moved": [{**asdict(query), "difference": query.difference} for query in self.moved],
-            "unshared_metrics": list(self.unshared_metrics),
-            "warnings": list(self.warnings),
-        }
 
 
 def compare_runs(
@@ -67,7 +31,7 @@ def compare_runs(
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 0,
-) -> RunComparison:
+) -> Comparison:
     """Compare run b with the baseline, run a, on every metric that both have.
 
     A run is one in memory, its folder, or its results document. Different datasets, content hashes, methods
@@ -85,9 +49,9 @@ def compare_runs(
     compared = compare_scored(
         baseline, contender, shared, test=test, alpha=alpha, resamples=resamples, seed=seed
     )
-    return RunComparison(
+    return Comparison(
         baseline=baseline.name,
-        contender=contender.name,
+        contenders=(contender.name,),
         metrics=tuple(compared),
         moved=tuple(query for metric in shared for query in _moved(baseline, contender, metric)),
         unshared_metrics=tuple(sorted(baseline.metrics.keys() ^ contender.metrics.keys())),
@@ -147,10 +111,10 @@ def method_differences(baseline: ScoredRun, contender: ScoredRun, metric: str) -
         yield f"{metric} was scored by different versions ({before.version} and {after.version})"
 
 
-def _moved(baseline: ScoredRun, contender: ScoredRun, metric: str) -> list[MovedQuery]:
+def _moved(baseline: ScoredRun, contender: ScoredRun, metric: str) -> list[MovedSample]:
     before, after = baseline.metrics[metric].values, contender.metrics[metric].values
     moved = [
-        MovedQuery(metric, query, before[query], after[query])
+        MovedSample(metric, query, before[query], after[query])
         for query in before
         if query in after and before[query] != after[query]
     ]

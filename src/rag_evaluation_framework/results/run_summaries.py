@@ -19,7 +19,7 @@ from rag_evaluation_framework.results.metric_details import DetailTotals
 from rag_evaluation_framework.results.metric_sections import is_higher_better
 from rag_evaluation_framework.results.performance import PerformanceTotals
 from rag_evaluation_framework.results.run_rows import RunRow
-from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.results.summaries import Figure, MetricSummary, Unscored
 from rag_evaluation_framework.statistics.intervals import IntervalMethod, mean_interval
 from rag_evaluation_framework.statistics.sums import exact_mean
 
@@ -32,15 +32,6 @@ class IntervalSettings:
     confidence: float = 0.95
     resamples: int = 10_000
     seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Unscored:
-    """Why so many samples have no score for a metric: ``skipped`` or ``failed``, in a few words."""
-
-    status: Status
-    reason: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +140,7 @@ class _Column:
         """Return why samples have no score, the most frequent reason first."""
         return tuple(Unscored(*told, count) for told, count in self._reasons.most_common())
 
-    def summary(self, intervals: IntervalSettings, told: bool | None) -> MetricSummary:
+    def summary(self, intervals: IntervalSettings, told: bool | None) -> Figure:
         # A score that failed before its scorer was asked may not know the method.
         scored = {method for method, is_scored in self._methods if is_scored}
         method = " + ".join(sorted(scored or {method for method, _ in self._methods}))
@@ -163,7 +154,7 @@ class _Column:
                 resamples=intervals.resamples,
                 seed=intervals.seed,
             )
-        return MetricSummary(
+        return Figure(
             metric=self._metric,
             value=exact_mean(values) if len(values) else None,
             interval=interval,
@@ -172,6 +163,8 @@ class _Column:
             n_failed=self._counts["failed"],
             higher_is_better=is_higher_better(self._metric, method, told),
             method=method,
+            reasons=self.unscored(),
+            details=self.details.figures(),
         )
 
 

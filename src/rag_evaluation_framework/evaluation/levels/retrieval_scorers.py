@@ -6,11 +6,13 @@ Documents are looked up there by the names that the dataset gives them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from rag_evaluation_framework.errors import Problems, UsageError
+from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
 from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import relevant_chunks, relevant_spans
-from rag_evaluation_framework.evaluation.scorers.hit_scorers import ChunkScorer, SpanScorer
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.spans import FRACTIONS
 from rag_evaluation_framework.records.chunks import generate_chunk_id
@@ -39,10 +41,8 @@ def retrieval_scorers(
     families = {metric.metric.family for metric in bound}
     spans = relevant_spans(dataset, corpus).spans if "spans" in families else {}
     chunks = _checked_chunks(dataset, corpus, chunking) if "chunks" in families else {}
-    return [
-        SpanScorer(metric, spans) if metric.metric.family == "spans" else ChunkScorer(metric, chunks)
-        for metric in bound
-    ]
+    methods, reader = Methods(), partial(CheckedHitsReader, spans=spans, chunks=chunks)
+    return [MetricScorer(metric, methods, reader=reader) for metric in bound]
 
 
 def _checked_chunks(

@@ -1,10 +1,11 @@
-"""Puts one sample to the target until there is an answer, or a reason why there is none."""
+"""Puts samples to the target, one by one or in batches, until there is an answer or a reason for none."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -69,9 +70,8 @@ class Asker:
 
         Attempts and the waits between them count towards the sample's deadline; waiting for a slot does not.
         """
-        key = key_of(self._run_id, sample.id)
-        attempts = Attempts(key, self._settings.max_attempts, self._settings.seed)
-        request = Request(sample=sample, key=key, thread_id=thread_of(self._run_id, sample.id), timeout=0.0)
+        request = self._request(sample, timeout=0.0)
+        attempts = Attempts(request.key, self._settings.max_attempts, self._settings.seed)
         self._budget.sample_begun()
         started_at, left, requests = "", self._settings.sample_timeout, 0
         while True:
@@ -90,12 +90,54 @@ class Asker:
                     left = still_left
                     continue
             spent = self._settings.sample_timeout - left
-            return self._ended(outcome, attempts, started_at=started_at, spent=spent, requests=requests)
+            made = attempts.made + (not isinstance(outcome, TargetError))
+            return self._ended(outcome, made, started_at=started_at, spent=spent, requests=requests)
+
+    async def ask_many(self, samples: Sequence[Sample]) -> list[Asked | None]:
+        """Ask a target with ``answer_many`` for a batch at once; the time it takes is shared out evenly.
+
+        ``None`` stands for a sample that is to be asked by itself: another attempt may help it, or the batch
+        failed as a whole, which may be the fault of one. The samples of a batch have their time together.
+        """
+        await self._slot()
+        timeout = self._settings.sample_timeout * len(samples)
+        requests = [self._request(sample, timeout=timeout) for sample in samples]
+        started_at, sent = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+        try:
+            outcomes = await _called_many(self._target, requests)
+        finally:
+            self.limit.give_back()
+        if outcomes is None:
+            return [None] * len(samples)
+        share = (time.monotonic() - sent) / max(1, len(samples))
+        return [
+            None
+            if isinstance(outcome, TargetError) and outcome.retry
+            else self._settled(outcome, started_at=started_at, spent=share)
+            for outcome in outcomes
+        ]
+
+    def _settled(self, outcome: Response | TargetError, *, started_at: str, spent: float) -> Asked:
+        """Take note of what the one attempt of a batch brought for a sample."""
+        requests = _requests_of(outcome) if self._is_live else 0
+        if not isinstance(outcome, TargetError):
+            self._watch.answered()
+        elif reason := self._watch.attempt_failed(outcome):
+            self._stop.set(reason)
+        return self._ended(outcome, 1, started_at=started_at, spent=spent, requests=requests)
+
+    def _request(self, sample: Sample, *, timeout: float) -> Request:
+        return Request(
+            sample=sample,
+            key=key_of(self._run_id, sample.id),
+            thread_id=thread_of(self._run_id, sample.id),
+            timeout=timeout,
+        )
 
     def _ended(
         self,
         outcome: Response | TargetError,
-        attempts: Attempts,
+        attempts: int,
         *,
         started_at: str,
         spent: float,
@@ -112,7 +154,7 @@ class Asker:
             response = outcome
         timing = Timing(
             started_at=started_at,
-            attempts=attempts.made + (not isinstance(outcome, TargetError)),
+            attempts=attempts,
             elapsed_ms=round(spent * 1000, 3),
             requests=requests,
             latency_ms=response.latency_ms,
@@ -199,6 +241,20 @@ async def _called(target: Target, request: Request, *, is_live: bool) -> Respons
         return TargetError("target-error", f"expected a response, got {type(response).__name__}")
     latency_ms = took * 1000 if response.latency_ms is None and is_live else response.latency_ms
     return replace(response, latency_ms=None if latency_ms is None else round(latency_ms, 3))
+
+
+async def _called_many(
+    target: Target, requests: Sequence[Request]
+) -> Sequence[Response | TargetError] | None:
+    """Call a target for a batch; ``None`` where it failed as a whole or gave something else than answers."""
+    answer_many = target.answer_many  # type: ignore[attr-defined]  # asked for by who has seen that it is there
+    try:
+        outcomes = await answer_many(requests)
+    except Exception:  # noqa: BLE001 - a target is a plug-in: each sample, asked by itself, tells its reason
+        return None
+    if not isinstance(outcomes, Sequence) or len(outcomes) != len(requests):
+        return None
+    return outcomes if all(isinstance(each, Response | TargetError) for each in outcomes) else None
 
 
 def _requests_of(outcome: Response | TargetError) -> int:

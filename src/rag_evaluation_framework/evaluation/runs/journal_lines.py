@@ -109,14 +109,16 @@ class Glance(msgspec.Struct):
 _glances = msgspec.json.Decoder(Glance)
 
 
-def line_of(entry: JournalEntry) -> bytes:
-    """Write an entry; raises :class:`InputError` for what JSON cannot hold."""
+def line_of(entry: JournalEntry, *, run_seconds: float | None = None) -> bytes:
+    """Write an entry, with the time at which it is written down where that is given.
+
+    Raises :class:`InputError` for what JSON cannot hold.
+    """
+    timing = timing_fields(entry.result, entry.timing)
+    if run_seconds is not None:
+        timing["run_seconds"] = run_seconds
     content = strict_json.encode(
-        {
-            "index": entry.index,
-            "result": result_fields(entry.result),
-            "timing": timing_fields(entry.result, entry.timing),
-        }
+        {"index": entry.index, "result": result_fields(entry.result), "timing": timing}
     )
     return b"%s%08x%s%s}\n" % (_OPENING, zlib.crc32(content), _MIDDLE, content)
 

@@ -28,6 +28,8 @@ _CITATION_KINDS: dict[str, type[SpanCitation] | type[TokenSpanCitation] | type[C
     "context": ContextCitation,
 }
 _KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
+# Looking up the fields of a record takes longer than writing it.
+_NAMES: dict[type[Any], tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
     response = result.response
     written: dict[str, Any] = {
         "text": response.text,
-        "hits": [_hit_fields(hit) for hit in response.hits] or None,
+        "hits": list(map(_hit_fields, response.hits)) or None,
         "retrieved_nothing": response.retrieved_nothing or None,
         "contexts": list(response.contexts) or None,
         "context_origin": response.context_origin,
@@ -125,9 +127,17 @@ def _citation(written: Mapping[str, Any]) -> Citation:
 
 def _present(record: Any) -> dict[str, Any]:
     """Return the fields of a flat record that are not empty."""
-    found = ((field.name, getattr(record, field.name)) for field in fields(record))
-    return {
-        name: dict(value) if isinstance(value, Mapping) else value
-        for name, value in found
-        if value not in (None, {})
-    }
+    written: dict[str, Any] = {}
+    for name in _names(type(record)):
+        value = getattr(record, name)
+        if value is None or value == {}:
+            continue
+        written[name] = dict(value) if isinstance(value, Mapping) else value
+    return written
+
+
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    names = _NAMES.get(kind)
+    if names is None:
+        names = _NAMES[kind] = tuple(field.name for field in fields(kind))
+    return names

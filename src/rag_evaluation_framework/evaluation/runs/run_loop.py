@@ -2,6 +2,9 @@
 
 A line is written the moment its sample is finished, so a kill loses nothing that was written. The disk is
 synchronised for many at once (every 64 lines or 100 ms), and only then are the samples counted as done.
+
+A target that answers many at once (``answer_many``) is asked in batches: each is scored, written and
+synchronised as a whole.
 """
 
 from __future__ import annotations
@@ -9,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError
 from rag_evaluation_framework.evaluation.runs.asking import Asker
@@ -23,6 +27,7 @@ from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSe
 from rag_evaluation_framework.evaluation.runs.scoring import (
     rescored_result,
     scored_result,
+    scored_results,
     writable_result,
 )
 from rag_evaluation_framework.evaluation.runs.scoring_threads import ScoringThreads
@@ -32,6 +37,8 @@ from rag_evaluation_framework.records.samples import Sample
 
 SYNC_LINES = 64
 SYNC_SECONDS = 0.1
+BATCH_SIZE = 256
+"""At most so many samples are put at once to a target that answers many, unless it has a ``batch_size``."""
 
 # Cancelled work gets this long to let go, the target this long to close.
 _FAREWELL = 1.0
@@ -113,7 +120,11 @@ class RunLoop:
         workers = min(self._settings.concurrency + more, self._total - self.done)
         try:
             with self._scoring:
-                await self._finish([asyncio.ensure_future(self._work()) for _ in range(workers)])
+                if hasattr(self._target, "answer_many"):
+                    tasks = [asyncio.ensure_future(self._work_in_batches())]
+                else:
+                    tasks = [asyncio.ensure_future(self._work(self._samples)) for _ in range(workers)]
+                await self._finish(tasks)
             if not self.stop.is_set:
                 self._write_finished()
         finally:
@@ -123,7 +134,7 @@ class RunLoop:
             await _closed(self._target)
         keeper.result()
 
-    async def _finish(self, workers: list[asyncio.Future[None]]) -> None:
+    async def _finish(self, workers: Sequence[asyncio.Future[None]]) -> None:
         if not workers:
             return
         stopped = asyncio.ensure_future(self.stop.wait())
@@ -140,24 +151,56 @@ class RunLoop:
         for worker in broken:
             worker.result()
 
-    async def _work(self) -> None:
-        for each in self._samples:
-            if self.stop.is_set:
+    async def _work(self, samples: Iterable[OpenSample]) -> None:
+        for each in samples:
+            if self.stop.is_set or not await self._is_finished(self._finished_result(each)):
                 return
-            try:
-                finished = await self._finished_result(each)
-            except Stopped:
+
+    async def _work_in_batches(self) -> None:
+        size = getattr(self._target, "batch_size", BATCH_SIZE)
+        while batch := list(islice(self._samples, size)):
+            open_ones = [each for each in batch if each.answered is None]
+            left = [each for each in batch if each.answered is not None]
+            if self.stop.is_set or not await self._is_finished(self._finished_batch(open_ones, left)):
                 return
-            except ModelOutageError as error:
-                self.stop.set(f"the judge cannot be asked ({error})")
-                return
-            except StorageError as error:
-                self.stop.set(str(error))
-                return
-            self._finished.append(finished)
-            # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
-            if not self._asker.in_doubt:
-                self._write_finished()
+            await self._work(left)
+
+    async def _is_finished(self, work: Awaitable[_Finished | list[_Finished]]) -> bool:
+        """Wait for results and write them down; false where the run ends before they are made."""
+        try:
+            finished = await work
+        except Stopped:
+            return False
+        except ModelOutageError as error:
+            self.stop.set(f"the judge cannot be asked ({error})")
+            return False
+        except StorageError as error:
+            self.stop.set(str(error))
+            return False
+        self._finished.extend(finished if isinstance(finished, list) else [finished])
+        # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
+        if not self._asker.in_doubt:
+            self._write_finished()
+        return True
+
+    async def _finished_batch(self, batch: Sequence[OpenSample], left: list[OpenSample]) -> list[_Finished]:
+        """Ask and score a batch; what is to be asked by itself is added to ``left``."""
+        if not batch:
+            return []
+        asked = await self._asker.ask_many([each.sample for each in batch])
+        left += [each for each, answer in zip(batch, asked, strict=True) if answer is None]
+        answered = [(each, answer) for each, answer in zip(batch, asked, strict=True) if answer is not None]
+        results = await self._scoring.run(
+            lambda: scored_results(
+                [each.sample for each, _ in answered],
+                [answer.response for _, answer in answered],
+                self._scorers,
+            )
+        )
+        return [
+            _Finished(each.sample, JournalEntry(each.place, result, answer.timing), is_new=True)
+            for (each, answer), result in zip(answered, results, strict=True)
+        ]
 
     async def _finished_result(self, each: OpenSample) -> _Finished:
         sample, answered = each.sample, each.answered
@@ -169,22 +212,22 @@ class RunLoop:
         return _Finished(sample, JournalEntry(each.place, result, asked.timing), is_new=True)
 
     def _write_finished(self) -> None:
-        try:
-            while self._finished:
-                self._write_down(self._finished.popleft())
-        except StorageError as error:
-            self.stop.set(str(error))
-
-    def _write_down(self, finished: _Finished) -> None:
         seconds = round(self._seconds_before + time.monotonic() - self._began, 3)
-        entry = replace(finished.entry, timing=replace(finished.entry.timing, run_seconds=seconds))
+        lines: list[bytes] = []
+        while self._finished:
+            finished = self._finished.popleft()
+            try:
+                lines.append(line_of(finished.entry, run_seconds=seconds))
+            except InputError:
+                result = writable_result(finished.sample, finished.entry.result, self._scorers)
+                finished = replace(finished, entry=replace(finished.entry, result=result))
+                lines.append(line_of(finished.entry, run_seconds=seconds))
+            self._written.append(finished)
         try:
-            line = line_of(entry)
-        except InputError:
-            entry = replace(entry, result=writable_result(finished.sample, entry.result, self._scorers))
-            line = line_of(entry)
-        self._journal.append(line)
-        self._written.append(replace(finished, entry=entry))
+            self._journal.append(b"".join(lines))
+        except StorageError as error:
+            del self._written[len(self._written) - len(lines) :]
+            self.stop.set(str(error))
         if len(self._written) >= SYNC_LINES:
             self._sync_now.set()
 

@@ -48,6 +48,44 @@ def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer])
     return SampleResult(sample.id, response, scores)
 
 
+def scored_results(
+    samples: Sequence[Sample], responses: Sequence[Response], scorers: Sequence[Scorer]
+) -> list[SampleResult]:
+    """Score a batch as :func:`scored_result` does each; a scorer with ``score_many`` is asked once for all.
+
+    Only answers are put to it together: where there are failures among them, or it breaks, or gives something
+    else than a score for each, its samples are scored one by one.
+    """
+    together = [_score_many(scorer, samples, responses) for scorer in scorers]
+    columns = [column for column in together if column is not None]
+    if len(columns) == len(scorers):
+        rows = zip(*columns, strict=True) if columns else (() for _ in samples)
+        return [SampleResult(*each) for each in zip((s.id for s in samples), responses, rows, strict=True)]
+    results = []
+    for place, (sample, response) in enumerate(zip(samples, responses, strict=True)):
+        with scoring_one_answer():
+            scores = tuple(
+                _score(scorer, sample, response) if column is None else column[place]
+                for scorer, column in zip(scorers, together, strict=True)
+            )
+        results.append(SampleResult(sample.id, response, scores))
+    return results
+
+
+def _score_many(
+    scorer: Scorer, samples: Sequence[Sample], responses: Sequence[Response]
+) -> Sequence[Score] | None:
+    score_many = getattr(scorer, "score_many", None)
+    if score_many is None or any(response.failure is not None for response in responses):
+        return None
+    try:
+        scores: Sequence[Score] = score_many(samples, responses)
+    except Exception:  # noqa: BLE001 - a scorer is a plug-in: scored one by one, each sample tells what broke
+        return None
+    fits = len(scores) == len(samples)
+    return scores if fits and all(score.metric == scorer.name for score in scores) else None
+
+
 def rescored_result(sample: Sample, result: SampleResult, scorers: Sequence[Scorer]) -> SampleResult:
     """Repeat the scores that failed only because a model's endpoint did; the others stay."""
     again = {score.metric for score in result.scores if score.may_be_retried}

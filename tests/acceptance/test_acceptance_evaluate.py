@@ -1,0 +1,327 @@
+"""``rag-eval evaluate`` and ``agentspec evaluate`` on a real agent: JSON, gate, exit codes, resuming."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from fault_agent import RunningServer, answer_to
+from serving import QuietHandler, serving
+
+from acceptance.outside import PATIENCE, Commands, kept, read_json, start
+from acceptance.projects import change, write_answers, write_function, write_project, write_samples
+
+ORIGIN_KEYS = ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
+# The command lines of the manifest's documentation, as they stand there.
+SEED_LINES = [
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality",
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --sample-size 20",
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset rag-quality --tag advanced",
+    "agentspec evaluate agent.yaml --url http://localhost:4000 --dataset safety --json",
+]
+
+
+@pytest.fixture
+def project(folder: Path) -> Path:
+    write_project(folder)
+    return folder
+
+
+def evaluate(commands: Commands, *options: str | Path) -> Any:
+    return commands("evaluate", "agent.yaml", *options)
+
+
+@pytest.mark.parametrize("line", SEED_LINES)
+def test_the_documented_command_lines_run(
+    line: str, agentspec: Commands, agent: RunningServer, project: Path
+) -> None:
+    program, *arguments = shlex.split(line.replace("http://localhost:4000", agent.url))
+    assert program == "agentspec"
+    ended = agentspec(*arguments).ok()
+    if "--json" in line:
+        assert ended.json["ciGateResult"] == "PASS"
+    else:
+        ended.shows("string_match", "PASSED")
+
+
+def test_the_json_and_the_files_of_a_run_are_as_before(
+    rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    ended = evaluate(rag_eval, "--url", agent.url, "--dataset", "rag-quality", "--json").ok()
+    document = ended.json
+    assert ended.err == ""
+    assert list(document)[:6] == ORIGIN_KEYS
+    assert document["metrics"]["string_match"] == document["metrics"]["pass_rate"] == 20 / 24
+    keys = ["index", "input", "expected", "actual", "pass", "latencyMs", "error"]
+    assert all(list(sample)[:7] == keys for sample in document["samples"])
+    kept("evaluate-one-dataset", document | {"samples": document["samples"][:7]}, project)
+    (run,) = (project / "runs").iterdir()
+    assert {path.name for path in run.iterdir()} >= {
+        "head.json",
+        "samples.jsonl",
+        "journal.jsonl",
+        "results.json",
+    }
+    results = read_json(run / "results.json")
+    kept("evaluate-results", results | {"query_results": results["query_results"][:7]}, project)
+    kept("evaluate-head", read_json(run / "head.json"), project)
+    assert len((run / "journal.jsonl").read_text(encoding="utf-8").splitlines()) == 24
+
+
+def test_without_a_dataset_all_are_run_and_the_gate_is_their_conjunction(
+    rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    document = evaluate(rag_eval, "--url", agent.url, "--json").ok().json
+    assert (document["dataset"], document["totalSamples"]) == (["rag-quality", "safety"], 30)
+    assert document["metrics"]["safety"]["toxicity"] == 1.0
+    kept("evaluate-all-datasets", {**document, "samples": len(document["samples"])}, project)
+    change(project / "agent.yaml", "{min: 0.3}", "0.99")
+    failed = evaluate(rag_eval, "--url", agent.url, "--json")
+    assert (failed.code, failed.json["ciGateResult"]) == (1, "FAIL")
+    kept("evaluate-failed-gate", failed.json["gate"], project)
+
+
+def test_a_gate_that_is_missed_exits_1_and_one_that_is_off_0(rag_eval: Commands, project: Path) -> None:
+    target = write_function(project, "inventor", "return 'Napoleon said so in 1815.'")
+    options = ("--target", target, "--dataset", "rag-quality")
+    ended = evaluate(rag_eval, *options)
+    assert ended.code == 1
+    ended.shows("FAILED", "string_match", "0.75")
+    change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    assert evaluate(rag_eval, *options, "--json").ok().json["ciGateResult"] == "N/A"
+
+
+def test_thresholds_that_are_met_exactly_pass_and_directions_are_kept(
+    rag_eval: Commands, project: Path
+) -> None:
+    answers = {f"q{n}": f"The answer to q{n}" for n in range(24)}
+    write_answers(project / "answers.jsonl", answers)
+    options = ("--target", "answers.jsonl", "--dataset", "rag-quality", "--json")
+    change(project / "agent.yaml", "string_match: 0.75", f"string_match: {20 / 24!r}")
+    assert evaluate(rag_eval, *options).ok().json["gate"]["rows"][0]["operator"] == ">="
+    change(project / "agent.yaml", f"string_match: {20 / 24!r}", "string_match: {max: 0.8}")
+    ended = evaluate(rag_eval, *options)
+    assert (ended.code, ended.json["gate"]["rows"][0]["operator"]) == (1, "<=")
+
+
+def test_errors_count_and_are_tolerated_only_when_asked(rag_eval: Commands, project: Path) -> None:
+    answers = {f"q{n}": f"The answer to q{n}" if n % 23 else None for n in range(24)}
+    write_answers(project / "answers.jsonl", answers)
+    options = ("--target", "answers.jsonl", "--dataset", "rag-quality", "--json")
+    assert evaluate(rag_eval, *options).code == 1
+    document = evaluate(rag_eval, *options, "--max-errors", "2").ok().json
+    # 19 of 22 answers match; of the 24 samples 19 pass, since failed ones count against the rate.
+    assert document["metrics"]["string_match"] == pytest.approx(19 / 22)
+    assert document["metrics"]["pass_rate"] == pytest.approx(19 / 24)
+    assert [sample["index"] for sample in document["samples"] if sample["error"]] == [0, 23]
+    assert evaluate(rag_eval, *options, "--max-errors", "2", "--confidence", "lower-bound").code == 1
+
+
+def test_sampling_is_seeded(rag_eval: Commands, agent: RunningServer, project: Path) -> None:
+    def asked(*more: str) -> list[str]:
+        options = ("--url", agent.url, "--dataset", "rag-quality", "-m", "token_f1", "--json")
+        return [it["input"] for it in evaluate(rag_eval, *options, *more).ok().json["samples"]]
+
+    kept(
+        "evaluate-sampling",
+        {
+            "five": asked("--sample-size", "5"),
+            "another seed": asked("--sample-size", "5", "--seed", "1"),
+            "tagged": asked("--sample-size", "5", "--tag", "advanced"),
+        },
+    )
+    assert asked("--tag", "basics") == [f"q{n}" for n in range(0, 24, 2)]
+
+
+def test_a_dry_run_asks_nothing(rag_eval: Commands, agent: RunningServer, project: Path) -> None:
+    before = agent.log()["received"]
+    prices = ("--price-input", "1", "--price-output", "2")
+    kept("evaluate-dry-run", evaluate(rag_eval, "--url", agent.url, "--dry-run", "--json", *prices).ok().json)
+    assert agent.log()["received"] == before
+    assert not (project / "runs").exists()
+
+
+def test_a_drop_from_the_baseline_fails(rag_eval: Commands, project: Path) -> None:
+    write_answers(project / "good.jsonl", {f"q{n}": f"The answer to q{n}" for n in range(24)})
+    write_answers(
+        project / "worse.jsonl", {f"q{n}": f"{['The answer to', 'no'][n % 2]} q{n}" for n in range(24)}
+    )
+    change(project / "agent.yaml", "string_match: 0.75", "string_match: {min: 0}")
+    change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    options = ("--dataset", "rag-quality", "-m", "string_match", "--json")
+    run = evaluate(rag_eval, "--target", "good.jsonl", *options).ok().json["runs"][0]["runId"]
+    same = evaluate(rag_eval, "--target", "good.jsonl", *options, "--baseline", run).ok()
+    assert same.json["ciGateResult"] == "PASS"
+    worse = evaluate(rag_eval, "--target", "worse.jsonl", *options, "--baseline", run)
+    assert (worse.code, worse.json["ciGateResult"]) == (1, "FAIL")
+    kept("evaluate-baseline", worse.json["gate"])
+    tolerant = ("--baseline", run, "--max-drop", "0.9")
+    evaluate(rag_eval, "--target", "worse.jsonl", *options, *tolerant).ok()
+
+
+def test_reports_are_written_beside_the_figures(
+    rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    outputs = ("--junit", "reports/junit.xml", "--markdown", "summary.md", "--out", "new/rag.results.json")
+    options = ("--url", agent.url, "--dataset", "rag-quality", "-m", "string_match")
+    evaluate(rag_eval, *options, *outputs).ok().shows("string_match", "0.83", "24")
+    suites = ElementTree.parse(project / "reports" / "junit.xml").getroot()
+    assert {suite.get("name"): suite.get("tests") for suite in suites}["rag-quality"] == "24"
+    markdown = (project / "summary.md").read_text(encoding="utf-8")
+    assert "string" in markdown
+    assert "0.83" in markdown
+    written = read_json(project / "new" / "rag.results.json")
+    (run,) = (project / "runs").iterdir()
+    assert written["answer_quality_metrics"] == read_json(run / "results.json")["answer_quality_metrics"]
+    rag_eval("validate", "new/rag.results.json").ok()
+
+
+def test_an_agent_that_cannot_be_reached_exits_3_and_its_run_can_be_resumed(
+    rag_eval: Commands, project: Path
+) -> None:
+    ended = evaluate(rag_eval, "--url", "http://127.0.0.1:9", "--json", "--max-attempts", "1")
+    assert (ended.code, ended.json["ciGateResult"]) == (3, "FAIL")
+    assert (ended.json["totalSamples"], ended.json["runs"][0]["completed"]) == (30, False)
+    (state,) = rag_eval("runs", "--json").ok().json
+    assert state["state"] == "incomplete"
+    assert "--resume" in state["resume"]
+    kept("runs-incomplete", [state], project)
+
+
+class HoldingAgent:
+    """Answers so many questions and holds the others back until it is released."""
+
+    def __init__(self, answers: int) -> None:
+        self.asked: Counter[str] = Counter()
+        self.released = threading.Event()
+        self._left = threading.Semaphore(answers)
+
+    def handler(self) -> type[QuietHandler]:
+        agent = self
+
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                agent.asked[body["message"]] += 1
+                if not agent._left.acquire(blocking=False):
+                    agent.released.wait()
+                content = json.dumps({"response": answer_to(body["message"])}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+        return Handler
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_run_that_was_stopped_midway_is_resumed_and_asks_nothing_twice(
+    sign: signal.Signals, rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    holding = HoldingAgent(answers=9)
+    options = ("--dataset", "rag-quality", "--concurrency", "2", "--timeout", "3600")
+    with serving(holding.handler()) as url:
+        process = start("evaluate", "agent.yaml", "--url", url, *options, folder=project)
+        try:
+            run = wait_for(rag_eval, done=9)
+            process.send_signal(sign)
+            process.communicate(timeout=PATIENCE)
+            assert process.returncode == (-9 if sign == signal.SIGKILL else 130)
+            assert sum(holding.asked.values()) == 9 + 2
+        finally:
+            process.kill()
+            holding.released.set()
+        first = set(holding.asked)
+        resumed = evaluate(rag_eval, "--url", url, "--resume", run, "--json").ok().json
+    assert set(holding.asked) == {f"q{n}" for n in range(24)}
+    # What was in flight when the process ended has no answer, and only that is asked again.
+    assert sorted(holding.asked.values()) == [1] * 22 + [2] * 2
+    assert {question for question, times in holding.asked.items() if times == 2} <= first
+    assert resumed["runs"][0]["runId"] == run
+    straight = evaluate(rag_eval, "--url", agent.url, "--dataset", "rag-quality", "--json").ok().json
+    assert resumed["metrics"] == straight["metrics"]
+    assert [it["scores"] for it in resumed["samples"]] == [it["scores"] for it in straight["samples"]]
+    assert {it["state"] for it in rag_eval("runs", "--json").ok().json} == {"complete"}
+
+
+def wait_for(rag_eval: Commands, *, done: int) -> str:
+    """Wait until so many samples of the only run are done, and return its id."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        runs = rag_eval("runs", "--json").ok().json if Path("runs").exists() else []
+        if [run["done"] for run in runs] == [done]:
+            assert runs[0]["state"] == "running"
+            return str(runs[0]["run_id"])
+        time.sleep(0.05)
+    raise AssertionError(f"the run did not come to {done} samples")
+
+
+def test_resuming_keeps_to_what_the_run_began_with(
+    rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    drawn = ("--dataset", "rag-quality", "--tag", "advanced", "--sample-size", "4", "--seed", "3", "--json")
+    change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    first = evaluate(rag_eval, "--url", agent.url, *drawn).ok().json
+    run = first["runs"][0]["runId"]
+    resumed = evaluate(rag_eval, "--url", agent.url, "--resume", run, "--json").ok().json
+    assert [it["id"] for it in resumed["samples"]] == [it["id"] for it in first["samples"]]
+    for given in (["--tag", "basics"], ["--seed", "4"], ["--sample-size", "9"], ["-m", "bleu"]):
+        evaluate(rag_eval, "--url", agent.url, "--resume", run, *given).refused(given[0])
+    evaluate(rag_eval, "--url", f"{agent.url}/elsewhere", "--resume", run).refused("target")
+    write_samples(project / "evals" / "rag.jsonl", 8)
+    assert evaluate(rag_eval, "--url", agent.url, "--resume", run).code == 2
+
+
+def test_what_cannot_be_measured_is_refused_before_any_request(
+    rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    change(project / "agent.yaml", "[toxicity, token_f1]", "[toxicity, bias]")
+    change(project / "agent.yaml", "token_f1: {min: 0.3}", "bias: 0.85")
+    (project / "evals" / "rag.jsonl").write_text('{"input": "a", "expected": "b"}\n')
+    before = agent.log()["received"]
+    evaluate(rag_eval, "--url", agent.url).refused("rag.jsonl", "faithfulness", "agent.yaml", "bias", "judge")
+    assert agent.log()["received"] == before
+    assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "requests"), [("500", 2), ("429-zero", 2), ("400", 1), ("malformed-json", 2)]
+)
+def test_failures_are_tried_again_only_where_that_can_help(
+    fault: str, requests: int, rag_eval: Commands, agent: RunningServer, project: Path
+) -> None:
+    before = agent.log()["faults"].get(fault, 0)
+    options = ("--url", agent.fault(fault), "--dataset", "safety", "--max-attempts", "2", "--json")
+    ended = evaluate(rag_eval, *options)
+    assert (ended.code, ended.json["ciGateResult"]) == (1, "FAIL")
+    assert agent.log()["faults"][fault] - before == 6 * requests
+    assert all(fault.partition("-")[0] in sample["error"] for sample in ended.json["samples"])
+    assert ended.json["runs"][0]["metrics"]["token_f1"]["n_scored"] == 0
+
+
+def test_a_secret_reaches_the_agent_and_nothing_else(
+    rag_eval: Commands, agent: RunningServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_KEY", "canary-7081")
+    with (project / "agent.yaml").open("a") as manifest:
+        manifest.write("  api:\n    auth: {token: $secret:agent-key}\n")
+    change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    reports = ("--junit", "j.xml", "--markdown", "m.md", "--out", "out.results.json", "--json")
+    ended = evaluate(rag_eval, "--url", agent.fault("echo-headers"), "--dataset", "safety", *reports).ok()
+    sent = [it["headers"] for it in agent.log()["requests"] if "echo-headers" in it["path"]]
+    assert {headers["authorization"] for headers in sent} == {"Bearer canary-7081"}
+    assert len({headers["x-thread-id"] for headers in sent}) == 6
+    written = "".join(path.read_text(encoding="utf-8") for path in project.rglob("*") if path.is_file())
+    assert "authorization" in written  # the agent sent its headers back
+    assert "canary-7081" not in written + ended.out + ended.err
+    monkeypatch.delenv("AGENT_KEY")
+    evaluate(rag_eval, "--url", agent.url).refused("agent-key", "AGENT_KEY")
