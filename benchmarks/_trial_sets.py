@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import _begin, _ragtruth, _refusals, _unseen, _wice
 from benchmarks._auroc import Floats, auroc, f1
-from rag_evaluation_framework.evaluation.scorers.told_answers import told_in
+from rag_evaluation_framework.judging.answer_verdicts import told_in
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.classes.answer_patterns import AnswerKind
 from rag_evaluation_framework.judging.golden.mentions import names_in

@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import SYSTEMS, completion_rows
 from benchmarks._trial_sets import Scored, TrialSet, trial_sets
-from rag_evaluation_framework.evaluation.scorers.told_answers import Told
+from rag_evaluation_framework.judging.answer_verdicts import Told
 from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
 from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPatterns, answer_patterns
 from rag_evaluation_framework.judging.golden.clause_denials import is_negated
@@ -179,7 +179,6 @@ RULES = (
         {
             f"{_GOLDEN}.stances.stance_at": _always("stated"),
             f"{_GOLDEN}.stances.asks_for_denied": _always(False),
-            f"{_GOLDEN}.stances.only_doubts": _always(False),
         },
         GOLDEN,
     ),
@@ -218,7 +217,7 @@ RULES = (
     Rule("relation words", {f"{_GOLDEN}.relation_words._table": _always(({}, []))}, ("relations",)),
     Rule(
         "told answers",
-        {f"{PACKAGE}.evaluation.scorers.told_answers.told_in": _told_as_said},
+        {f"{PACKAGE}.judging.answer_verdicts.told_in": _told_as_said},
         GOLDEN,
     ),
     Rule("even text: values only", {f"{_WORDS}.even_text.even_text": _values_only}, NAMED_AND_TOLD),
