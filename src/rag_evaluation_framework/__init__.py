@@ -74,23 +74,14 @@ _HOMES = {
         "UnknownNameError",
         "UsageError",
     ),
+    "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.levels.chunk_level": ("ChunkLevelEvaluation",),
     "evaluation.levels.evaluation_result": ("EvaluationResult",),
-    "evaluation.pipeline_targets": ("PipelineTarget",),
     "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
+    "evaluation.levels.retrieval_sweeps": ("evaluate_sweep",),
     "evaluation.levels.token_level": ("TokenLevelEvaluation",),
-    "evaluation.manifests.thresholds": ("Threshold",),
-    "evaluation.runs.run_folder": (
-        "RunFolder",
-        "list_runs",
-    ),
-    "evaluation.runs.run_records": (
-        "Progress",
-        "RunOutcome",
-        "RunSettings",
-    ),
+    "evaluation.pipeline_targets": ("PipelineTarget",),
     "evaluation.runs.runner": ("run_samples",),
-    "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.scoring": ("scorers_for",),
     "extensions": (
         "BatchVectorStore",
@@ -220,8 +211,11 @@ _HOMES = {
         "Usage",
     ),
     "records.runs": (
+        "Progress",
         "Run",
         "RunHead",
+        "RunOutcome",
+        "RunSettings",
         "SampleResult",
     ),
     "records.samples": (
@@ -256,6 +250,8 @@ _HOMES = {
     "results.evaluations": ("Evaluation",),
     "results.gate": (
         "Gate",
+        "Threshold",
+        "Threshold",
         "Verdict",
     ),
     "results.metric_calibration": (
@@ -266,8 +262,11 @@ _HOMES = {
         "RankingResults",
         "rank_systems",
     ),
-    "results.retrieval_sweeps": ("evaluate_sweep",),
     "results.run_comparison": ("compare_runs",),
+    "results.run_folder": (
+        "RunFolder",
+        "list_runs",
+    ),
     "results.storage": ("EvaluationResultsStorage",),
     "results.summaries": (
         "MetricSummary",

@@ -20,9 +20,9 @@ from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import MissingDatasetError, ModelError, UsageError
 from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
 from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.evaluation.levels.sweep_results import SweepCell, SweepResults
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.summaries import MetricSummary
-from rag_evaluation_framework.results.sweep_results import SweepCell, SweepResults
 
 _PARTS = ("chunker", "retriever", "reranker")
 _NOTHING = "–"

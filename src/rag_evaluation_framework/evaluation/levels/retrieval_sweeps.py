@@ -19,6 +19,7 @@ from rag_evaluation_framework.evaluation.levels.level_scoring import (
 from rag_evaluation_framework.evaluation.levels.retrieval_datasets import find_dataset
 from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import LEVELS, Level, level_of
 from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells
+from rag_evaluation_framework.evaluation.levels.sweep_results import SweepCell, SweepResults
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
@@ -38,7 +39,6 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.run_rows import rows_of_run
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
-from rag_evaluation_framework.results.sweep_results import SweepCell, SweepResults
 from rag_evaluation_framework.retrieval.grid import Grid, grid_of
 from rag_evaluation_framework.retrieval.ordered_work import in_order
 from rag_evaluation_framework.retrieval.remembering_embedder import OnTexts
