@@ -17,17 +17,15 @@ import numpy as np
 
 from benchmarks import _begin, _ragtruth, _refusals, _unseen, _wice
 from benchmarks._auroc import Floats, auroc, f1
+from rag_evaluation_framework.judging.answer_classes import AnswerKind, classify_answer
 from rag_evaluation_framework.judging.answer_verdicts import told_in
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.classes.answer_patterns import AnswerKind
-from rag_evaluation_framework.judging.golden.mentions import names_in
-from rag_evaluation_framework.judging.golden.milestones import first_tellings
-from rag_evaluation_framework.judging.golden.relations import read_relation
-from rag_evaluation_framework.judging.golden.turn_matching import match_reference
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.support.screening import screen_answer
-from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport, screen_answer
+from rag_evaluation_framework.judging.mentions import names_in
+from rag_evaluation_framework.judging.milestones import first_tellings
+from rag_evaluation_framework.judging.relations import read_relation
+from rag_evaluation_framework.judging.turn_matching import match_reference
 from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.scores import Claim
 
 FOLDER = Path(__file__).parent / "data"
 DIRECTIONS = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}

@@ -24,27 +24,18 @@ import numpy as np
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import SYSTEMS, completion_rows
 from benchmarks._trial_sets import Scored, TrialSet, trial_sets
+from rag_evaluation_framework.judging.answer_classes import AnswerPatterns, answer_patterns, classify_answer
 from rag_evaluation_framework.judging.answer_verdicts import Told
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPatterns, answer_patterns
-from rag_evaluation_framework.judging.golden.clause_denials import is_negated
-from rag_evaluation_framework.judging.golden.mentions import is_stated
-from rag_evaluation_framework.judging.golden.relation_words import words_of_relation
-from rag_evaluation_framework.judging.golden.relations import RelationReading
-from rag_evaluation_framework.judging.golden.turn_matching import TurnMatch
-from rag_evaluation_framework.judging.words.comparable_text import (
-    SENTENCE_END,
-    Piece,
-    comparable,
-    pieces,
-    variants,
-)
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
-from rag_evaluation_framework.judging.words.english_stems import stem
-from rag_evaluation_framework.judging.words.quantities import quantities
-from rag_evaluation_framework.judging.words.stop_words import PARTICLES, STOP_WORDS
-from rag_evaluation_framework.metrics.inline_citations import without_citations
+from rag_evaluation_framework.judging.mentions import is_negated, is_stated
+from rag_evaluation_framework.judging.relation_grammar import words_of_relation
+from rag_evaluation_framework.judging.relations import RelationReading
+from rag_evaluation_framework.judging.turn_matching import TurnMatch
+from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.statistics.resampling import generator
+from rag_evaluation_framework.text.normalisation import SENTENCE_END, Piece, comparable, pieces, variants
+from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.text.tokens import content_keys
+from rag_evaluation_framework.text.vocabulary import PARTICLES, STOP_WORDS, stem
 
 PACKAGE = "rag_evaluation_framework"
 LEAST_GAIN = MOST_LOSS = 0.01

@@ -13,15 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_evaluation_framework.characters import CLOSERS, HAN, ONE_TO_TEN
-from rag_evaluation_framework.judging.said_text import said_in
-from rag_evaluation_framework.judging.verdicts import Claim
-from rag_evaluation_framework.judging.words.comparable_text import comparable
-from rag_evaluation_framework.judging.words.content_tokens import words_in
-from rag_evaluation_framework.judging.words.negation import NEGATIONS
-from rag_evaluation_framework.judging.words.quantities import quantities
-from rag_evaluation_framework.judging.words.stop_words import COURTESIES, LIGHT_VERBS, PARTICLES
-from rag_evaluation_framework.retrieval.sentences import sentence_spans
+from rag_evaluation_framework.judging.answer_text import said_in
+from rag_evaluation_framework.records.scores import Claim
+from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.text.scripts import CLOSERS, HAN, ONE_TO_TEN
+from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.tokens import words_in
+from rag_evaluation_framework.text.vocabulary import COURTESIES, LIGHT_VERBS, NEGATIONS, PARTICLES
 
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 # What stands before a statement without being part of it: list markers, quote marks, emphasis.

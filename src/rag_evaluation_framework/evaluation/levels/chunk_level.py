@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_evaluation_framework.evaluation.levels.retrieval_evaluation import RetrievalEvaluation
-from rag_evaluation_framework.metrics.chunks import ChunkLevelMetric
+from rag_evaluation_framework.metrics.spans import ChunkLevelMetric
 
 
 class ChunkLevelEvaluation(RetrievalEvaluation[ChunkLevelMetric]):

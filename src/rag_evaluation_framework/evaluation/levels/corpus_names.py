@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
 from rag_evaluation_framework.errors import Issue, shown
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentNames
+from rag_evaluation_framework.records.samples import Dataset
 
 FINGERPRINTS = "corpus_fingerprint"
 """Where a dataset, or one of its samples, has the SHA-256 of each document in its ``metadata``."""

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from rag_evaluation_framework.errors import RagEvalError, UsageError
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.runs import Run
+from rag_evaluation_framework.records.samples import Dataset
 
 NO_TRACKING = "LANGSMITH_TEST_TRACKING"
 """LangSmith's own variable for tests that leave nothing behind; ``false`` switches experiments off."""
@@ -38,9 +38,7 @@ class ExperimentHost(Protocol):
 
 
 EXPERIMENT_HOSTS: Registry[ExperimentHost] = Registry("experiment_host")
-EXPERIMENT_HOSTS.register(
-    "langsmith", "rag_evaluation_framework.adapters.langsmith_experiments:upload_experiment"
-)
+EXPERIMENT_HOSTS.register("langsmith", "rag_evaluation_framework.adapters.langsmith:upload_experiment")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,17 @@ from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import (
     relevant_documents,
     relevant_spans,
 )
-from rag_evaluation_framework.metrics.chunks import chunk_f1, chunk_precision, chunk_recall
-from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
-from rag_evaluation_framework.metrics.evaluate_spans import SpanReport, evaluate_spans
+from rag_evaluation_framework.metrics.ranking import evaluate_ranking
+from rag_evaluation_framework.metrics.spans import (
+    SpanReport,
+    chunk_f1,
+    chunk_precision,
+    chunk_recall,
+    evaluate_spans,
+)
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.records.scores import Score
 
 Chunks: TypeAlias = Sequence[PositionAwareChunk]

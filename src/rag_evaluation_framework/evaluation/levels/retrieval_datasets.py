@@ -11,18 +11,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import MissingDatasetError, UsageError, shown
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.records.samples import Dataset
 
 DATASETS_FOLDER = "langsmith"
 API_KEYS = ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
 
 DATASET_SOURCES: Registry[Callable[[str], Dataset]] = Registry("dataset_source")
-DATASET_SOURCES.register(
-    "langsmith", "rag_evaluation_framework.adapters.langsmith_datasets:read_langsmith_dataset"
-)
+DATASET_SOURCES.register("langsmith", "rag_evaluation_framework.adapters.langsmith:read_langsmith_dataset")
 
 _ENDINGS = tuple(f"{kind}{packed}" for kind in (".jsonl", ".json") for packed in ("", ".gz", ".zst"))
 

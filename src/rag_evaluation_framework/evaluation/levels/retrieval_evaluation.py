@@ -22,9 +22,9 @@ from rag_evaluation_framework.extensions import (
     Reranker,
     VectorStore,
 )
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.grid import grid_of
+from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 MetricT = TypeVar("MetricT", bound=GivenMetric)
 

@@ -11,16 +11,15 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.levels.level_scoring import ChunkingScorer, LevelScorer
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult, package_versions
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.sample_list import content_hash
-from rag_evaluation_framework.retrieval.chunking import UNPLACED, Chunking
 from rag_evaluation_framework.retrieval.costs import CellCost
-from rag_evaluation_framework.retrieval.grid import Cell, Grid
-from rag_evaluation_framework.retrieval.sweep import CellHits, OnStep, StageSeconds, sweep
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.retrieval.pipeline import UNPLACED, Chunking
+from rag_evaluation_framework.retrieval.sweep import Cell, CellHits, Grid, OnStep, StageSeconds, sweep
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 UNNAMED_DATASET = "dataset"
 

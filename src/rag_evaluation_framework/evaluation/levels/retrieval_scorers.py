@@ -16,9 +16,9 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.spans import FRACTIONS
 from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.chunking import Chunking
+from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.retrieval.pipeline import Chunking
 
 CHUNK_METRICS = ("chunk_recall", "chunk_precision", "chunk_f1")
 _METRICS = (*FRACTIONS, *CHUNK_METRICS)

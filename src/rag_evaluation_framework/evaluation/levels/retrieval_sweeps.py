@@ -29,8 +29,8 @@ from rag_evaluation_framework.extensions import (
     VectorStore,
 )
 from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.comparison import (
     MetricComparison,
     PairedTest,
@@ -39,10 +39,9 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.run_rows import rows_of_run
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
-from rag_evaluation_framework.retrieval.grid import Grid, grid_of
-from rag_evaluation_framework.retrieval.ordered_work import in_order
-from rag_evaluation_framework.retrieval.remembering_embedder import OnTexts
-from rag_evaluation_framework.retrieval.sweep import OnStep
+from rag_evaluation_framework.retrieval.embedders import OnTexts
+from rag_evaluation_framework.retrieval.pipeline import in_order
+from rag_evaluation_framework.retrieval.sweep import Grid, OnStep, grid_of
 
 
 def evaluate_sweep(

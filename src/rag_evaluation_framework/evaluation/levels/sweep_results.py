@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework.errors import UnknownNameError, refused
 from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import Level
 from rag_evaluation_framework.evaluation.levels.retrieval_runs import EvaluatedCell
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.documents import write_results_document
@@ -20,7 +19,7 @@ from rag_evaluation_framework.results.result_files import SUFFIX
 from rag_evaluation_framework.results.run_rows import rows_of_run
 from rag_evaluation_framework.results.run_summaries import RunSummary
 from rag_evaluation_framework.results.summaries import MetricSummary
-from rag_evaluation_framework.retrieval.grid import Cell
+from rag_evaluation_framework.retrieval.sweep import Cell
 
 SWEEP_FILE = "sweep.json"
 
