@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import chain
 from types import ModuleType
 from typing import Any
@@ -48,7 +47,7 @@ GOLDEN = (*NAMED_AND_TOLD, "relations")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: where it stands by dotted name, what does nothing in each place, and what it can touch."""
+    """A rule: its functions by name, what does nothing in the place of each, and what it can touch."""
 
     name: str
     off: Mapping[str, Any]
@@ -136,95 +135,91 @@ def _plain_relation(
     return RelationReading(ends[0], ends[1], expressed, "mutual" if expressed else "not told")
 
 
-_BESIDES = f"{PACKAGE}.judging.classes.answers_besides"
-_GOLDEN = f"{PACKAGE}.judging.golden"
-_WORDS = f"{PACKAGE}.judging.words"
-
 RULES = (
-    Rule("said text", {f"{PACKAGE}.judging.said_text.said_in": without_citations}, ("support",)),
+    Rule("said text", {"said_in": without_citations}, ("support",)),
     Rule(
         "answers besides: all of it",
         {
-            f"{_BESIDES}.goes_on_to_answer": _always(False),
-            f"{_BESIDES}.answers_before": _always(False),
-            f"{_BESIDES}.takes_up_the_question": _always(True),
-            f"{_BESIDES}.denies_what_was_asked": _always(False),
-            f"{_BESIDES}.is_reported": _always(False),
-            f"{_BESIDES}.concludes": _always(False),
+            "goes_on_to_answer": _always(False),
+            "answers_before": _always(False),
+            "takes_up_the_question": _always(True),
+            "denies_what_was_asked": _always(False),
+            "is_reported": _always(False),
+            "concludes": _always(False),
         },
         ("classes",),
     ),
-    Rule("… goes on to answer", {f"{_BESIDES}.goes_on_to_answer": _always(False)}, ("classes",)),
-    Rule("… answers before", {f"{_BESIDES}.answers_before": _always(False)}, ("classes",)),
-    Rule("… takes up the question", {f"{_BESIDES}.takes_up_the_question": _always(True)}, ("classes",)),
+    Rule("… goes on to answer", {"goes_on_to_answer": _always(False)}, ("classes",)),
+    Rule("… answers before", {"answers_before": _always(False)}, ("classes",)),
+    Rule("… takes up the question", {"takes_up_the_question": _always(True)}, ("classes",)),
     Rule(
         "… takes up the question (never)",
-        {f"{_BESIDES}.takes_up_the_question": _always(False)},
+        {"takes_up_the_question": _always(False)},
         ("classes",),
     ),
-    Rule("… denies what was asked", {f"{_BESIDES}.denies_what_was_asked": _always(False)}, ("classes",)),
-    Rule("… is reported", {f"{_BESIDES}.is_reported": _always(False)}, ("classes",)),
-    Rule("… concludes", {f"{_BESIDES}.concludes": _always(False)}, ("classes",)),
+    Rule("… denies what was asked", {"denies_what_was_asked": _always(False)}, ("classes",)),
+    Rule("… is reported", {"is_reported": _always(False)}, ("classes",)),
+    Rule("… concludes", {"concludes": _always(False)}, ("classes",)),
     Rule(
         "stances",
         {
-            f"{_GOLDEN}.stances.stance_at": _always("stated"),
-            f"{_GOLDEN}.stances.asks_for_denied": _always(False),
+            "stance_at": _always("stated"),
+            "asks_for_denied": _always(False),
         },
         GOLDEN,
     ),
     Rule(
         "clause denials",
         {
-            f"{_GOLDEN}.clause_denials.denies_asked": _always(False),
-            f"{_GOLDEN}.clause_denials.is_denied": _always(False),
+            "denies_asked": _always(False),
+            "is_denied": _always(False),
         },
         NAMED_AND_TOLD,
     ),
-    Rule("said again", {f"{_GOLDEN}.said_again.said_again": _always(None)}, ("replies",)),
+    Rule("said again", {"said_again": _always(None)}, ("replies",)),
     Rule(
         "yes or no, said again",
         {
-            f"{_GOLDEN}.yes_or_no.asks_yes_or_no": _always(False),
-            f"{_GOLDEN}.yes_or_no.reply_to": _always(None),
+            "asks_yes_or_no": _always(False),
+            "reply_to": _always(None),
         },
         ("replies",),
     ),
     Rule(
         "shared pieces",
         {
-            f"{_GOLDEN}.shared_pieces.telling": _plain_telling,
-            f"{_GOLDEN}.shared_pieces.shared": _plain_shared,
-            f"{_GOLDEN}.shared_pieces.with_numbers": lambda found, wanted, text: found,
+            "telling": _plain_telling,
+            "shared": _plain_shared,
+            "with_numbers": lambda found, wanted, text: found,
         },
         ("entities", *TURNS),
     ),
-    Rule("turn matching: plain recall", {f"{_GOLDEN}.turn_matching.match_reference": _plain_match}, TURNS),
+    Rule("turn matching: plain recall", {"match_reference": _plain_match}, TURNS),
     Rule(
         "relation frames, relation clauses",
-        {f"{_GOLDEN}.relations.read_relation": _plain_relation},
+        {"read_relation": _plain_relation},
         ("relations",),
     ),
-    Rule("relation words", {f"{_GOLDEN}.relation_words._table": _always(({}, []))}, ("relations",)),
+    Rule("relation words", {"relation_grammar._table": _always(({}, []))}, ("relations",)),
     Rule(
         "told answers",
-        {f"{PACKAGE}.judging.answer_verdicts.told_in": _told_as_said},
+        {"told_in": _told_as_said},
         GOLDEN,
     ),
-    Rule("even text: values only", {f"{_WORDS}.even_text.even_text": _values_only}, NAMED_AND_TOLD),
-    Rule("even text: nothing", {f"{_WORDS}.even_text.even_text": _comparable}, NAMED_AND_TOLD),
-    Rule("… figures", {f"{_WORDS}.figures.with_figures": _plain_text}, NAMED_AND_TOLD),
-    Rule("… pairs of figures", {f"{_WORDS}.figures.paired_as_in": lambda other, text: text}, TURNS),
-    Rule("… units", {f"{_WORDS}.units.with_units": _plain_text}, NAMED_AND_TOLD),
-    Rule("… dates", {f"{_WORDS}.dates.with_dates": _plain_text}, NAMED_AND_TOLD),
-    Rule("… times of day", {f"{_WORDS}.times_of_day.with_times": _plain_text}, NAMED_AND_TOLD),
-    Rule("… kept names", {f"{_WORDS}.kept_names.comparable_names": _comparable}, NAMED_AND_TOLD),
+    Rule("even text: values only", {"even_text": _values_only}, NAMED_AND_TOLD),
+    Rule("even text: nothing", {"even_text": _comparable}, NAMED_AND_TOLD),
+    Rule("… figures", {"with_figures": _plain_text}, NAMED_AND_TOLD),
+    Rule("… pairs of figures", {"paired_as_in": lambda other, text: text}, TURNS),
+    Rule("… units", {"with_units": _plain_text}, NAMED_AND_TOLD),
+    Rule("… dates", {"with_dates": _plain_text}, NAMED_AND_TOLD),
+    Rule("… times of day", {"with_times": _plain_text}, NAMED_AND_TOLD),
+    Rule("… kept names", {"comparable_names": _comparable}, NAMED_AND_TOLD),
     Rule(
         "clock times",
-        {f"{_WORDS}.clock_times.clock_times": lambda text, numbers: iter(())},
+        {"clock_times": lambda text, numbers: iter(())},
         ("support", "claims", *TURNS),
     ),
-    Rule("measures", {f"{_WORDS}.measures.measure": _always(None)}, ("support", "claims", *TURNS)),
+    Rule("measures", {"measure": _always(None)}, ("support", "claims", *TURNS)),
 )
 
 
@@ -241,13 +236,25 @@ def _forget() -> None:
                 forget()
 
 
+def _function(name: str) -> Any:
+    """Return the function of this name where it is written; one with a point before it tells the module."""
+    place, _, last = name.rpartition(".")
+    (found,) = [
+        vars(module)[last]
+        for module in _modules()
+        if module.__name__.startswith(PACKAGE)
+        and module.__name__.endswith(place)
+        and getattr(vars(module).get(last), "__module__", None) == module.__name__
+    ]
+    return found
+
+
 @contextmanager
 def switched_off(off: Mapping[str, Any]) -> Iterator[None]:
     """Put other functions in the place of those named, wherever they were imported to."""
     changed: list[tuple[ModuleType, str, Any]] = []
-    for dotted, other in off.items():
-        place, _, name = dotted.rpartition(".")
-        rule = getattr(import_module(place), name)
+    for name, other in off.items():
+        rule = _function(name)
         for module in _modules():
             for found, value in list(vars(module).items()):
                 if value is rule:

@@ -8,8 +8,8 @@ from pathlib import Path
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.judging import mentions
 
-PACKAGE = Path(mentions.__file__).parents[2]
-DATA = PACKAGE / "judging" / "golden" / "data" / "phrases.yaml"
+PACKAGE = Path(mentions.__file__).parents[1]
+DATA = PACKAGE / "judging" / "data" / "phrases.yaml"
 NAMES = list(yaml_documents.decode(DATA.read_text(encoding="utf-8")))
 
 

@@ -24,8 +24,7 @@ from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.errors import InputError, counted
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
-from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedDocuments
 from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
 from rag_evaluation_framework.metrics.qrels import judge_mappings
