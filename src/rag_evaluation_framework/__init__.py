@@ -80,6 +80,12 @@ _HOMES = {
         "UsageError",
     ),
     "evaluation.citation_evaluator": ("CitationEvaluator",),
+    "evaluation.evaluate": (
+        "Options",
+        "compare",
+        "evaluate",
+        "evaluate_async",
+    ),
     "evaluation.levels.chunk_level": ("ChunkLevelEvaluation",),
     "evaluation.levels.evaluation_result": ("EvaluationResult",),
     "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
@@ -260,6 +266,10 @@ _HOMES = {
         "rank_systems",
     ),
     "results.run_comparison": ("compare_runs",),
+    "results.run_evaluations": (
+        "load",
+        "save",
+    ),
     "results.run_folder": (
         "RunFolder",
         "list_runs",

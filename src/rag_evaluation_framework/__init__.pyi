@@ -49,6 +49,10 @@ from rag_evaluation_framework.errors import TargetError as TargetError
 from rag_evaluation_framework.errors import UnknownNameError as UnknownNameError
 from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator as CitationEvaluator
+from rag_evaluation_framework.evaluation.evaluate import Options as Options
+from rag_evaluation_framework.evaluation.evaluate import compare as compare
+from rag_evaluation_framework.evaluation.evaluate import evaluate as evaluate
+from rag_evaluation_framework.evaluation.evaluate import evaluate_async as evaluate_async
 from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation as ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.levels.evaluation_result import EvaluationResult as EvaluationResult
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import retrieval_scorers as retrieval_scorers
@@ -184,6 +188,8 @@ from rag_evaluation_framework.results.metric_calibration import MetricCalibratio
 from rag_evaluation_framework.results.rankings import RankingResults as RankingResults
 from rag_evaluation_framework.results.rankings import rank_systems as rank_systems
 from rag_evaluation_framework.results.run_comparison import compare_runs as compare_runs
+from rag_evaluation_framework.results.run_evaluations import load as load
+from rag_evaluation_framework.results.run_evaluations import save as save
 from rag_evaluation_framework.results.run_folder import RunFolder as RunFolder
 from rag_evaluation_framework.results.run_folder import list_runs as list_runs
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
