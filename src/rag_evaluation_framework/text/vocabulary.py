@@ -129,6 +129,9 @@ LIGHT_VERBS = frozenset(
     | {"take", "taken", "takes", "taking", "took", "went"}
 )
 
+COURTESIES = frozenset(" ".join(_lines("courtesies.txt")).split())
+"""Words of greetings, thanks and offers of help: a sentence with no other content claims nothing."""
+
 _LISTED = " ".join(_lines("stop_words.txt")).split()
 STOP_WORDS = LIGHT_VERBS.union(_LISTED, UNITS, TENS, SCALES, COMMON_ORDINALS)
 
