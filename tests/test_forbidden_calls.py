@@ -22,7 +22,6 @@ PATTERNS_OF_OUR_OWN = {
     "judging/answer_classes.py",
     "judging/mentions.py",
     "judging/relation_grammar.py",
-    "text/number_forms.py",
     "text/numbers.py",
 }
 

@@ -11,8 +11,7 @@ from typing import Literal
 
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.text.normalisation import alternatives, comparable
-from rag_evaluation_framework.text.number_forms import COUNTERS, CURRENCIES, MEASURE_WORDS, even_text
-from rag_evaluation_framework.text.numbers import UNIT_NAMES
+from rag_evaluation_framework.text.numbers import COUNTERS, CURRENCIES, MEASURE_WORDS, UNIT_NAMES, even_text
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import SENTENCE_END
 from rag_evaluation_framework.text.spans import Span

@@ -1,4 +1,6 @@
-"""The one number reader: figures, words, Chinese numerals, units and times, as values with their spans."""
+"""The one number reader: figures, words, Chinese numerals, units, money, dates, times, as values with
+spans.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
 from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.vocabulary import (
@@ -67,8 +70,6 @@ _MEASURES = {
 }
 UNIT_NAMES = tuple(_MEASURES)
 """How units are written, English ones without an ending."""
-UNIT_GROUPS = tuple(tuple(names.split()) for units in _UNITS.values() for names in units)
-"""The same, each unit with all of its names."""
 # A word that is longer than every unit is none, however long it is.
 _AFTER = re.compile(rf"[\s-]?(\w{{1,{max(map(len, UNIT_NAMES)) + 2}}})")
 _LONGEST_CHINESE = 2
@@ -96,9 +97,6 @@ def _unit(word: str) -> tuple[str, float] | None:
         return _MEASURES.get(word[:_LONGEST_CHINESE]) or _MEASURES.get(word[0])
     return _MEASURES.get(word) or _MEASURES.get(word.removesuffix("s"))
 
-
-# Times of day as Chinese says them: 下午3点 is 15:00, 九点半 is 9:30, and 5点 in 下午3点至5点 is
-# 17:00.
 
 # The hour from which a part of the day is reckoned: of two hours with the same name, the first after it.
 _BEGINS = {
@@ -434,3 +432,53 @@ def _han_value(text: str) -> float:
 
 def _figures(digits: str) -> str:
     return "".join(str(CHINESE_DIGITS[digit]) for digit in digits)
+
+
+MEASURE_WORDS = "个名位只条件种张本辆家座头匹枚颗把艘间台架部首篇封份套棵株朵根支幅口"
+"""What stands between a number and a noun and says nothing by itself: 三只猫 are 3 cats."""
+COUNTERS = f"{MEASURE_WORDS}{COUNTED}级章卷集回度"
+"""What may stand right after a number: those, and what is counted itself."""
+_MONEY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yuan"}
+CURRENCIES = tuple(_MONEY.values())
+"""The words for money that stand after a number."""
+_SUM = re.compile(r"([$€£¥]) ?(\d+(?:\.\d+)?)")
+# 两三 is a guess, and 小五 and 老三 are names.
+_GUESS = re.compile("一二|[二两]三|三四|三五|四五|五六|六七|七八|八九")
+_NAMED = frozenset("小老阿")
+_ROUND_ZERO = re.compile(rf"(?<=[{_HAN_DIGITS}○])○|○(?=[{_HAN_DIGITS}])")
+_BELOW_ZERO = re.compile(rf"(?:\bminus |零下|−)(?=[\d{_HAN_DIGITS}])")
+
+
+def even_text(text: str) -> str:
+    """Return the comparable text with its numbers as values; what has several readings stays as it is.
+
+    >>> even_text("二〇二四年五月三日下午三点,Ａ座"), even_text("On 3 May 2024 at 3 p.m., for €200")
+    ('2024年5月3日3:00 pm,a座', 'on 3 may 2024 at 3:00 pm., for 200 euro')
+    """
+    even, at = _BELOW_ZERO.sub("-", _ROUND_ZERO.sub("〇", comparable(text))), 0
+    parts: list[str] = []
+    for number in quantities(even):
+        if number.start >= at and _has_one_reading(number, even):
+            space = " " * (number.kind == "time" and even[number.end : number.end + 1].isalnum())
+            parts += [even[at : number.start], _figure(number, even), space]
+            at = number.end
+    return _SUM.sub(lambda found: f"{found[2]} {_MONEY[found[1]]}", "".join(parts) + even[at:])
+
+
+def _has_one_reading(number: Quantity, text: str) -> bool:
+    written = text[number.start : number.end]
+    before, after = text[max(0, number.start - 1) : number.start], text[number.end : number.end + 1]
+    if len(number.values) > 1 or _GUESS.fullmatch(written):
+        return False
+    if len(written) > 1 or written.isascii():
+        return not number.is_vague
+    stands_alone = not HAN_CHARACTER.match(before + after) and not HAN_CHARACTER.match(after)
+    return stands_alone or (not number.is_vague and before not in _NAMED)
+
+
+def _figure(number: Quantity, text: str) -> str:
+    (value,) = number.values
+    if number.kind == "time":
+        hour, minute = divmod(int(value), 60)
+        return f"{hour % 12 or 12}:{minute:02} {'ap'[hour >= 12]}m"
+    return f"{'第' * text.startswith('第', number.start)}{value:.15g}{'%' * (number.kind == 'percent')}"
