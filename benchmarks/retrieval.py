@@ -18,11 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells, mean_scores
+
 from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
-from rag_evaluation_framework.evaluation.levels.level_scoring import TokenLevelScorer
-from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import relevant_spans
-from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells, mean_scores
+from rag_evaluation_framework.evaluation.hit_columns import TokenLevelScorer
+from rag_evaluation_framework.evaluation.retrieval_truth import relevant_spans
 from rag_evaluation_framework.extensions import Embedder, Reranker
 from rag_evaluation_framework.metrics.spans import SpanIoU, SpanPrecision, SpanRecall
 from rag_evaluation_framework.records.documents import Corpus

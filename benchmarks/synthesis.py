@@ -22,11 +22,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
+from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells
 
 from benchmarks._template_documents import write_documents
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
-from rag_evaluation_framework.evaluation.levels.level_scoring import TokenLevelScorer
-from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells
+from rag_evaluation_framework.evaluation.hit_columns import TokenLevelScorer
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus

@@ -74,12 +74,15 @@ _HOMES = {
         "UnknownNameError",
         "UsageError",
     ),
-    "evaluation.levels.chunk_level": ("ChunkLevelEvaluation",),
-    "evaluation.levels.evaluation_result": ("EvaluationResult",),
-    "evaluation.pipeline_targets": ("PipelineTarget",),
+    "evaluation.grid_runs": ("evaluate_sweep",),
     "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
-    "evaluation.levels.token_level": ("TokenLevelEvaluation",),
     "evaluation.manifests.thresholds": ("Threshold",),
+    "evaluation.pipeline_targets": ("PipelineTarget",),
+    "evaluation.retrieval_evaluation": (
+        "ChunkLevelEvaluation",
+        "EvaluationResult",
+        "TokenLevelEvaluation",
+    ),
     "evaluation.runs.run_folder": (
         "RunFolder",
         "list_runs",
@@ -266,7 +269,6 @@ _HOMES = {
         "RankingResults",
         "rank_systems",
     ),
-    "results.retrieval_sweeps": ("evaluate_sweep",),
     "results.run_comparison": ("compare_runs",),
     "results.storage": ("EvaluationResultsStorage",),
     "results.summaries": (

@@ -47,11 +47,11 @@ from rag_evaluation_framework.errors import StorageError as StorageError
 from rag_evaluation_framework.errors import TargetError as TargetError
 from rag_evaluation_framework.errors import UnknownNameError as UnknownNameError
 from rag_evaluation_framework.errors import UsageError as UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation as ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.evaluation_result import EvaluationResult as EvaluationResult
+from rag_evaluation_framework.evaluation.retrieval_evaluation import ChunkLevelEvaluation as ChunkLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import EvaluationResult as EvaluationResult
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget as PipelineTarget
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import retrieval_scorers as retrieval_scorers
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation as TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelEvaluation as TokenLevelEvaluation
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold as Threshold
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder as RunFolder
 from rag_evaluation_framework.evaluation.runs.run_folder import list_runs as list_runs
@@ -181,7 +181,7 @@ from rag_evaluation_framework.results.metric_calibration import CalibrationSetti
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration as MetricCalibration
 from rag_evaluation_framework.results.rankings import RankingResults as RankingResults
 from rag_evaluation_framework.results.rankings import rank_systems as rank_systems
-from rag_evaluation_framework.results.retrieval_sweeps import evaluate_sweep as evaluate_sweep
+from rag_evaluation_framework.evaluation.grid_runs import evaluate_sweep as evaluate_sweep
 from rag_evaluation_framework.results.run_comparison import compare_runs as compare_runs
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
 from rag_evaluation_framework.results.summaries import MetricSummary as MetricSummary

@@ -18,9 +18,11 @@ from rag_evaluation_framework.adapters import langsmith_connection
 from rag_evaluation_framework.adapters.langsmith_uploads import upload_to_langsmith
 from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.evaluation_result import EvaluationResult
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    EvaluationResult,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.records.chunks import generate_chunk_id
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.datasets import Dataset

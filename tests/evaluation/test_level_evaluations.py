@@ -13,9 +13,11 @@ import pytest
 
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.level_scoring import DocumentLevelScorer
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.hit_columns import DocumentLevelScorer
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.metrics.chunks import ChunkRecall
 from rag_evaluation_framework.metrics.spans import SpanF1, SpanRecall, TokenLevelMetric
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id

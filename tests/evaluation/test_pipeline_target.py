@@ -15,10 +15,12 @@ from simulated_targets import final_bytes, new_folder, samples
 
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
 from rag_evaluation_framework.evaluation.levels.retrieval_scorers import CHUNK_METRICS, retrieval_scorers
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scorers.hit_scorers import ChunkScorer, SpanScorer

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rag_evaluation_framework.results.retrieval_sweeps import evaluate_sweep
+from rag_evaluation_framework.results.sweep_results import SweepResults
 
 from rag_evaluation_framework.datasets.checks.file_validation import validate_file
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelEvaluation
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
 from rag_evaluation_framework.results.results_comparison import compare_documents
-from rag_evaluation_framework.results.retrieval_sweeps import evaluate_sweep
 from rag_evaluation_framework.results.run_summaries import IntervalSettings
-from rag_evaluation_framework.results.sweep_results import SweepResults
 from rag_evaluation_framework.retrieval.components import chunker_from
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore

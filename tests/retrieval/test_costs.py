@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from swept_hits import CellHits, sweep
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
@@ -20,7 +21,6 @@ from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder
 from rag_evaluation_framework.retrieval.grid import grid_of
 from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
-from rag_evaluation_framework.retrieval.sweep import CellHits, sweep
 
 TEXT = "The ferry leaves at eight. It returns at noon. Tickets are sold on board. Dogs travel free. "
 CORPUS = Corpus([Document(DocumentId(f"{name}.md"), f"{name}: {TEXT * 3}") for name in "abc"])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from swept_hits import CellHits, sweep
 
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Reranker, Retriever
@@ -27,7 +28,6 @@ from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, defau
 from rag_evaluation_framework.retrieval.remembering_embedder import RememberingEmbedder
 from rag_evaluation_framework.retrieval.rerankers import LexicalReranker
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
-from rag_evaluation_framework.retrieval.sweep import CellHits, sweep
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 CHUNKERS = ("recursive(chunk_size=200, overlap=50)", "recursive(chunk_size=400)", "sentence(chunk_size=300)")

@@ -8,7 +8,7 @@ import pytest
 
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import relevant_chunks, relevant_spans
+from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
 from rag_evaluation_framework.records.chunks import generate_chunk_id, generate_pa_chunk_id
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus, Document

@@ -18,8 +18,10 @@ from scripted_questions import corpus_of, well_behaved
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import MissingDatasetError, ModelError, UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId

@@ -21,7 +21,7 @@ from rag_evaluation_framework.adapters.http_client import Reply
 from rag_evaluation_framework.adapters.http_status import status_failure
 from rag_evaluation_framework.adapters.masking import header_mask
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError
-from rag_evaluation_framework.evaluation.levels.retrieval_datasets import API_KEYS
+from rag_evaluation_framework.evaluation.hosted_datasets import API_KEYS
 from rag_evaluation_framework.files import strict_json
 
 EXTRA = "langsmith"

@@ -15,7 +15,7 @@ from rag_evaluation_framework.datasets.checks.problems import FileProblems
 from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
 from rag_evaluation_framework.errors import InputError, Issue, MissingDatasetError, shown
-from rag_evaluation_framework.evaluation.levels.experiments import HostedDataset
+from rag_evaluation_framework.evaluation.hosted_datasets import HostedDataset
 from rag_evaluation_framework.records.samples import Origin, Sample
 
 RUNTIME = "runtime"

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4, uuid5
 
 from rag_evaluation_framework.adapters.langsmith_connection import CONFLICT, LangSmith, connected
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.levels.experiments import HostedDataset
+from rag_evaluation_framework.evaluation.hosted_datasets import HostedDataset
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Hit
 from rag_evaluation_framework.records.runs import Run, SampleResult

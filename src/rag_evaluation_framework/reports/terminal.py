@@ -8,6 +8,7 @@ from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
 from rag_evaluation_framework.reports.evaluation_text import gate_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
@@ -17,6 +18,8 @@ def render(thing: Evaluation | Comparison, **_wish: object) -> str:
     """Render an evaluation with its parts, or a comparison."""
     if isinstance(thing, Comparison):
         return _comparison(thing)
+    if "cells" in thing.head.configuration:
+        return sweep_text(thing)
     return "\n\n".join(_parts(thing))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import ModelError, UsageError, shown
-from rag_evaluation_framework.evaluation.levels.retrieval_datasets import DATASETS_FOLDER
+from rag_evaluation_framework.evaluation.hosted_datasets import DATASETS_FOLDER
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker

@@ -14,8 +14,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.dialects.evaluation_sets import KIND
 from rag_evaluation_framework.errors import UsageError, invalid
-from rag_evaluation_framework.evaluation.levels.corpus_names import FINGERPRINTS
-from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import CHUNKER
+from rag_evaluation_framework.evaluation.retrieval_truth import CHUNKER, FINGERPRINTS
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,

@@ -15,9 +15,8 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
-from rag_evaluation_framework.evaluation.levels.corpus_names import FINGERPRINTS
-from rag_evaluation_framework.evaluation.levels.retrieval_datasets import API_KEYS, DATASETS_FOLDER
-from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import CHUNKER
+from rag_evaluation_framework.evaluation.hosted_datasets import API_KEYS, DATASETS_FOLDER
+from rag_evaluation_framework.evaluation.retrieval_truth import CHUNKER, FINGERPRINTS
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.records.datasets import Dataset

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rag_evaluation_framework.errors import Problems, UsageError
-from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import relevant_chunks, relevant_spans
+from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
 from rag_evaluation_framework.evaluation.scorers.hit_scorers import ChunkScorer, SpanScorer
 from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric

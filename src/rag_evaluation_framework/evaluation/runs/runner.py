@@ -16,6 +16,7 @@ from contextlib import suppress
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
+from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_loop import OpenSample, RunLoop
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
@@ -40,6 +41,7 @@ def run_samples(
     folder: RunFolder,
     settings: RunSettings,
     on_progress: Callable[[Progress], None] | None = None,
+    on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
@@ -52,7 +54,8 @@ def run_samples(
     the outcome, and the run can be resumed.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
-    second. The target is closed at the end; it must open what it needs when it is first asked.
+    second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
+    the end; it must open what it needs when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():
@@ -70,6 +73,7 @@ def run_samples(
                     stop=stop,
                     settings=settings,
                     on_progress=on_progress,
+                    on_finished=on_finished,
                 ),
                 folder,
                 total=len(index.offsets),
