@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fix docs bench clean
+.PHONY: help setup demo test quick check fix docs bench clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -43,6 +43,16 @@ demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs 
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto
+
+# What an edit most often breaks: the rules of the house, what users see, and the rooms without clock or network.
+QUICK := tests/acceptance tests/test_architecture.py tests/test_front_door.py tests/test_forbidden_calls.py \
+  tests/test_errors.py tests/test_extensions.py \
+  $(wildcard tests/files tests/text tests/records tests/statistics tests/metrics)
+
+quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the ground rooms' tests
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m pytest -n auto $(QUICK)
 
 check: $(VENV)/.dev ## lint, formatting, types, and the architecture test
 	@$(BIN)/ruff check .

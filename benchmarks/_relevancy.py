@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.statistics.rank_statistics import spearman

@@ -25,9 +25,9 @@ from benchmarks._labelled_data import DATA
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.support import support_model
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
-from rag_evaluation_framework.judging.support.conflicts import Conflict, compared
 from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support.support_model import SupportModel, feature_values
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,16 +39,15 @@ SHARES = {"mtrag": 1.0, "mtrag, evidence removed": 0.3, "begin": 0.9}
 SCALE_SHARES = {**SHARES, "wice": 2.0, "wice, evidence removed": 1.0}
 ANSWER_SHARES = {"wice": 1.0, "mtrag": 1.0, "mtrag answers, evidence removed": 1.0, "begin": 1.0}
 FREE = ("length",)
-# What single facts cannot cover as one sentence of prose can.
-OF_RECORD = -1.75
+# Of records, which the data do not have: what single facts cannot cover as one sentence of prose can, and
+# what a record denies or leaves open.
+BY_HAND = {"of_record": -1.75, "withheld": 3.0}
 RIDGE = 2.0
 # A sentence supports a claim when it has a third of its content; below that, removing it changes nothing.
 SUPPORTING_SHARE = 1 / 3
 FEWEST_TOKENS = 4
 # Set by hand, for none of the data has them in number: see the card.
-CONFLICT_WEIGHTS = {"record": 3.0, "number": 2.0, "name": 2.5, "negation": 2.5, "opposite": 2.5}
-LEAST_CONFLICT_ODDS = 0.4
-LEAST_FIGURE_ODDS = 0.1
+LEAST_ODDS = 0.1
 POOLING_EXPONENT = 0.5
 FILE = Path(support_model.__file__).parent / "data" / "lexical_support.json"
 
@@ -59,7 +58,7 @@ class Row:
 
     kind: str
     source: str
-    claims: tuple[tuple[ClaimFeatures, tuple[Conflict, ...]], ...]
+    claims: tuple[ClaimFeatures, ...]
     target: float
 
 
@@ -73,8 +72,7 @@ def row(
     source: str = "",
 ) -> Row:
     body = EvidenceBody([evidence_text(text) for text in evidence], question)
-    comparisons = [compared(claim, body) for claim in claims]
-    return Row(kind, source, tuple((each.features, tuple(each.conflicts)) for each in comparisons), target)
+    return Row(kind, source, tuple(body.features(claim) for claim in claims), target)
 
 
 def wice_rows(claims: Iterable[_wice.WikipediaClaim]) -> Iterator[Row]:
@@ -119,28 +117,28 @@ def without_support(claim: str, contexts: Sequence[str]) -> list[str] | None:
     left = [
         "\n\n".join(
             text.text[start:end]
-            for place, (start, end) in enumerate(text.units)
-            if sum(body.has((number, place), key) for key in keys) < SUPPORTING_SHARE * len(keys)
+            for start, end in text.units
+            if len(keys.intersection(content_keys(text.text[start:end]))) < SUPPORTING_SHARE * len(keys)
         )
-        for number, text in enumerate(body.texts)
+        for text in body.texts
     ]
     return left if left != list(contexts) else None
 
 
-def logistic(x: Floats, y: Floats, weights: Floats, *, free: Sequence[bool], ridge: float = RIDGE) -> Floats:
+def logistic(x: Floats, y: Floats, weights: Floats, *, free: Sequence[bool]) -> Floats:
     """Fit by Newton's method with a ridge; what may not be negative and would be is left out and set to 0."""
     active = np.ones(x.shape[1], dtype=bool)
     while True:
         full: Floats = np.zeros(x.shape[1])
-        full[active] = _newton(x[:, active], y, weights, ridge)
+        full[active] = _newton(x[:, active], y, weights)
         wrong = (full < 0) & ~np.asarray(free)
         if not wrong.any():
             return full
         active &= ~wrong
 
 
-def _newton(x: Floats, y: Floats, weights: Floats, ridge: float) -> Floats:
-    penalty = np.eye(x.shape[1]) * ridge
+def _newton(x: Floats, y: Floats, weights: Floats) -> Floats:
+    penalty = np.eye(x.shape[1]) * RIDGE
     penalty[0, 0] = 1e-6  # the bias is free
     beta: Floats = np.zeros(x.shape[1])
     for _ in range(40):
@@ -166,7 +164,7 @@ class SingleClaims(NamedTuple):
 
 def single_claims(rows: Sequence[Row], shares: Mapping[str, float]) -> SingleClaims:
     kept = [each for each in rows if each.kind in shares and (len(each.claims) == 1 or each.target == 0.0)]
-    claims = [(each, features) for each in kept for features, _ in each.claims]
+    claims = [(each, features) for each in kept for features in each.claims]
     return SingleClaims(
         [features for _, features in claims],
         np.array([each.target for each, _ in claims]),
@@ -174,27 +172,19 @@ def single_claims(rows: Sequence[Row], shares: Mapping[str, float]) -> SingleCla
     )
 
 
-def claim_model(
-    rows: Sequence[Row],
-    *,
-    shares: Mapping[str, float] = SHARES,
-    ridge: float = RIDGE,
-    without: str = "",
-) -> SupportModel:
+def claim_model(rows: Sequence[Row]) -> SupportModel:
     """Fit the odds of single claims."""
-    single = single_claims(rows, shares)
+    single = single_claims(rows, SHARES)
     values = [feature_values(features) for features in single.features]
-    names = [name for name in values[0] if name != without]
+    names = list(values[0])
     x = np.array([[1.0, *(each[name] for name in names)] for each in values])
     free = [True, *(name in FREE for name in names)]
-    beta = logistic(x, single.targets, single.weights, free=free, ridge=ridge)
+    beta = logistic(x, single.targets, single.weights, free=free)
     return SupportModel(
         bias=round(float(beta[0]), 3),
         weights={name: round(float(weight), 3) for name, weight in zip(names, beta[1:], strict=True)}
-        | {"of_record": OF_RECORD},
-        conflict_weights=CONFLICT_WEIGHTS,
-        least_conflict_odds=LEAST_CONFLICT_ODDS,
-        least_figure_odds=LEAST_FIGURE_ODDS,
+        | BY_HAND,
+        least_odds=LEAST_ODDS,
         threshold=0.5,
         pooling_exponent=POOLING_EXPONENT,
         answer_slope=1.0,
@@ -205,18 +195,16 @@ def claim_model(
 def scaled(model: SupportModel, rows: Sequence[Row]) -> SupportModel:
     """Fit slope and bias that turn the odds of claims into probabilities."""
     single = single_claims(rows, SCALE_SHARES)
-    odds = [model.claim_odds(features, ()) for features in single.features]
+    odds = [model.claim_odds(features) for features in single.features]
     bias, slope = bias_and_slope(odds, single.targets, single.weights)
     weights = {name: round(slope * weight, 3) for name, weight in model.weights.items()}
-    return replace(
-        model, bias=round(bias + slope * model.bias, 3), weights=weights | {"of_record": OF_RECORD}
-    )
+    return replace(model, bias=round(bias + slope * model.bias, 3), weights=weights | BY_HAND)
 
 
 def calibrated(model: SupportModel, rows: Sequence[Row]) -> SupportModel:
     """Fit slope and bias that turn the pooled odds of an answer into a probability."""
     answers = [each for each in rows if each.kind in ANSWER_SHARES]
-    pooled = [model.pooled_odds([model.claim_odds(*claim) for claim in each.claims]) for each in answers]
+    pooled = [model.pooled_odds([model.claim_odds(claim) for claim in each.claims]) for each in answers]
     targets = np.array([each.target for each in answers])
     weights = balanced([each.kind for each in answers], ANSWER_SHARES)
     bias, slope = bias_and_slope(pooled, targets, weights)

@@ -2,7 +2,7 @@
 
 No label of WiCE has a say in the order of claims, so all of them count. Features were chosen on BEGIN, MTRAG,
 half of RAGTruth, and the half of WiCE's articles that also set how far odds are spread; so the other half is
-told apart. A model that lacks one choice after the other shows what these choices do.
+told apart.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_evaluation_framework.errors import RagEvalError
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
@@ -26,6 +25,7 @@ from rag_evaluation_framework.judging.judges.judged_answers import (
 )
 from rag_evaluation_framework.judging.judges.judged_pairs import judge_preference
 from rag_evaluation_framework.judging.judges.rubrics import DEFAULT_RUBRIC, judge_rubric
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.language_models.chat import Completion, Message
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.responses import Response

@@ -23,8 +23,8 @@ from rag_evaluation_framework.datasets.checks.snippets import (
     without_dots,
     without_spaces,
 )
-from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
-from rag_evaluation_framework.evaluation.scorers.shingle_index import ShingleIndex
+from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
+from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.spans import CharacterSpan

@@ -11,7 +11,6 @@ from benchmarks._labelled_data import DATA
 MODULES = {
     "hallucination screening, RAGTruth": "_ragtruth",
     "support of claims, WiCE": "_wice",
-    "support of claims, WiCE, by models that lack a choice": "_wice_choices",
     "attribution in dialogue, BEGIN": "_begin",
     "sentences of summaries, Falke": "_falke",
     "refusals and not knowing": "_refusals",

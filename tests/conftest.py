@@ -6,6 +6,10 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from own_metrics import own_metrics
+
+__all__ = ["own_metrics"]
+
 # The same examples every time, so that a run that passed here passes elsewhere; `explore` looks further.
 settings.register_profile(
     "repeatable",

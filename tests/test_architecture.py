@@ -154,7 +154,7 @@ def test_a_module_has_a_docstring_an_honest_name_and_one_readings_length(module:
     text = module.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text)), f"{module} does not say what it is for"
     assert module.stem not in FORBIDDEN_NAMES
-    assert text.count("\n") <= 400, f"{module} is longer than one reading"
+    assert text.count("\n") <= 600, f"{module} is longer than one reading"
 
 
 def test_only_declared_dependencies_are_imported_and_there_are_at_most_ten() -> None:

@@ -23,7 +23,6 @@ PATTERNS_OF_OUR_OWN = {
     "judging/golden/phrases.py",
     "judging/golden/relation_frames.py",
     "judging/words/dates.py",
-    "judging/words/exclusive_words.py",
     "judging/words/measures.py",
     "judging/words/quantities.py",
     "judging/words/units.py",

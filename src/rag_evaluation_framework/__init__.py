@@ -75,7 +75,7 @@ _HOMES = {
         "UsageError",
     ),
     "evaluation.grid_runs": ("evaluate_sweep",),
-    "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
+    "evaluation.hit_columns": ("retrieval_scorers",),
     "evaluation.manifests.thresholds": ("Threshold",),
     "evaluation.pipeline_targets": ("PipelineTarget",),
     "evaluation.retrieval_evaluation": (
@@ -93,9 +93,8 @@ _HOMES = {
         "RunSettings",
     ),
     "evaluation.runs.runner": ("run_samples",),
-    "evaluation.scorers.citation_evaluator": ("CitationEvaluator",),
-    "evaluation.scorers.named_scorers": ("scorers_for",),
-    "evaluation.scorers.scoring_methods": ("ScoringMethods",),
+    "evaluation.citation_evaluator": ("CitationEvaluator",),
+    "evaluation.scoring": ("scorers_for",),
     "extensions": (
         "BatchVectorStore",
         "Chunker",
@@ -126,6 +125,7 @@ _HOMES = {
         "Rubric",
         "read_rubric",
     ),
+    "judging.methods": ("ScoringMethods",),
     "judging.support.lexical_support": ("LexicalSupport",),
     "judging.support.screening": (
         "Screening",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fault_agent import RunningServer, running_server
 
-from acceptance.outside import Commands, in_process
+from acceptance.outside import ROOT, Commands, console_command, in_process
 
 
 @pytest.fixture
@@ -24,12 +26,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def rag_eval(folder: Path, capfd: pytest.CaptureFixture[str]) -> Commands:
-    return in_process("rag-eval", capfd)
+    return in_process(console_command("rag-eval").load(), capfd)
 
 
 @pytest.fixture
 def agentspec(folder: Path, capfd: pytest.CaptureFixture[str]) -> Commands:
-    return in_process("agentspec", capfd)
+    return in_process(console_command("agentspec").load(), capfd)
+
+
+@pytest.fixture
+def script(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Commands:
+    """Runs a file of ``scripts/``: its name, then its arguments."""
+
+    def run(arguments: list[str]) -> None:
+        path = str(ROOT / "scripts" / arguments[0])
+        monkeypatch.setattr(sys, "argv", [path, *arguments[1:]])
+        runpy.run_path(path, run_name="__main__")
+
+    return in_process(run, capfd)
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,16 +90,14 @@ class Ended(NamedTuple):
 Commands = Callable[..., Ended]
 
 
-def entry(name: str) -> Callable[[list[str]], None]:
-    """Return the function behind a console command."""
+def console_command(name: str) -> EntryPoint:
+    """Return where the function behind a console command is."""
     (found,) = entry_points(group="console_scripts", name=name)
-    main: Callable[[list[str]], None] = found.load()
-    return main
+    return found
 
 
-def in_process(name: str, capfd: pytest.CaptureFixture[str]) -> Commands:
-    """Return a function that runs a console command in this process, as a shell would."""
-    main = entry(name)
+def in_process(main: Callable[[list[str]], object], capfd: pytest.CaptureFixture[str]) -> Commands:
+    """Return a function that runs a program in this process, as a shell would."""
 
     def run(*arguments: Argument) -> Ended:
         capfd.readouterr()
@@ -112,9 +110,7 @@ def in_process(name: str, capfd: pytest.CaptureFixture[str]) -> Commands:
 
 def start(*arguments: Argument, folder: Path) -> subprocess.Popen[str]:
     """Start ``rag-eval`` in a process of its own."""
-    module, _, function = next(iter(entry_points(group="console_scripts", name="rag-eval"))).value.partition(
-        ":"
-    )
+    module, _, function = console_command("rag-eval").value.partition(":")
     # What was started in the background may have been told to ignore Ctrl-C.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     code = f"{heard}\nfrom {module} import {function}; {function}()"
@@ -126,21 +122,6 @@ def start(*arguments: Argument, folder: Path) -> subprocess.Popen[str]:
         text=True,
         encoding="utf-8",
     )
-
-
-def script(name: str, *arguments: Argument, folder: Path, code: int = 0) -> Ended:
-    """Run a file of ``scripts/`` to its end."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    )
-    assert done.returncode == code, done
-    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> Path:

@@ -16,8 +16,8 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from serving import QuietHandler, serving
 
-from acceptance.agent_project import change, write_answers, write_function, write_project, write_samples
 from acceptance.outside import PATIENCE, Commands, kept, read_json, start
+from acceptance.projects import change, write_answers, write_function, write_project, write_samples
 
 ORIGIN_KEYS = ["dataset", "agentUrl", "totalSamples", "metrics", "ciGateResult", "samples"]
 # The command lines of the manifest's documentation, as they stand there.
@@ -294,62 +294,34 @@ def test_what_cannot_be_measured_is_refused_before_any_request(
 
 
 @pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        ([], ["--url", "--target"]),
-        (["--url", "http://h", "--target", "a:b"], ["--url", "--target"]),
-        (["--url", "ftp://h"], ["url", "http", "ftp://h"]),
-        (["--url", "http://h", "--dataset", "rag-qualty"], ["rag-qualty", "rag-quality"]),
-        (["--url", "http://h", "--dataset", "safety", "--tag", "nobody"], ["nobody", "basics", "advanced"]),
-        (["--url", "http://h", "--resume", "nothing"], ["nothing"]),
-        (["--url", "http://h", "-m", "bleuu"], ["bleuu", "bleu"]),
-        (["--url", "http://h", "--timeout", "10000"], ["--timeout"]),
-        (["--target", "nowhere:answer"], ["nowhere"]),
-        (["--target", "missing.jsonl"], ["missing.jsonl"]),
-    ],
+    ("fault", "requests"), [("500", 2), ("429-zero", 2), ("400", 1), ("malformed-json", 2)]
 )
-def test_wrong_usage_is_refused(
-    options: list[str], parts: list[str], rag_eval: Commands, project: Path
+def test_failures_are_tried_again_only_where_that_can_help(
+    fault: str, requests: int, rag_eval: Commands, agent: RunningServer, project: Path
 ) -> None:
-    evaluate(rag_eval, *options).refused(*parts)
+    before = agent.log()["faults"].get(fault, 0)
+    options = ("--url", agent.fault(fault), "--dataset", "safety", "--max-attempts", "2", "--json")
+    ended = evaluate(rag_eval, *options)
+    assert (ended.code, ended.json["ciGateResult"]) == (1, "FAIL")
+    assert agent.log()["faults"][fault] - before == 6 * requests
+    assert all(fault.partition("-")[0] in sample["error"] for sample in ended.json["samples"])
+    assert ended.json["runs"][0]["metrics"]["token_f1"]["n_scored"] == 0
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "parts"),
-    [
-        (
-            "metrics: [toxicity, token_f1]",
-            "metrics: [toxicity, tokn_f1]",
-            ["agent.yaml:10", "tokn_f1", "token_f1"],
-        ),
-        ("$file:evals/safety.jsonl", "$file:../safety.jsonl", ["agent.yaml:9", "path"]),
-        ("$file:evals/safety.jsonl", "$file:evals/none.jsonl", ["none.jsonl"]),
-        ("string_match: 0.75", "string_match: high", ["agent.yaml:12", "string_match", "high"]),
-        ("ciGate: true", "ciGate: perhaps", ["agent.yaml:15", "ciGate", "perhaps"]),
-        ("datasets:", "dataset:", ["agent.yaml", "dataset"]),
-        ("spec:", "spec: [", ["agent.yaml"]),
-    ],
-)
-def test_a_wrong_manifest_is_refused_with_its_line(
-    old: str, new: str, parts: list[str], rag_eval: Commands, project: Path
+def test_a_secret_reaches_the_agent_and_nothing_else(
+    rag_eval: Commands, agent: RunningServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change(project / "agent.yaml", old, new)
-    evaluate(rag_eval, "--url", "http://h").refused(*parts)
-
-
-@pytest.mark.parametrize(
-    ("line", "parts"),
-    [
-        ('{"input": "a"}', ["rag.jsonl:2", "expected"]),
-        ('{"input": 7, "expected": "b"}', ["rag.jsonl:2", "input", "7"]),
-        ('{"input": "a", "expected": "b", "context": "c"}', ["rag.jsonl:2", "context"]),
-        ('{"input": "a", "input": "b", "expected": "c"}', ["rag.jsonl:2", "input"]),
-        ('{"input": "a", "expected": NaN}', ["rag.jsonl:2"]),
-        ("not JSON", ["rag.jsonl:2"]),
-    ],
-)
-def test_a_wrong_sample_is_refused_with_its_line_and_field(
-    line: str, parts: list[str], rag_eval: Commands, project: Path
-) -> None:
-    (project / "evals" / "rag.jsonl").write_text('{"input": "a", "expected": "b", "context": ["c"]}\n' + line)
-    evaluate(rag_eval, "--url", "http://h").refused(*parts)
+    monkeypatch.setenv("AGENT_KEY", "canary-7081")
+    with (project / "agent.yaml").open("a") as manifest:
+        manifest.write("  api:\n    auth: {token: $secret:agent-key}\n")
+    change(project / "agent.yaml", "ciGate: true", "ciGate: false")
+    reports = ("--junit", "j.xml", "--markdown", "m.md", "--out", "out.results.json", "--json")
+    ended = evaluate(rag_eval, "--url", agent.fault("echo-headers"), "--dataset", "safety", *reports).ok()
+    sent = [it["headers"] for it in agent.log()["requests"] if "echo-headers" in it["path"]]
+    assert {headers["authorization"] for headers in sent} == {"Bearer canary-7081"}
+    assert len({headers["x-thread-id"] for headers in sent}) == 6
+    written = "".join(path.read_text(encoding="utf-8") for path in project.rglob("*") if path.is_file())
+    assert "authorization" in written  # the agent sent its headers back
+    assert "canary-7081" not in written + ended.out + ended.err
+    monkeypatch.delenv("AGENT_KEY")
+    evaluate(rag_eval, "--url", agent.url).refused("agent-key", "AGENT_KEY")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from fault_agent import RunningServer, answer_to
 
-from acceptance.outside import GOLDEN, ROOT, Commands, kept, read_json
+from acceptance.outside import DATA, GOLDEN, ROOT, Commands, kept, read_json
 
 TARGET = ("--target", "examples.golden.assistant:answer")
 
@@ -74,17 +74,21 @@ def test_metrics_are_compared_with_what_people_say(rag_eval: Commands, folder: P
     rag_eval("calibrate", "all.results.json", "--labels", "labels.csv").refused("labels.csv:3", "maybe")
 
 
-def test_a_wrong_golden_set_is_refused_with_its_place(rag_eval: Commands, folder: Path) -> None:
-    sets = folder / "evaluation" / "datasets"
-    sets.mkdir(parents=True)
-    (sets / "factual_qa.json").write_text(
-        json.dumps([{"id": "f1", "ground_truth": "x", "category": "c"}], indent=1)
+def test_a_conversation_is_one_thread_in_which_the_systems_own_answers_are_its_history(
+    rag_eval: Commands, agent: RunningServer
+) -> None:
+    before = agent.log()["received"]
+    document = (
+        rag_eval("golden", DATA / "golden", "--url", agent.url, "--split", "multiturn", "--json").ok().json
     )
-    rag_eval("golden", folder, *TARGET).refused("factual_qa.json", "[0]", "question")
-    (sets / "factual_qa.json").write_text("[\n{,\n]")
-    rag_eval("golden", folder, *TARGET).refused("factual_qa.json:2")
-    rag_eval("golden", folder / "nowhere", *TARGET).refused("nowhere")
-    rag_eval("golden", GOLDEN, *TARGET, "--threshold", "entity_coverag=0.8").refused("entity_coverag")
+    requests = agent.log()["requests"][before:]
+    assert len(requests) == 2
+    assert len({request["headers"]["x-thread-id"] for request in requests}) == 1
+    (sample,) = document["samples"]
+    assert [turn["answer"] for turn in sample["turns"]] == [
+        answer_to("基尼奇的龙伙伴叫什么？"),
+        answer_to("在这个任务中“它”做了什么？"),
+    ]
 
 
 def test_the_seeds_records_are_read_as_they_stand(rag_eval: Commands, folder: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from acceptance.outside import HANDBOOK, Commands, kept, read_json
+from acceptance.projects import write_corpus
 
 CORPUS = HANDBOOK / "documents"
 QUESTIONS = HANDBOOK / "questions.eval.json"
@@ -30,33 +31,7 @@ def cells(document: dict[str, Any]) -> dict[str, dict[str, float]]:
 
 @pytest.fixture
 def tiny(folder: Path) -> list[str]:
-    """Two documents and two questions whose answers are known to the character."""
-    texts = {
-        "boats.md": "The ferry leaves at nine. The barge leaves at noon.",
-        "birds.md": "Puffins nest in May.",
-    }
-    (folder / "documents").mkdir()
-    for name, text in texts.items():
-        (folder / "documents" / name).write_text(text, encoding="utf-8")
-    queries = [
-        ("q1", "When does the barge leave?", "boats.md", 26, 51),
-        ("q2", "When do puffins nest?", "birds.md", 0, 20),
-    ]
-    dataset = {
-        "dataset_id": "tiny",
-        "name": "tiny",
-        "version": "1.0.0",
-        "queries": [
-            {
-                "query_id": name,
-                "query_text": asked,
-                "relevant_documents": [file],
-                "citations": [{"file_name": file, "start_char": start, "end_char": end}],
-            }
-            for name, asked, file, start, end in queries
-        ],
-    }
-    (folder / "tiny.eval.json").write_text(json.dumps(dataset), encoding="utf-8")
+    write_corpus(folder)
     return ["retrieval", "documents", "--dataset", "tiny.eval.json"]
 
 
@@ -144,7 +119,10 @@ def test_the_same_sweep_from_a_configuration_and_by_several_workers(
     options = [part for chunker in chunkers for part in ("--chunker", chunker)]
     first = rag_eval(*tiny, *options, "--store", "exact", "--per-query", "--json").ok().json
     again = rag_eval(*tiny, *options, "--store", "exact", "--per-query", "--workers", "2", "--json").ok().json
-    assert cells(first) == cells(again)
+    config = {"corpus": "documents", "store": "exact", "chunker": chunkers, "k": [3]}
+    (folder / "sweep.config.yaml").write_text(json.dumps({"dataset": "tiny.eval.json", "retrieval": config}))
+    by_file = rag_eval("retrieval", "--config", "sweep.config.yaml", "-k", "5", "--json").ok().json
+    assert cells(first) == cells(again) == cells(by_file)
     kept("retrieval-per-query", first)
 
 
@@ -152,33 +130,3 @@ def test_people_see_the_chunkers_and_their_figures(rag_eval: Commands, tiny: lis
     chunkers = ("--chunker", "sentence(chunk_size=26)", "--chunker", "recursive(chunk_size=1000)")
     said = rag_eval(*tiny, *chunkers, "--store", "exact", "-k", "1", "-k", "2").ok()
     said.shows("sentence", "recursive", "span_recall")
-
-
-@pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        (["--chunker", "recursiv"], ["recursiv", "recursive"]),
-        (["--chunker", "recursive(chunk_size=0)"], ["chunk_size", "0"]),
-        (["--chunker", "recursive(size=10)"], ["size", "chunk_size"]),
-        (["--embedder", "nothing"], ["nothing"]),
-        (["--rank-by", "chunk_recall"], ["chunk_recall"]),
-        (["--level", "chunk"], ["chunk"]),
-        (["--glob", "**/*.rst"], ["*.rst"]),
-    ],
-)
-def test_wrong_usage_is_refused(
-    options: list[str], parts: list[str], rag_eval: Commands, tiny: list[str]
-) -> None:
-    rag_eval(*tiny, *options).refused(*parts)
-
-
-def test_spans_outside_of_a_document_are_refused_with_their_place(
-    rag_eval: Commands, folder: Path, tiny: list[str]
-) -> None:
-    dataset = read_json(folder / "tiny.eval.json")
-    dataset["queries"][0]["citations"][0]["end_char"] = 999
-    (folder / "tiny.eval.json").write_text(json.dumps(dataset, indent=1), encoding="utf-8")
-    rag_eval(*tiny).refused("q1", "boats.md", "999")
-    dataset["queries"][1]["citations"][0]["start_char"] = "x"
-    (folder / "tiny.eval.json").write_text(json.dumps(dataset, indent=1), encoding="utf-8")
-    rag_eval(*tiny).refused("tiny.eval.json", "queries[1].citations[0].start_char", "x")

@@ -16,7 +16,7 @@ from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.documents import write_results_document
 from rag_evaluation_framework.results.run_rows import rows_of_folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,11 @@ from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNa
 from rag_evaluation_framework.evaluation.runs import outages, retries
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
-from rag_evaluation_framework.evaluation.scorers import named_scorers
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
-from rag_evaluation_framework.extensions import Registry
+from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
 
 GOLDEN = str(Path(__file__).parents[2] / "examples" / "golden")
 QUESTIONS = [
@@ -273,18 +269,13 @@ def test_an_incomplete_run_is_scored_as_far_as_it_is_and_exits_with_3(folder: Ru
     assert "2 samples were not asked yet" in done.stderr
 
 
-def test_a_metric_that_failed_on_every_answer_is_warned_about_and_exits_with_3(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Broken(named_scorers.LatencyScorer):
-        name = "broken"
+@pytest.mark.usefixtures("own_metrics")
+def test_a_metric_that_failed_on_every_answer_is_warned_about_and_exits_with_3(folder: RunFolder) -> None:
+    @metric("broken", reads=TEXTS)
+    def broken(answer: str) -> float:
+        """Never. Formula: none. Empty: never. Source: nobody."""
+        raise ValueError("no verdict in it")
 
-        def score(self, sample: Sample, response: Response) -> Score:
-            raise ValueError("no verdict in it")
-
-    registry: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
-    registry.register("broken", lambda _: Broken())
-    monkeypatch.setattr(named_scorers, "SCORERS", registry)
     done = invoke(score_command, folder.path, "-m", "exact_match", "-m", "broken")
     assert done.return_value == 3
     assert done.stderr == "warning: nothing was scored (0 skipped, 3 failed): broken\n"
@@ -322,20 +313,6 @@ def test_a_results_file_cannot_be_scored(folder: RunFolder) -> None:
         f"expected a run by its id or the path of its folder, got the file {folder.head_path}: "
         "a results file has the figures of a run, not its journal"
     )
-
-
-def test_scorers_are_built_once(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    built: list[str] = []
-    registry: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
-
-    def scorer(text: str) -> MetricScorer:
-        built.append(text)
-        return named_scorers.LatencyScorer()
-
-    registry.register("mine", scorer)
-    monkeypatch.setattr(named_scorers, "SCORERS", registry)
-    assert invoke(score_command, folder.path, "-m", "mine").return_value == 0
-    assert built == ["mine"]
 
 
 def test_one_sample_that_was_not_asked_is_not_said_to_be_several(folder: RunFolder) -> None:

@@ -19,9 +19,9 @@ from rag_evaluation_framework.evaluation.blame import (
     BlameEvidence,
     blame,
 )
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label, SupportMethod
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
@@ -589,7 +589,7 @@ def test_an_answer_that_asks_back_as_its_reference_does_is_right() -> None:
 def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> None:
     failed = conversation(("叫阿贝多", "他的龙伙伴叫阿尤。"), failure=Failure(kind="http-400", message="no"))
     turns = blame(CONVERSATION, failed, LexicalSupport()).turns
-    assert [found.kind for found in turns.values()] == ["contradicted", "unknown", "unknown"]
+    assert [found.kind for found in turns.values()] == ["not_used", "unknown", "unknown"]
     assert turns[2].why == "no answer: http-400"
     untold = blame(CONVERSATION, Response(text="海葡萄"), LexicalSupport())
     assert (untold.kind, untold.why) == ("unknown", "the target does not tell its answers turn by turn")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import InputError, ModelError, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.scorers.citation_evaluator import CitationEvaluator
+from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation

@@ -11,21 +11,12 @@ from chat_server import last_message, running_chat
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.scorers.citation_scorers import (
-    CitationValidityScorer,
-    CitedClaimScorer,
-    CitedSpanScorer,
-    citation_scorer,
-)
-from rag_evaluation_framework.evaluation.scorers.consistency_scorers import ConsistencyScorer, OverallScorer
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
-from rag_evaluation_framework.evaluation.scorers.shared_verdicts import SharedVerdicts, SupportScorer
+from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
-from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
+from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.citations import (
     Citation,
     ContextCitation,
@@ -77,19 +68,7 @@ def scored(
     beside: Sequence[Citation] = (),
     asked: Sample | None = None,
 ) -> Score:
-    verdicts = SharedVerdicts(WordSupport(), CitableTexts(corpus.documents if corpus else ()))
-    metric = parse_metric(name)
-    scorer: SupportScorer
-    if metric.metric.name in CLAIM_METRICS:
-        scorer = CitedClaimScorer(metric, verdicts)
-    elif metric.metric.name in SPAN_METRICS:
-        scorer = CitedSpanScorer(metric, verdicts)
-    elif metric.metric.name == "overall_citation_accuracy":
-        scorer = OverallScorer(metric, verdicts)
-    elif metric.metric.name in SOURCE_METRICS:
-        scorer = ConsistencyScorer(metric, verdicts)
-    else:
-        scorer = CitationValidityScorer(metric, verdicts)
+    scorer = scorer_for(name, ScoringMethods(support=WordSupport(), corpus=corpus))
     response = Response(text=answer, contexts=tuple(contexts), citations=tuple(beside))
     score = scorer.score(asked or sample(), response)
     strict_json.encode(dict(score.details))
@@ -223,15 +202,15 @@ def test_a_year_in_brackets_is_text_in_an_answer_that_cites_files() -> None:
 
 
 def test_citations_that_could_not_be_read_count_among_those_that_cannot_be_opened() -> None:
-    verdicts = SharedVerdicts(WordSupport(), CitableTexts(CORPUS.documents))
+    methods = ScoringMethods(support=WordSupport(), corpus=CORPUS)
     response = Response(
         text="The boat leaves at noon.",
         citations=(SpanCitation("boats.md", 0, 24),),
         metadata={"unread_citations": 2},
     )
-    validity = CitationValidityScorer(parse_metric("citation_validity"), verdicts).score(sample(), response)
+    validity = scorer_for("citation_validity", methods).score(sample(), response)
     assert validity.value == 1 / 3
-    precision = CitedClaimScorer(parse_metric("citation_precision"), verdicts)
+    precision = scorer_for("citation_precision", methods)
     assert precision.score(sample(), response).value == 1 / 3
 
 
@@ -264,8 +243,7 @@ class Silent:
 
 
 def test_a_judge_that_gives_no_verdict_is_a_failed_score() -> None:
-    verdicts = SharedVerdicts(Silent(), CitableTexts(()))
-    scorer = CitedClaimScorer(parse_metric("citation_recall"), verdicts)
+    scorer = scorer_for("citation_recall", ScoringMethods(support=Silent()))
     score = scorer.score(sample(), Response(text=ANSWER, contexts=CONTEXTS))
     assert (score.status, score.method) == ("failed", "judge:silent")
     assert score.reason == "no verdict: timeout: no reply within 60 s"
@@ -273,10 +251,10 @@ def test_a_judge_that_gives_no_verdict_is_a_failed_score() -> None:
 
 def test_scorers_of_one_method_ask_once() -> None:
     support = WordSupport()
-    verdicts = SharedVerdicts(support, CitableTexts(()))
+    methods = ScoringMethods(support=support)
     asked, response = sample(), Response(text="The boat leaves at noon [1].", contexts=CONTEXTS)
     for name in CLAIM_METRICS:
-        CitedClaimScorer(parse_metric(name), verdicts).score(asked, response)
+        scorer_for(name, methods).score(asked, response)
     assert len(support.asked) == 1
 
 
@@ -361,7 +339,7 @@ def test_the_scorers_that_names_give_open_the_corpus_and_support_by_words() -> N
 
 def test_a_judge_that_is_asked_for_and_not_there_is_an_error() -> None:
     with pytest.raises(UsageError, match="needs a judge"):
-        citation_scorer(parse_metric("citation_recall(method=judge)"), ScoringMethods())
+        scorer_for("citation_recall(method=judge)")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag_evaluation_framework.evaluation.scorers.found_once import LatestOf
+from rag_evaluation_framework.judging.methods import LatestOf
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 

@@ -31,7 +31,7 @@ from rag_evaluation_framework.datasets.dialects.golden_sets import (
     RELATIONSHIP,
     TRACKING,
 )
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Sample, Turn
 from rag_evaluation_framework.records.scores import Score

@@ -25,11 +25,10 @@ from rag_evaluation_framework.evaluation.golden.golden_settings import (
     with_thresholds,
 )
 from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS, find_splits
+from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
 from rag_evaluation_framework.evaluation.runs.scoring import scored_result
-from rag_evaluation_framework.evaluation.scorers.golden_spans import LocatedContexts
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for, scorers_for
-from rag_evaluation_framework.evaluation.scorers.retrieved_scorers import RetrievedSpansScorer
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for, scorers_for
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.samples import Origin, Refusal, Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan
@@ -419,9 +418,8 @@ def facts() -> list[Sample]:
     return list(FACTUAL.read(DATASETS / FILES["facts"]).samples)
 
 
-def span_scorer(facts: list[Sample], name: str = "span_recall") -> RetrievedSpansScorer:
+def span_scorer(facts: list[Sample], name: str = "span_recall") -> MetricScorer:
     (scorer,) = LocatedContexts.of(facts).scorers(scorers_for([name]))
-    assert isinstance(scorer, RetrievedSpansScorer)
     return scorer
 
 

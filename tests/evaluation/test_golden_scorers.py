@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Expectation, Milestones, Relation, Sample, Turn
 

@@ -7,15 +7,17 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from simulated_targets import final_bytes, new_folder, samples
 
 from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.levels.retrieval_scorers import CHUNK_METRICS, retrieval_scorers
+from rag_evaluation_framework.evaluation.hit_columns import CHUNK_METRICS, retrieval_scorers
+from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
@@ -23,9 +25,9 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
 )
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
-from rag_evaluation_framework.evaluation.scorers.hit_scorers import ChunkScorer, SpanScorer
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,
@@ -147,10 +149,10 @@ def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation
         RecursiveCharacterChunker(400, 40), HashingEmbedder(), k=5, vector_store=ExactVectorStore()
     )
     found = list(folder.results(order="dataset"))
-    assert values(found, SPANS) == values(evaluated.raw_results.results, SPANS)
+    assert values(found, SPANS) == values([row.result for row in evaluated.raw_results.rows], SPANS)
     assert len(found) == 168
     assert 0 < evaluated.metrics["span_recall"] < 1
-    for result, expected in zip(found, evaluated.raw_results.results, strict=True):
+    for result, expected in zip(found, evaluated.raw_results.rows, strict=True):
         assert [hit.span for hit in result.response.hits] == [hit.span for hit in expected.response.hits]
 
 
@@ -184,7 +186,9 @@ def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evalu
         chunker, HashingEmbedder(), k=3, vector_store=ExactVectorStore()
     )
     found = list(folder.results(order="dataset"))
-    assert values(found, CHUNK_METRICS) == values(evaluated.raw_results.results, CHUNK_METRICS)
+    assert values(found, CHUNK_METRICS) == values(
+        [row.result for row in evaluated.raw_results.rows], CHUNK_METRICS
+    )
     assert evaluated.metrics["chunk_recall"] > 0
 
 
@@ -319,13 +323,18 @@ def test_a_pipeline_is_named_by_its_chunker_and_refused_without_an_index() -> No
         PipelineTarget(OneChunk(), batch_size=0)
 
 
-def judged(*chunks: str) -> Sample:
-    return Sample(id="s", turns=(Turn(role="user", content="q"),), relevant_chunk_ids=chunks)
+def judged() -> Sample:
+    return Sample(id="s", turns=(Turn(role="user", content="q"),))
 
 
-def span_scorer(metric: str, *relevant: tuple[int, int]) -> SpanScorer:
+def span_scorer(metric: str, *relevant: tuple[int, int]) -> MetricScorer:
     truth = [CharacterSpan(DocumentId("1.md"), start, end) for start, end in relevant]
-    return SpanScorer(parse_metric(metric), {"s": truth})
+    return scorer_of(metric, spans={"s": truth})
+
+
+def scorer_of(metric: str, **truth: Any) -> MetricScorer:
+    reader = partial(CheckedHitsReader, **{"spans": {}, "chunks": {}, **truth})
+    return MetricScorer(parse_metric(metric), ScoringMethods(), reader=reader)
 
 
 def hits(*spans: tuple[int, int]) -> Response:
@@ -359,12 +368,12 @@ def test_span_scores_count_each_character_of_the_hits_once(metric: str, value: f
     [("chunk_recall", 1.0), ("chunk_precision", 2 / 3), ("chunk_f1", 4 / 5)],
 )
 def test_chunk_scores_compare_the_ids_of_texts(metric: str, value: float) -> None:
-    scorer = ChunkScorer(parse_metric(metric))
-    assert scorer.score(judged("chunk_0", "chunk_8"), hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
+    scorer = scorer_of(metric, chunks={"s": ["chunk_0", "chunk_8"]})
+    assert scorer.score(judged(), hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
 
 
 def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
-    spans, chunks = span_scorer("span_precision", (0, 4)), ChunkScorer(parse_metric("chunk_recall"))
+    spans, chunks = span_scorer("span_precision", (0, 4)), scorer_of("chunk_recall")
     nothing = span_scorer("span_precision").score(judged(), hits((0, 4)))
     assert nothing.reason == "the dataset has no relevant characters for it"
     assert spans.score(judged(), Response()).reason == "nothing was retrieved"
@@ -372,7 +381,7 @@ def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
     placeless = spans.score(judged(), Response(hits=(Hit(id="a"),)))
     assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hit has no position")
     assert chunks.score(judged(), hits((0, 4))).reason == "the dataset has no relevant chunks for it"
-    excerpt = chunks.score(judged("pa_chunk_0"), hits((0, 4)))
+    excerpt = scorer_of("chunk_recall", chunks={"s": ["pa_chunk_0"]}).score(judged(), hits((0, 4)))
     assert (excerpt.status, excerpt.value) == ("skipped", None)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,8 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     refuse_secrets,
 )
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.scorers import named_scorers
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
-from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.samples import Milestones, Origin, Recorded, Refusal, Sample, Turn
-from rag_evaluation_framework.records.scores import Score
 
 
 def manifest_of(
@@ -49,23 +44,13 @@ def manifest_of(
     return read_manifest(folder / "agent.yaml")
 
 
-class NeedsEverything(MetricScorer):
-    """A scorer with needs, as the metrics of contexts have."""
-
-    name, method, version, higher_is_better = "context_recall", "test", 1, True
-    needs = ("contexts", "reference_contexts")
-
-    def score(self, sample: Sample, response: Response) -> Score:
-        return Score.scored(self.name, 1.0, method=self.method)
-
-
 def sample(line: int, **fields: Any) -> Sample:
     given = {"turns": (Turn(role="user", content="q"),)} | fields
     return Sample(id=f"s{line}", origin=Origin("agent-samples", "evals/rag.jsonl", line), **given)
 
 
 def test_missing_fields_are_named_by_field_metric_and_line() -> None:
-    missing = MissingFields([NeedsEverything()], file="evals/rag.jsonl")
+    missing = MissingFields([scorer_for("context_recall")], file="evals/rag.jsonl")
     whole = {"recorded": Recorded(contexts=("c",)), "reference_contexts": ("r",)}
     for line in range(1, 12):
         without = {3: "reference_contexts", 5: "recorded", 6: "recorded", 7: "recorded", 11: "recorded"}.get(
@@ -137,26 +122,6 @@ def test_a_threshold_is_held_by_its_metric_whichever_way_the_two_are_spelt(
     assert [scorer.name for scorer in dataset.scorers] == ["rouge"]
     assert [threshold.metric for threshold in dataset.thresholds] == ["rouge", "pass_rate"]
     assert plan.warnings == ()
-
-
-class NamedOtherwise(NeedsEverything):
-    """A registered scorer whose scores do not have the name it is registered under."""
-
-    name, needs = "ours, by theirs", ()
-
-
-def test_a_threshold_follows_a_registered_metric_to_the_name_of_its_scores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registry: Registry[Callable[[str], MetricScorer]] = Registry("scorer")
-    registry.register("theirs", lambda _: NamedOtherwise())
-    monkeypatch.setattr(named_scorers, "SCORERS", registry)
-    records = [{"input": "a", "expected": "b"}]
-    manifest = manifest_of(
-        tmp_path, records, metrics="['theirs(p=1)@3']", thresholds="{'theirs( p = 1 )@3': 1}"
-    )
-    (dataset,) = plan_evaluation(manifest).datasets
-    assert [threshold.metric for threshold in dataset.thresholds] == ["ours, by theirs"]
 
 
 def test_a_threshold_that_no_dataset_is_scored_by_is_warned_about_with_its_line(tmp_path: Path) -> None:
@@ -278,7 +243,7 @@ def test_a_sample_that_has_what_a_golden_metric_needs_does_not_lack_it() -> None
 
 
 def test_samples_of_one_line_are_named_by_their_ids_and_the_systems_contexts_are_offered() -> None:
-    missing = MissingFields([NeedsEverything()], file="set.eval.json")
+    missing = MissingFields([scorer_for("context_recall")], file="set.eval.json")
     for number in range(1, 8):
         asked = sample(1, reference_contexts=("r",))
         missing.look_at(replace(asked, id=f"q{number}"))

@@ -11,10 +11,10 @@ from chat_server import running_chat
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import blame
-from rag_evaluation_framework.evaluation.scorers.expected_answers import reference_declines
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import scorer_for
+from rag_evaluation_framework.judging.answer_verdicts import reference_declines
 from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
@@ -164,7 +164,6 @@ def test_an_answer_that_says_what_a_reference_says_that_sounds_like_a_refusal_is
         (UNKNOWN, "No, dogs are not allowed."),
         (asked(*CEO), "The CEO is Jana Petersen."),
         (asked(*CEO), "Jana Petersen."),
-        (asked(*MENU), "Yes, there are vegetarian options on the menu."),
         (asked(*MENU), "The menu has three vegetarian dishes."),
         (asked(*EFFECTS), "Headache and nausea have been reported."),
         (asked(*STUDIES), "Data on long-term effects show a rise in blood pressure."),

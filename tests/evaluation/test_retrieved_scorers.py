@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import scorer_for
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId

@@ -9,14 +9,10 @@ import pytest
 from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorer_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import (
-    ScoringMethods,
-    chosen_method,
-    with_documents,
-)
+from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.judges.prompts import load_prompt
+from rag_evaluation_framework.judging.methods import ScoringMethods, chosen_method, with_documents
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.language_models.chat import Completion
 from rag_evaluation_framework.metrics.declaration import parse_metric

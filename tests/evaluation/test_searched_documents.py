@@ -9,7 +9,7 @@ from benchmarks.located_contexts import plain_search
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.evaluation.scorers.searched_documents import SearchedDocuments
+from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.spans import CharacterSpan

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rag_evaluation_framework.judging.words.content_tokens import (
     content_keys,
     content_tokens,
+    without_junctures,
     words_in,
     words_of_parts,
 )
@@ -96,3 +97,14 @@ def test_the_words_of_parts_are_those_of_each_part_alone(text: str, data: st.Dat
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
     parts = list(pairwise(cuts))
     assert words_of_parts(text, parts) == [words_in(text[start:end]) for start, end in parts]
+
+
+def test_pairs_that_only_join_known_and_new_characters_are_left_out() -> None:
+    # 玛拉 and 拉妮 are known, and 热情; between them only 性格 is a word.
+    tokens = content_tokens("玛拉妮性格热情")
+    known = {"玛拉", "拉妮", "热情"}
+    assert [token.key for token in without_junctures(tokens, known)] == ["玛拉", "拉妮", "性格", "热情"]
+    # One new character alone is told by the pair it ends.
+    assert [
+        token.key for token in without_junctures(content_tokens("伙伴叫阿尤"), {"伙伴", "伴叫", "叫阿"})
+    ] == [*("伙伴", "伴叫", "叫阿", "阿尤")]

@@ -15,7 +15,7 @@ from scripted_judge import judged_by
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
-from rag_evaluation_framework.evaluation.scorers.claim_scorers import verdict_fields
+from rag_evaluation_framework.evaluation.claim_views import verdict_fields
 from rag_evaluation_framework.judging.judges.judge import Judge, Verdict
 from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
 from rag_evaluation_framework.judging.judges.prompts import load_prompt

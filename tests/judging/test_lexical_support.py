@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +24,7 @@ def verdict(text: str, evidence: list[str], question: str = "") -> ClaimVerdict:
 
 def test_it_is_a_support_method() -> None:
     assert isinstance(LexicalSupport(), SupportMethod)
-    assert (LexicalSupport().name, LexicalSupport().version) == ("lexical support, screening", 1)
+    assert (LexicalSupport().name, LexicalSupport().version) == ("lexical support, screening", 2)
 
 
 def test_features_count_what_the_evidence_does_not_have() -> None:
@@ -56,7 +54,7 @@ def test_features_count_what_the_evidence_does_not_have() -> None:
 )
 def test_what_the_evidence_says_is_supported(claim: str) -> None:
     found = verdict(claim, CONTEXTS)
-    assert (found.label, found.new_tokens, found.conflicts) == ("supported", (), ())
+    assert (found.label, found.new_tokens) == ("supported", ())
 
 
 @pytest.mark.parametrize(
@@ -85,38 +83,6 @@ def test_new_tokens_stand_in_the_answers_characters() -> None:
 def test_overlapping_new_pairs_of_chinese_are_listed_as_one() -> None:
     found = verdict("他住在维也纳。", ["他住在北京。"])  # 维也 and 也纳
     assert [token.text for token in found.new_tokens] == ["维也纳"]
-
-
-@pytest.mark.parametrize(
-    ("claim", "evidence", "conflict"),
-    [
-        ("The bridge is 150 metres long.", CONTEXTS[0], "number 150, evidence says 120"),
-        ("大桥长三百米。", "大桥长120米。", "number 三百, evidence says 120"),
-        (
-            "The fare is included in the city pass.",
-            "The fare is not included in the city pass.",
-            "affirmed, evidence denies",
-        ),
-        ("The fare does not rise in summer.", "The fare does rise in summer.", "denied, evidence affirms"),
-        (
-            "The level of the river rose after the storm.",
-            "The level of the river fell after the storm.",
-            "rose, evidence says fell",
-        ),
-    ],
-)
-def test_a_number_a_denial_or_an_opposite_is_a_conflict(claim: str, evidence: str, conflict: str) -> None:
-    found = verdict(claim, [evidence])
-    assert found.conflicts == (conflict,)
-    assert found.probability is not None
-    assert found.probability < (verdict(evidence, [evidence]).probability or 0.0)
-
-
-def test_a_fact_that_a_record_denies_is_a_contradiction() -> None:
-    record = json.dumps({"name": "Blue Door", "OutdoorSeating": False, "WiFi": "free"})
-    found = verdict("Blue Door offers outdoor seating.", [record])
-    assert (found.label, found.conflicts) == ("contradicted", ("outdoor seating, evidence says no",))
-    assert verdict("Blue Door has free WiFi but no outdoor seating.", [record]).label == "supported"
 
 
 def test_words_of_the_question_are_not_new() -> None:
@@ -183,7 +149,7 @@ def test_the_order_of_the_contexts_changes_nothing_but_their_numbers(
     claim: str, evidence: list[str], question: str
 ) -> None:
     one, other = verdict(claim, evidence, question), verdict(claim, evidence[::-1], question)
-    assert (one.label, one.probability, one.conflicts) == (other.label, other.probability, other.conflicts)
+    assert (one.label, one.probability) == (other.label, other.probability)
     assert (one.evidence and one.evidence.text) == (other.evidence and other.evidence.text)
 
 
@@ -242,50 +208,6 @@ def test_what_was_asked_counts_beside_something_that_the_evidence_has(
     assert verdict(claim, [evidence], question=question).label == label
 
 
-MOORING = "Mooring costs 12 euros per night. Boats longer than 15 metres need a pilot."
-
-
-@pytest.mark.parametrize(
-    ("claim", "evidence", "conflict"),
-    [
-        ("Mooring costs 15 euros per night.", MOORING, "number 15, evidence says 12"),
-        ("Boats longer than 12 metres need a pilot.", MOORING, "number 12, evidence says 15"),
-        ("停泊费每晚15欧元。", "停泊费每晚12欧元。超过15米的船需要领航员。", "number 15, evidence says 12"),
-    ],
-)
-def test_a_number_of_another_sentence_is_a_conflict(claim: str, evidence: str, conflict: str) -> None:
-    assert verdict(claim, [evidence]).conflicts == (conflict,)
-
-
-@pytest.mark.parametrize(
-    ("claim", "evidence"),
-    [
-        ("Mooring costs 12 euros per night.", MOORING),
-        ("The tower has 40 floors.", "The tower has many floors. There are 40 of them."),
-        ("A room costs 60 euros.", "A room costs 50 euros in May. A room costs 60 euros in June."),
-        ("Anna won the race in 2012.", "Anna won the race in 2010. She also won in 2012."),
-        ("The bus leaves at 10:00.", "The bus leaves at 8:00. Another one leaves at 10:00."),
-        ("The hotel has 150 rooms.", "The hotel had 120 rooms. Since 2015 it has 150."),
-        ("She won 3 medals in 2016.", "She won 2 medals in 2012. In 2016 it was 3."),
-        ("The cost of plan B is 20 euros.", "The cost of plan A is 10 euros. Plan B: 20 euros."),
-        ("安娜在2012年夺冠。", "安娜在2010年夺冠。2012年她再次夺冠。"),
-    ],
-)
-def test_a_number_of_another_sentence_is_no_conflict_where_none_stands_in_its_place(
-    claim: str, evidence: str
-) -> None:
-    assert verdict(claim, [evidence]).conflicts == ()
-
-
-def test_a_number_of_the_question_is_no_conflict() -> None:
-    found = verdict(
-        "A boat of 20 metres needs a pilot.",
-        ["Every boat of 15 metres or more needs a pilot on the river."],
-        question="Does a boat of 20 metres need a pilot on the river?",
-    )
-    assert found.conflicts == ()
-
-
 @pytest.mark.parametrize(
     ("claim", "evidence", "label"),
     [
@@ -311,26 +233,6 @@ def test_the_letter_of_a_choice_is_compared_as_it_is(claim: str, evidence: str, 
 )
 def test_another_form_of_a_verb_supports_a_claim(claim: str, evidence: str) -> None:
     assert verdict(claim, [evidence]).label == "supported"
-
-
-@pytest.mark.parametrize(
-    ("claim", "question", "conflict"),
-    [
-        # Dollars are compared with dollars, not with the nearer number of days.
-        ("Standard shipping costs $5.99.", "", "number 5.99, evidence says 4.99"),
-        ("Standard shipping takes 6 days.", "", "number 6, evidence says 5"),
-        # Two sentences have the one word of the claim; the question tells which of them is meant.
-        ("It costs $5.99.", "How much is standard shipping?", "number 5.99, evidence says 4.99"),
-        ("It costs $5.99.", "How much is express shipping?", "number 5.99, evidence says 12.99"),
-    ],
-)
-def test_a_number_is_told_what_the_evidence_has_in_its_place(
-    claim: str, question: str, conflict: str
-) -> None:
-    text = (
-        "Standard shipping costs $4.99 and takes 3 to 5 days. Express shipping costs $12.99 and takes 1 day."
-    )
-    assert verdict(claim, [text], question).conflicts == (conflict,)
 
 
 def test_a_claim_may_draw_on_two_sentences() -> None:

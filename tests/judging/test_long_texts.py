@@ -13,7 +13,6 @@ from rag_evaluation_framework.judging.golden.turn_matching import match_referenc
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.judging.words.quantities import quantities
-from rag_evaluation_framework.judging.words.sentence_words import sentence_words
 
 SECONDS = 5  # for 100,000 characters; where it grows with the square it is more
 
@@ -42,7 +41,6 @@ def _replied(text: str) -> object:
         (claims_of, "1; "),  # places to cut at with nothing to cut
         (claims_of, "that cats and dogs are "),  # clauses that may be statements, and are held together
         (quantities, "3 one "),  # words that may belong to a number in figures
-        (sentence_words, "a "),  # what stands before a word, articles left out
         (_decide, "师父"),  # known characters between others
         (_decide, "10 "),  # numbers that the evidence does not have
         (_names, "a"),  # a name that may be a part of a word

@@ -186,3 +186,17 @@ def test_chinese_hours_alone_are_numbers_that_may_be_times() -> None:
         ("number", (3.0,), ("time", 190.0)),
         ("number", (10.0,), ("time", 190.0)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2 hours", "120 minutes"),
+        ("5 km", "5,000 metres"),
+        ("5 m", "500 cm"),
+        ("1.5 kg", "1500克"),
+        ("两小时", "120分钟"),
+    ],
+)
+def test_the_same_measure_in_another_unit_is_the_same(one: str, other: str) -> None:
+    assert quantities(one)[0].measure == quantities(other)[0].measure is not None

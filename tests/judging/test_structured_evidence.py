@@ -1,4 +1,4 @@
-"""Records as evidence: facts with their characters, and what claims say against them."""
+"""Records as evidence: facts with their characters, and what they do not support."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.support.conflicts import Conflict, record_conflicts
-from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
-from rag_evaluation_framework.judging.support.opening_hours import hour_conflicts, week_of
-from rag_evaluation_framework.judging.support.record_conflicts import polar_conflicts, polar_facts
+from rag_evaluation_framework import Claim, LexicalSupport
 from rag_evaluation_framework.judging.support.structured_evidence import decoded, facts_of, is_structured
 
 CAFE = {
@@ -94,85 +91,24 @@ def test_reading_never_fails_and_facts_stand_where_they_say(beginning: str, rest
 
 
 @pytest.mark.parametrize(
-    ("claim", "conflicts"),
+    ("claim", "label"),
     [
-        ("It offers outdoor seating.", ["outdoor seating"]),  # the record says no
-        ("It does not offer outdoor seating.", []),
-        ("Outdoor seating is not available.", []),
-        ("There is no outdoor seating, but it has Wi-Fi.", ["wi fi"]),
-        ("There is no garage or wifi.", []),
-        ("Guests can park in a garage.", ["garage"]),
-        ("It does not do take-out.", ["take out"]),  # the record says yes
-        ("Takeout is offered.", []),
-        ("There is live music.", ["music"]),  # the record leaves it open
-        ("The record does not mention music.", []),
-        ("Whether there is music is not said.", []),
+        ("Blue Door offers outdoor seating.", "unsupported"),  # the record says no
+        ("Blue Door has no outdoor seating.", "supported"),
+        ("Blue Door has music.", "unsupported"),  # the record leaves it open
+        ("Blue Door has a street for parking.", "supported"),
+        ("Blue Door has a garage for parking.", "unsupported"),
     ],
 )
-def test_a_claim_conflicts_with_a_fact_of_the_opposite_meaning_or_left_open(
-    claim: str, conflicts: list[str]
-) -> None:
-    facts = polar_facts(facts_of(json.dumps(CAFE)))
-    assert [fact.name for fact in polar_conflicts(claim, facts, said=frozenset())] == conflicts
+def test_what_a_record_denies_or_leaves_open_is_not_supported_by_it(claim: str, label: str) -> None:
+    (verdict,) = LexicalSupport().decide([Claim(claim, 0, len(claim))], [json.dumps(CAFE)])
+    assert verdict.label == label
 
 
-def test_a_word_used_elsewhere_in_the_record_is_a_mention_only_beside_what_it_belongs_to() -> None:
-    facts = polar_facts(facts_of('{"Parking": {"street": false}}'))
-    said = frozenset({"street"})
-    assert polar_conflicts("It is in Main Street.", facts, said=said) == []
-    assert len(polar_conflicts("Street parking is easy.", facts, said=said)) == 1
-
-
-@pytest.mark.parametrize(
-    ("claim", "is_right"),
-    [
-        ("It is open from 9 am to 5 pm on Monday and Tuesday.", True),
-        ("Monday and Tuesday from 9:00 to 17:00, Saturday from 10:00 to 14:30.", True),
-        ("It opens Monday to Tuesday, 9:00 AM to 5:00 PM, and is closed on Sundays.", True),
-        ("It is open from 9 am to 6 pm.", False),  # such hours are on no day
-        ("It is open from 9 am to 5 pm on Saturday.", False),  # 10:00 to 14:30
-        ("It is open every day from 9 am to 5 pm.", False),
-        ("It is open seven days a week.", False),  # closed on Sunday
-        ("It is closed on Monday.", False),
-        ("It is a café.", True),
-    ],
-)
-def test_days_and_hours_of_a_claim_are_held_against_the_week(claim: str, is_right: bool) -> None:
-    week = week_of(facts_of(json.dumps(CAFE)))
-    assert (hour_conflicts(claim, week) == []) is is_right
-
-
-@pytest.mark.parametrize(
-    ("claim", "otherwise"),
-    [
-        ("It is open Tuesday to Thursday from 9:00 to 17:00.", None),
-        ("It is open Saturday to Monday from 10:00 to 14:30.", "Monday, Sunday"),
-        ("On weekdays it is open from 9:00 to 17:00.", "Friday"),
-        ("On weekends it is open from 9:00 to 20:00.", "Saturday, Sunday"),
-        (
-            "It is open from 9:00 to 17:00 on Monday and from 9:00 to 20:00 on Thursday and Friday.",
-            "Thursday",
-        ),
-    ],
-)
-def test_the_days_of_a_range_and_of_a_group_are_held_against_the_week_one_by_one(
-    claim: str, otherwise: str | None
-) -> None:
-    working = dict.fromkeys(("Monday", "Tuesday", "Wednesday", "Thursday"), "9:0-17:0")
-    hours = {**working, "Friday": "9:0-20:0", "Saturday": "10:0-14:30", "Sunday": "closed"}
-    found = hour_conflicts(claim, week_of(facts_of(json.dumps({"hours": hours}))))
-    assert [each.partition(" for ")[2] for each in found] == ([otherwise] if otherwise else [])
-
-
-@pytest.mark.parametrize(
-    ("claim", "phrase"),
-    [
-        ("It offers outdoor seating.", "outdoor seating, evidence says no"),
-        ("It does not do take-out.", "take out, evidence says yes"),
-        ("There is live music.", "music, evidence says nothing"),
-    ],
-)
-def test_a_conflict_shows_what_the_record_says(claim: str, phrase: str) -> None:
-    record = evidence_text(json.dumps(CAFE)).record
-    assert record is not None
-    assert list(record_conflicts(claim, record, ())) == [Conflict("record", phrase)]
+def test_what_another_text_has_is_supported_though_a_record_leaves_it_open() -> None:
+    claim = "Blue Door has live music."
+    alone, beside = (
+        LexicalSupport().decide([Claim(claim, 0, len(claim))], texts)[0].probability or 0.0
+        for texts in ([json.dumps(CAFE)], [json.dumps(CAFE), "There is live music at the Blue Door."])
+    )
+    assert alone < 0.5 < beside

@@ -7,7 +7,6 @@ import pytest
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.golden.milestones import first_tellings
 from rag_evaluation_framework.judging.golden.stances import stance_at
-from rag_evaluation_framework.judging.support.denials import denial_conflict
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.verdicts import Claim
 from rag_evaluation_framework.judging.words.content_tokens import content_keys
@@ -79,7 +78,6 @@ def test_rare_chinese_characters_are_chinese_everywhere() -> None:
     """𠮷 lies beyond the first 65,536 characters, and 々 repeats the one before it."""
     assert content_keys("𠮷野家") == ["𠮷野", "野家"]
     assert content_keys("佐々木") == ["佐々", "々木"]
-    assert denial_conflict("𠮷野家不关门。", "𠮷野家关门。") == "denied, evidence affirms"
     assert [claim.text for claim in claims_of("𠮷野家很大;𠮷𠮷𠮷𠮷。")] == ["𠮷野家很大", "𠮷𠮷𠮷𠮷。"]
 
 

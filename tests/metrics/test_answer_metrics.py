@@ -149,7 +149,7 @@ def test_words_are_counted_as_grounded_or_new() -> None:
 def test_an_answer_that_does_not_answer_is_not_relevant(
     likeness: float, noncommittal: bool, value: float
 ) -> None:
-    assert answer_relevancy(likeness, is_noncommittal=noncommittal) == value
+    assert answer_relevancy(likeness, answered=not noncommittal) == value
 
 
 WEIGHTS = {"factuality": 0.4, "grounding": 0.3, "completeness": 0.2, "communication": 0.1}

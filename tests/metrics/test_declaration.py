@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,11 +13,13 @@ from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import (
     BoundMetric,
     Metric,
+    Within,
     all_metrics,
     metric,
     parse_metric,
     parse_metrics,
 )
+from rag_evaluation_framework.metrics.views import RANKING, TEXTS
 
 METRICS = all_metrics()
 
@@ -112,13 +117,63 @@ def test_every_metric_says_what_it_measures_how_and_from_where(declared: Metric)
 
 
 def test_a_name_is_declared_once() -> None:
-    with pytest.raises(UsageError, match="declared already"):
-        metric("ndcg", family="ranking", needs=())(lambda: 0)
+    with pytest.raises(UsageError, match="metric 'ndcg' is declared already"):
+        metric("ndcg", reads=TEXTS)
+    with pytest.raises(UsageError, match="metric 'RR' is declared already"):
+        metric("own", reads=TEXTS, aliases=("RR",))
 
 
-def test_a_metric_belongs_to_a_family_that_there_is() -> None:
-    with pytest.raises(UnknownNameError, match="unknown family of metrics 'span'; did you mean spans"):
-        metric("own", family="span", needs=())  # type: ignore[arg-type]
+FIELDS = "it has question, answer, reference, contexts, reference_contexts"
+
+
+def of_words(answer: str, *, most: int = 10) -> float:
+    return min(1.0, most / len(answer.split()))
+
+
+def of_flags(supported: list[bool]) -> float:
+    return sum(supported) / len(supported)
+
+
+def of_anything(*texts: str) -> float:
+    return float(len(texts))
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        (of_flags, {}, f"the view texts has no field 'supported'; {FIELDS}"),
+        (of_words, {"shows": ("words",)}, f"the view texts has no field 'words'; {FIELDS}"),
+        (of_words, {"unless": ("unclaimed",)}, f"the view texts has no field 'unclaimed'; {FIELDS}"),
+        (of_words, {"unless": (of_flags,)}, f"the view texts has no field 'supported'; {FIELDS}"),
+        (of_words, {"allowed": {"least": Within(1)}}, "no parameter least of its own"),
+        (of_words, {"reads": RANKING}, "the view ranking has no field 'answer'; it has judged"),
+        (of_words, {"reads": "texts"}, "expected a view to read, one of TEXTS, LIKENESS, .*, got 'texts'"),
+        (of_words, {"reads": None}, "expected a view to read, one of TEXTS"),
+        (of_anything, {}, "expected parameters that have a name"),
+        (lambda: 0.0, {}, "it reads no field; texts has question, answer"),
+    ],
+)
+@pytest.mark.usefixtures("own_metrics")
+def test_a_metric_that_does_not_fit_its_view_is_an_error_that_names_the_fields(
+    function: Callable[..., float], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=f"metric 'own': {message}"):
+        metric("own", **{"reads": TEXTS, **options})(function)
+    with pytest.raises(UnknownNameError):
+        parse_metric("own")
+
+
+def test_a_metric_without_a_view_is_an_error() -> None:
+    with pytest.raises(TypeError, match="reads"):
+        metric("own")  # type: ignore[call-arg]
+
+
+def test_the_needs_methods_and_parameters_of_a_metric_follow_from_what_its_function_takes() -> None:
+    declared = parse_metric("claim_hallucination").metric
+    assert declared.needs == ("answer", "contexts", "reference")
+    assert declared.methods == ("lexical", "judge")
+    assert parse_metric("answer_correctness").metric.method == "lexical support, screening + chrF"
+    assert parse_metric("err").metric.parameters == {"k": None, "max_grade": 4}
 
 
 def test_a_docstring_that_lacks_a_part_says_which() -> None:
@@ -126,6 +181,6 @@ def test_a_docstring_that_lacks_a_part_says_which() -> None:
         """Formula: 1."""
         return 1.0
 
-    declared = Metric("own", "texts", undocumented, True, (), {}, "exact", 1, ())
+    declared = Metric("own", TEXTS, undocumented)
     with pytest.raises(UsageError, match="undocumented: its docstring lacks a first line, Empty, Source"):
         _ = declared.summary

@@ -11,7 +11,7 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Sample, Turn

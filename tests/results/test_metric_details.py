@@ -10,8 +10,8 @@ import pytest
 from finished_runs import head
 
 from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId

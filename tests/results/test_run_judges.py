@@ -12,8 +12,8 @@ import pytest
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.language_models.clients import as_chat_model
 from rag_evaluation_framework.language_models.spending import CountedModel, Spending
 from rag_evaluation_framework.records.responses import Usage

@@ -14,7 +14,7 @@ from rag_evaluation_framework.counts import counted
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.preflight import Plan
     from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
-    from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+    from rag_evaluation_framework.judging.methods import ScoringMethods
     from rag_evaluation_framework.reports.progress import ProgressLine
 
 

@@ -25,9 +25,9 @@ from rag_evaluation_framework.evaluation.model_runs import (
 from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.results.model_evaluations import ModelEvaluation, evaluate_model
 from rag_evaluation_framework.results.run_judges import judge_fields
 

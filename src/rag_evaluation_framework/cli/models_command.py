@@ -18,7 +18,7 @@ from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.model_runs import ModelRuns, data_of, metrics_of
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
+from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.reports.model_evaluations import (
     SideBySide,
     side_by_side_document,

@@ -18,7 +18,7 @@ from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-    from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+    from rag_evaluation_framework.judging.methods import ScoringMethods
     from rag_evaluation_framework.results.blame_summaries import BlameSummary
     from rag_evaluation_framework.results.rescoring import RescoredRows
     from rag_evaluation_framework.results.run_judges import JudgeUsage

@@ -20,8 +20,8 @@ from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
-    from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
     from rag_evaluation_framework.judging.judges.judge import Judge
+    from rag_evaluation_framework.judging.methods import ScoringMethods
     from rag_evaluation_framework.language_models.chat import ChatModel
     from rag_evaluation_framework.language_models.spending import Spending
 
@@ -120,8 +120,8 @@ class ScoringOptions:
         Each of the user's options replaces what a manifest ``declared``; the rest of the declaration still
         holds, even for another model.
         """
-        from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
         from rag_evaluation_framework.judging.judges.rubrics import read_rubric
+        from rag_evaluation_framework.judging.methods import ScoringMethods
         from rag_evaluation_framework.language_models.spending import Spending
         from rag_evaluation_framework.records.documents import Corpus
         from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from

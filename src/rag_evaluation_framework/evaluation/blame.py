@@ -45,15 +45,6 @@ from rag_evaluation_framework.evaluation.retrieved_truth import (
     retrieved_truth,
     texts_retrieved,
 )
-from rag_evaluation_framework.evaluation.scorers.answer_verdicts import NOT_ANSWERED
-from rag_evaluation_framework.evaluation.scorers.best_reading import readings_of
-from rag_evaluation_framework.evaluation.scorers.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.evaluation.scorers.expected_answers import (
-    class_of_answer,
-    expects_refusal,
-    may_be_declined,
-)
-from rag_evaluation_framework.evaluation.scorers.told_answers import Told, told_in
 from rag_evaluation_framework.evaluation.wanted_points import (
     Point,
     WantedPoints,
@@ -62,6 +53,17 @@ from rag_evaluation_framework.evaluation.wanted_points import (
     supported_by,
     wanted_points,
 )
+from rag_evaluation_framework.judging.answer_verdicts import (
+    NOT_ANSWERED,
+    Reading,
+    Told,
+    class_of_answer,
+    expects_refusal,
+    may_be_declined,
+    readings_of,
+    told_in,
+)
+from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.metrics.refusals import DECLINED
@@ -286,7 +288,8 @@ class _Case:
         return self.wanted.absent(lacking, self.texts)
 
     def _of_right_answer(self, right: str) -> Blame:
-        cited = CitationVerdicts(self.sample, self.response, texts=self.documents, support=self.support)
+        reading = Reading(self.sample, self.response, self.support)
+        cited = CitationVerdicts(reading, texts=self.documents)
         if not cited.answer.brackets and not self.response.citations:
             return Blame("ok", right)
         if reason := cited.counted.unusable_because:

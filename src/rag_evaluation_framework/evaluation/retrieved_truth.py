@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import NOTHING_RETRIEVED
-from rag_evaluation_framework.evaluation.scorers.ranked_documents import ranked_documents
+from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.evaluation.wanted_points import WantedPoints, statements_of, supported_by
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.metrics.span_sets import merge_spans
+from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample

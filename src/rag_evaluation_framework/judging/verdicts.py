@@ -36,8 +36,8 @@ class ClaimVerdict:
     ``probability`` is that of being supported, where the method gives one; ``agreement`` the share of a
     panel's votes for the label, where there were several, and ``failed_votes`` how many of them gave nothing.
     ``evidence`` is the best passage found, for supported claims and others alike. ``new_tokens`` are words of
-    the claim that are in no evidence text, with their places in the answer. ``conflicts`` are phrases such as
-    ``number 12, evidence says 10``.
+    the claim that are in no evidence text, with their places in the answer. ``conflicts`` are what a judge
+    quotes from the evidence against the claim.
     """
 
     claim: Claim

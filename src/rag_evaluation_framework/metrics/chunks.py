@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import HITS, NOTHING_RETRIEVED
 
 
-@metric("chunk_recall", family="chunks", needs=("retrieved", "relevant_chunk_ids"))
-def chunk_recall(retrieved: Sequence[str], relevant: Sequence[str]) -> float:
+@metric("chunk_recall", reads=HITS)
+def chunk_recall(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> float:
     """What share of the relevant chunks was retrieved.
 
     Formula: |retrieved ∩ relevant| / |relevant|.
@@ -18,12 +19,16 @@ def chunk_recall(retrieved: Sequence[str], relevant: Sequence[str]) -> float:
 
     Source: chunk-level evaluation of retrieval; set recall.
     """
-    expected = set(relevant)
-    return len(expected.intersection(retrieved)) / len(expected) if expected else 0.0
+    expected = set(relevant_ids)
+    return len(expected.intersection(retrieved_ids)) / len(expected) if expected else 0.0
 
 
-@metric("chunk_precision", family="chunks", needs=("retrieved", "relevant_chunk_ids"))
-def chunk_precision(retrieved: Sequence[str], relevant: Sequence[str]) -> float:
+def _nothing_retrieved(retrieved_ids: Sequence[str]) -> str | None:
+    return None if retrieved_ids else NOTHING_RETRIEVED
+
+
+@metric("chunk_precision", reads=HITS, unless=(_nothing_retrieved,))
+def chunk_precision(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> float:
     """What share of the retrieved chunks is relevant.
 
     Formula: |retrieved ∩ relevant| / |retrieved|.
@@ -32,12 +37,12 @@ def chunk_precision(retrieved: Sequence[str], relevant: Sequence[str]) -> float:
 
     Source: chunk-level evaluation of retrieval; set precision.
     """
-    found = set(retrieved)
-    return len(found.intersection(relevant)) / len(found) if found else 0.0
+    found = set(retrieved_ids)
+    return len(found.intersection(relevant_ids)) / len(found) if found else 0.0
 
 
-@metric("chunk_f1", family="chunks", needs=("retrieved", "relevant_chunk_ids"))
-def chunk_f1(retrieved: Sequence[str], relevant: Sequence[str]) -> float:
+@metric("chunk_f1", reads=HITS)
+def chunk_f1(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> float:
     """The harmonic mean of chunk recall and chunk precision.
 
     Formula: 2 × |retrieved ∩ relevant| / (|retrieved| + |relevant|).
@@ -46,7 +51,7 @@ def chunk_f1(retrieved: Sequence[str], relevant: Sequence[str]) -> float:
 
     Source: chunk-level evaluation of retrieval; van Rijsbergen, "Information Retrieval", 1979.
     """
-    found, expected = set(retrieved), set(relevant)
+    found, expected = set(retrieved_ids), set(relevant_ids)
     return 2 * len(found & expected) / (len(found) + len(expected)) if found and expected else 0.0
 
 

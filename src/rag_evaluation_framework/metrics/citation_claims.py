@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT, share
-from rag_evaluation_framework.metrics.declaration import Method, metric
-
-_METHODS: tuple[Method, ...] = ("lexical", "judge")
-_NEEDS = ("answer", "citations")
+from rag_evaluation_framework.metrics.claims import share
+from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import CITATIONS
 
 OVERALL_WEIGHTS: Mapping[str, float] = {
     "tolerance_jaccard": 0.30,
@@ -24,7 +22,7 @@ OVERALL_WEIGHTS: Mapping[str, float] = {
 """What each part counts in ``overall_citation_accuracy`` unless told otherwise."""
 
 
-@metric("citation_recall", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+@metric("citation_recall", reads=CITATIONS, shows=("supported",))
 def citation_recall(supported: Sequence[bool]) -> float | None:
     """What share of the answer's sentences is borne out by what they cite.
 
@@ -39,7 +37,7 @@ def citation_recall(supported: Sequence[bool]) -> float | None:
     return share(supported)
 
 
-@metric("citation_precision", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+@metric("citation_precision", reads=CITATIONS, shows=("relevant",))
 def citation_precision(relevant: Sequence[bool]) -> float:
     """What share of the answer's citations is of use to the sentence they stand at.
 
@@ -56,7 +54,7 @@ def citation_precision(relevant: Sequence[bool]) -> float:
     return share(relevant) or 0.0
 
 
-@metric("citation_f1", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+@metric("citation_f1", reads=CITATIONS, shows=("supported", "relevant"))
 def citation_f1(supported: Sequence[bool], relevant: Sequence[bool]) -> float | None:
     """The harmonic mean of citation recall and citation precision.
 
@@ -72,7 +70,7 @@ def citation_f1(supported: Sequence[bool], relevant: Sequence[bool]) -> float | 
     return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
 
-@metric("citation_completeness", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+@metric("citation_completeness", reads=CITATIONS, shows=("cited",))
 def citation_completeness(cited: Sequence[bool]) -> float | None:
     """What share of the answer's claims is cited.
 
@@ -86,7 +84,7 @@ def citation_completeness(cited: Sequence[bool]) -> float | None:
     return share(cited)
 
 
-@metric("citation_correctness", family="citations", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+@metric("citation_correctness", reads=CITATIONS, shows=("correct",))
 def citation_correctness(correct: Sequence[bool]) -> float | None:
     """What share of the citations supports a claim that they stand at.
 
@@ -101,8 +99,8 @@ def citation_correctness(correct: Sequence[bool]) -> float | None:
     return share(correct)
 
 
-@metric("citation_validity", family="citations", needs=_NEEDS)
-def citation_validity(valid: Sequence[bool]) -> float | None:
+@metric("citation_validity", reads=CITATIONS, shows=("opened",))
+def citation_validity(opened: Sequence[bool]) -> float | None:
     """What share of the citations can be opened.
 
     Formula: valid citations / citations, the same place in one sentence counted once. A citation is valid
@@ -113,16 +111,10 @@ def citation_validity(valid: Sequence[bool]) -> float | None:
 
     Source: citation checks that open what is cited.
     """
-    return share(valid)
+    return share(opened)
 
 
-@metric(
-    "overall_citation_accuracy",
-    family="citations",
-    needs=("answer", "citations", "relevant_spans"),
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
+@metric("overall_citation_accuracy", reads=CITATIONS, shows=("parts",))
 def overall_citation_accuracy(
     parts: Mapping[str, float | None], weights: Mapping[str, float] = OVERALL_WEIGHTS
 ) -> float | None:

@@ -18,6 +18,7 @@ from rag_evaluation_framework.metrics.citation_pairs import (
 from rag_evaluation_framework.metrics.declaration import Within, metric
 from rag_evaluation_framework.metrics.span_columns import columns_of
 from rag_evaluation_framework.metrics.span_sets import count_characters
+from rag_evaluation_framework.metrics.views import CITED_SPANS
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.identifiers import DocumentId
 from rag_evaluation_framework.records.spans import CharacterSpan
@@ -131,7 +132,7 @@ def _on_one_line(citations: Sequence[SpanCitation]) -> list[CharacterSpan]:
     return [CharacterSpan(DocumentId(citation.file), citation.start, citation.end) for citation in citations]
 
 
-@metric("citation_exact_jaccard", family="citations", needs=("citations", "relevant_spans"))
+@metric("citation_exact_jaccard", reads=CITED_SPANS, shows=("predicted",))
 def citation_exact_jaccard(
     predicted: Sequence[CitationLike], true: Sequence[CitationLike], *, unreadable: int = 0
 ) -> float | None:
@@ -150,9 +151,8 @@ def citation_exact_jaccard(
 
 @metric(
     "citation_tolerance_jaccard",
-    family="citations",
-    needs=("citations", "relevant_spans"),
-    parameters={"tolerance_chars": DEFAULT_TOLERANCE},
+    reads=CITED_SPANS,
+    shows=("predicted",),
     allowed={"tolerance_chars": Within(0)},
 )
 def citation_tolerance_jaccard(
@@ -175,7 +175,7 @@ def citation_tolerance_jaccard(
     return report.mean_tolerance_jaccard
 
 
-@metric("citation_span_precision", family="citations", needs=("citations", "relevant_spans"))
+@metric("citation_span_precision", reads=CITED_SPANS, shows=("predicted",))
 def citation_span_precision(predicted: Sequence[CitationLike], true: Sequence[CitationLike]) -> float | None:
     """What share of the cited characters is in a true citation.
 
@@ -188,7 +188,7 @@ def citation_span_precision(predicted: Sequence[CitationLike], true: Sequence[Ci
     return evaluate_citation_spans(true, predicted).character_precision
 
 
-@metric("citation_span_recall", family="citations", needs=("citations", "relevant_spans"))
+@metric("citation_span_recall", reads=CITED_SPANS, shows=("predicted",))
 def citation_span_recall(predicted: Sequence[CitationLike], true: Sequence[CitationLike]) -> float | None:
     """What share of the characters that should be cited is cited.
 
@@ -201,7 +201,7 @@ def citation_span_recall(predicted: Sequence[CitationLike], true: Sequence[Citat
     return evaluate_citation_spans(true, predicted).character_recall
 
 
-@metric("citation_span_f1", family="citations", needs=("citations", "relevant_spans"))
+@metric("citation_span_f1", reads=CITED_SPANS, shows=("predicted",))
 def citation_span_f1(predicted: Sequence[CitationLike], true: Sequence[CitationLike]) -> float | None:
     """The harmonic mean of citation span precision and recall.
 

@@ -10,25 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.metrics.declaration import Method, metric
-
-LEXICAL_SUPPORT = "lexical support, screening"
-"""The default method of metrics of claims, as it stands beside a figure."""
+from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import CLAIMS
 
 CORRECTNESS_WEIGHTS = (0.75, 0.25)
 """What the claims and the likeness of the wording count in ``answer_correctness``: the defaults of ragas."""
 
-_METHODS: tuple[Method, ...] = ("lexical", "judge")
 
-
-@metric(
-    "faithfulness",
-    family="answers",
-    needs=("answer", "contexts"),
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def faithfulness(supported: Sequence[bool]) -> float | None:
+@metric("faithfulness", reads=CLAIMS, shows=("by_contexts",), unless=("unclaimed",))
+def faithfulness(by_contexts: Sequence[bool]) -> float | None:
     """What share of the answer's claims the contexts support.
 
     Formula: supported claims / claims of the answer.
@@ -38,18 +28,11 @@ def faithfulness(supported: Sequence[bool]) -> float | None:
 
     Source: Es et al., "RAGAS", EACL 2024; Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share(supported)
+    return share(by_contexts)
 
 
-@metric(
-    "hallucination",
-    family="answers",
-    needs=("answer", "contexts"),
-    higher_is_better=False,
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def hallucination(supported: Sequence[bool]) -> float | None:
+@metric("hallucination", reads=CLAIMS, higher_is_better=False, shows=("by_contexts",), unless=("unclaimed",))
+def hallucination(by_contexts: Sequence[bool]) -> float | None:
     """What share of the answer's claims the contexts do not support.
 
     Formula: claims that are not supported / claims of the answer = 1 − faithfulness.
@@ -59,17 +42,11 @@ def hallucination(supported: Sequence[bool]) -> float | None:
 
     Source: the hallucination rate of answer-quality annotations; claims as in faithfulness.
     """
-    return share([not each for each in supported])
+    return share([not each for each in by_contexts])
 
 
-@metric(
-    "claim_precision",
-    family="answers",
-    needs=("answer", "reference"),
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def claim_precision(correct: Sequence[bool]) -> float | None:
+@metric("claim_precision", reads=CLAIMS, shows=("by_reference",), unless=("unclaimed", "reference_unclaimed"))
+def claim_precision(by_reference: Sequence[bool]) -> float | None:
     """What share of the answer's claims the reference makes too.
 
     Formula: correct claims / claims of the answer.
@@ -79,17 +56,11 @@ def claim_precision(correct: Sequence[bool]) -> float | None:
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share(correct)
+    return share(by_reference)
 
 
-@metric(
-    "claim_recall",
-    family="answers",
-    needs=("answer", "reference"),
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def claim_recall(recalled: Sequence[bool]) -> float | None:
+@metric("claim_recall", reads=CLAIMS, shows=("reference_by_answer",), unless=("reference_unclaimed",))
+def claim_recall(reference_by_answer: Sequence[bool]) -> float | None:
     """What share of the reference's claims the answer makes.
 
     Formula: recalled claims / claims of the reference.
@@ -99,17 +70,11 @@ def claim_recall(recalled: Sequence[bool]) -> float | None:
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share(recalled)
+    return share(reference_by_answer)
 
 
-@metric(
-    "claim_f1",
-    family="answers",
-    needs=("answer", "reference"),
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def claim_f1(correct: Sequence[bool], recalled: Sequence[bool]) -> float | None:
+@metric("claim_f1", reads=CLAIMS, unless=("unclaimed", "reference_unclaimed"))
+def claim_f1(by_reference: Sequence[bool], reference_by_answer: Sequence[bool]) -> float | None:
     """The harmonic mean of claim precision and claim recall.
 
     Formula: 2 × precision × recall / (precision + recall); 0 when both are 0.
@@ -119,21 +84,14 @@ def claim_f1(correct: Sequence[bool], recalled: Sequence[bool]) -> float | None:
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    precision, recall = share(correct), share(recalled)
+    precision, recall = share(by_reference), share(reference_by_answer)
     if precision is None or recall is None:
         return None
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-@metric(
-    "claim_hallucination",
-    family="answers",
-    needs=("answer", "contexts", "reference"),
-    higher_is_better=False,
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def claim_hallucination(correct: Sequence[bool], supported: Sequence[bool]) -> float | None:
+@metric("claim_hallucination", reads=CLAIMS, higher_is_better=False, unless=("unclaimed",))
+def claim_hallucination(by_reference: Sequence[bool], by_contexts: Sequence[bool]) -> float | None:
     """What share of the answer's claims neither the contexts nor the reference bear out.
 
     Formula: claims neither supported nor correct / claims. With faithfulness and self_knowledge it adds up
@@ -144,17 +102,11 @@ def claim_hallucination(correct: Sequence[bool], supported: Sequence[bool]) -> f
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024, where it is called hallucination.
     """
-    return share([not (right or borne) for right, borne in _paired(correct, supported)])
+    return share([not (right or borne) for right, borne in _paired(by_reference, by_contexts)])
 
 
-@metric(
-    "self_knowledge",
-    family="answers",
-    needs=("answer", "contexts", "reference"),
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def self_knowledge(correct: Sequence[bool], supported: Sequence[bool]) -> float | None:
+@metric("self_knowledge", reads=CLAIMS, unless=("unclaimed",))
+def self_knowledge(by_reference: Sequence[bool], by_contexts: Sequence[bool]) -> float | None:
     """What share of the answer's claims is right although no context says so.
 
     Formula: claims that are correct and not supported / claims. With faithfulness and claim_hallucination
@@ -165,17 +117,13 @@ def self_knowledge(correct: Sequence[bool], supported: Sequence[bool]) -> float 
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share([right and not borne for right, borne in _paired(correct, supported)])
+    return share([right and not borne for right, borne in _paired(by_reference, by_contexts)])
 
 
-@metric(
-    "context_utilization",
-    family="answers",
-    needs=("answer", "contexts", "reference"),
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
-def context_utilization(recalled: Sequence[bool], retrieved: Sequence[bool]) -> float | None:
+@metric("context_utilization", reads=CLAIMS, unless=("reference_unclaimed",))
+def context_utilization(
+    reference_by_answer: Sequence[bool], reference_by_contexts: Sequence[bool]
+) -> float | None:
     """What share of the reference's claims that stand in the contexts the answer makes.
 
     Formula: claims of the reference both retrieved and recalled / claims of the reference retrieved.
@@ -184,18 +132,13 @@ def context_utilization(recalled: Sequence[bool], retrieved: Sequence[bool]) -> 
 
     Source: Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share([told for told, held in _paired(recalled, retrieved) if held])
+    return share([told for told, held in _paired(reference_by_answer, reference_by_contexts) if held])
 
 
 @metric(
-    "noise_sensitivity",
-    family="answers",
-    needs=("answer", "contexts", "reference"),
-    higher_is_better=False,
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
+    "noise_sensitivity", reads=CLAIMS, higher_is_better=False, unless=("unclaimed", "reference_unclaimed")
 )
-def noise_sensitivity(correct: Sequence[bool], misled: Sequence[bool]) -> float | None:
+def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence[bool]) -> float | None:
     """What share of the answer's claims is wrong and taken from a context that is relevant otherwise.
 
     Formula: claims that are not correct and that a relevant context supports (``misled``) / claims. A
@@ -206,18 +149,12 @@ def noise_sensitivity(correct: Sequence[bool], misled: Sequence[bool]) -> float 
 
     Source: ragas, noise sensitivity in its "relevant" mode; Ru et al., "RAGChecker", NeurIPS 2024.
     """
-    return share([not right and led for right, led in _paired(correct, misled)])
+    return share([not right and led for right, led in _paired(by_reference, by_useful_contexts)])
 
 
-@metric(
-    "answer_correctness",
-    family="answers",
-    needs=("answer", "reference"),
-    method=f"{LEXICAL_SUPPORT} + chrF",
-    methods=_METHODS,
-)
+@metric("answer_correctness", reads=CLAIMS, shows=("by_reference",), unless=("reference_unclaimed",))
 def answer_correctness(
-    correct: Sequence[bool], recalled: Sequence[bool], *, similarity: float
+    by_reference: Sequence[bool], reference_by_answer: Sequence[bool], *, similarity: float
 ) -> float | None:
     """How right and complete the answer is: its claims against the reference's, and the likeness of both.
 
@@ -230,9 +167,10 @@ def answer_correctness(
 
     Source: ragas, answer correctness with its default weights.
     """
-    if not recalled:
+    if not reference_by_answer:
         return None
-    hits, wrong, missed = sum(correct), len(correct) - sum(correct), len(recalled) - sum(recalled)
+    hits, missed = sum(by_reference), reference_by_answer.count(False)
+    wrong = len(by_reference) - hits
     claims, likeness = CORRECTNESS_WEIGHTS
     return claims * hits / (hits + (wrong + missed) / 2 or 1) + likeness * similarity
 

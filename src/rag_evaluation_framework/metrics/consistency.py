@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT, share
-from rag_evaluation_framework.metrics.declaration import Method, metric
-
-_METHODS: tuple[Method, ...] = ("lexical", "judge")
-_NEEDS = ("answer", "evidence")
+from rag_evaluation_framework.metrics.claims import share
+from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import CITATIONS
 
 
-@metric("factual_consistency", family="consistency", needs=_NEEDS, method=LEXICAL_SUPPORT, methods=_METHODS)
+@metric("factual_consistency", reads=CITATIONS, shows=("consistent",))
 def factual_consistency(consistent: Sequence[bool]) -> float | None:
     """What share of the answer's claims is consistent with the sources, whatever the answer cites.
 
@@ -28,14 +26,7 @@ def factual_consistency(consistent: Sequence[bool]) -> float | None:
     return share(consistent)
 
 
-@metric(
-    "hallucination_rate",
-    family="consistency",
-    needs=_NEEDS,
-    higher_is_better=False,
-    method=LEXICAL_SUPPORT,
-    methods=_METHODS,
-)
+@metric("hallucination_rate", reads=CITATIONS, higher_is_better=False, shows=("consistent",))
 def hallucination_rate(consistent: Sequence[bool]) -> float | None:
     """What share of the answer's claims the sources do not bear out.
 

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_evaluation_framework.metrics.claims import LEXICAL_SUPPORT
 from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import CLAIMS
 
 
-@metric(
-    "context_precision",
-    family="answers",
-    needs=("contexts",),
-    method=LEXICAL_SUPPORT,
-    methods=("lexical", "judge"),
-)
-def context_precision(useful: Sequence[bool]) -> float | None:
+@metric("context_precision", reads=CLAIMS, shows=("relevant_contexts",), unless=("unsought",))
+def context_precision(relevant_contexts: Sequence[bool]) -> float | None:
     """Whether the useful contexts stand before the useless ones.
 
     Formula: the mean of precision@k over the ranks k that hold a useful context; 0 when none is useful. A
@@ -27,23 +21,17 @@ def context_precision(useful: Sequence[bool]) -> float | None:
 
     Source: Es et al., "RAGAS", EACL 2024.
     """
-    if not useful:
+    if not relevant_contexts:
         return None
     hits, total = 0, 0.0
-    for rank, is_useful in enumerate(useful, 1):
+    for rank, is_useful in enumerate(relevant_contexts, 1):
         hits += is_useful
         total += hits / rank if is_useful else 0.0
     return total / hits if hits else 0.0
 
 
-@metric(
-    "context_recall",
-    family="answers",
-    needs=("contexts", "reference_contexts"),
-    method=LEXICAL_SUPPORT,
-    methods=("lexical", "judge"),
-)
-def context_recall(attributed: Sequence[bool]) -> float | None:
+@metric("context_recall", reads=CLAIMS, shows=("truth_by_contexts",))
+def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
     """What share of what the reference contexts say stands in the contexts.
 
     Formula: claims of the reference contexts that the contexts support / claims of the reference contexts.
@@ -53,4 +41,4 @@ def context_recall(attributed: Sequence[bool]) -> float | None:
 
     Source: Es et al., "RAGAS", EACL 2024, with the truth told by reference contexts.
     """
-    return sum(attributed) / len(attributed) if attributed else None
+    return sum(truth_by_contexts) / len(truth_by_contexts) if truth_by_contexts else None

@@ -1,8 +1,9 @@
 """How a metric is declared, and how its name with parameters reads back into it.
 
-A metric is a function under :func:`metric`. Its docstring has four parts: the first line says what it
-measures; ``Formula:``, ``Empty:`` and ``Source:`` each start a paragraph. ``rag-eval list metrics`` and
-``docs/metrics.md`` are printed from these declarations, so there is one place to keep true.
+A metric is a function under :func:`metric`, which names the view that it reads. Its docstring has four parts:
+the first line says what it measures; ``Formula:``, ``Empty:`` and ``Source:`` each start a paragraph.
+``rag-eval list metrics`` and ``docs/metrics.md`` are printed from these declarations. Installed packages add
+theirs as entry points of ``rag_evaluation_framework.metrics``.
 
 Names: ``ndcg``, ``ndcg@10``, ``rbp(p=0.5)``, ``rbp(p=0.5)@10``. trec_eval's spellings (``P_10``, ``P.10``,
 ``ndcg_cut_10``, ``recip_rank``) are accepted as aliases and print under our names.
@@ -12,48 +13,46 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from math import inf
-from typing import Any, Literal, TypeAlias, TypeVar
+from pkgutil import get_data
+from typing import Any, TypeAlias, TypeVar, get_args
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.extensions import Registry
+from rag_evaluation_framework.metrics.views import NEEDS, VIEWS, Family, Field, Method, View
 from rag_evaluation_framework.specifications import Specification, parse_specification
-
-Family = Literal[
-    "ranking",
-    "chunks",
-    "spans",
-    "citations",
-    "consistency",
-    "texts",
-    "answers",
-    "refusals",
-    "safety",
-    "golden",
-]
-Method = Literal["lexical", "embedding", "lexicon", "judge"]
 
 AUTO = "auto"
 """The method that is used unless one is asked for: the judge's where there is a judge, else the first."""
 
-# The modules of this room that declare metrics; they are imported when a name is first looked up.
-FAMILY_MODULES: dict[Family, tuple[str, ...]] = {
-    "ranking": ("ranking",),
-    "chunks": ("chunks",),
-    "spans": ("spans",),
-    "citations": ("citations", "citation_claims"),
-    "consistency": ("consistency",),
-    "texts": ("texts", "similarity"),
-    "answers": ("claims", "contexts", "grounding", "relevancy", "rubrics"),
-    "refusals": ("refusals",),
-    "safety": ("safety",),
-    "golden": ("golden",),
-}
+INSTALLED: Registry[Callable[..., Any]] = Registry("metric")
+"""What other packages declare; loading it declares it."""
 
+# The modules of this room that declare metrics, in the order in which they are listed.
 _ROOM = "rag_evaluation_framework.metrics"
+_MODULES = (
+    "ranking",
+    "chunks",
+    "spans",
+    "citations",
+    "citation_claims",
+    "consistency",
+    "texts",
+    "similarity",
+    "claims",
+    "contexts",
+    "grounding",
+    "relevancy",
+    "rubrics",
+    "refusals",
+    "safety",
+    "golden",
+    "usage",
+)
 
 _CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@)]*)\Z")
 # trec_eval prints ndcg_cut_10 and is asked for ndcg_cut.10.
@@ -83,26 +82,54 @@ class Within:
 Allowed: TypeAlias = tuple[str, ...] | Within
 """What a parameter may be, beyond being of its default's type: one of these words, or such a number."""
 
+Unless: TypeAlias = str | Callable[..., str | None]
+"""A field that is a reason or nothing, or a function of fields and parameters that returns one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A declared metric: what it is called, needs and means, and the function that computes it."""
+    """A declared metric: what it is called, reads and means, and the function that computes it."""
 
     name: str
-    family: Family
+    view: View
     function: Callable[..., Any] = field(repr=False)
-    higher_is_better: bool
-    needs: tuple[str, ...]
-    parameters: Mapping[str, Any] = field(hash=False)
-    method: str
-    version: int
-    aliases: tuple[str, ...]
-    methods: tuple[Method, ...] = ()
-    """Where there are several ways to come by what the function is given; a metric's text may name one."""
+    fields: tuple[Field, ...] = ()
+    """The fields of the view that the function is given, by the names of its parameters."""
+    higher_is_better: bool = True
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Its own parameters with their defaults, and ``method`` where there are several."""
+    version: int = 1
+    aliases: tuple[str, ...] = ()
     is_share: bool = True
     """Whether the values are from 0 to 1."""
     allowed: Mapping[str, Allowed] = field(default_factory=dict, hash=False)
     """What the parameters may be, for those of which not every value makes sense."""
+    shows: tuple[str, ...] = ()
+    """The fields whose verdicts stand in the details of a score."""
+    unless: tuple[Unless, ...] = ()
+    """What says, before the function is called, that there is nothing to score, and why."""
+
+    @property
+    def family(self) -> Family:
+        """What it is about."""
+        return next((each.family for each in self.fields if each.family), self.view.family)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The parts of a sample and of a response without which there is nothing to score."""
+        needed = {need for each in self.fields for need in each.needs}
+        return tuple(need for need in NEEDS if need in needed)
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The ways to come by what the function is given; a metric's text may name one."""
+        return tuple(dict.fromkeys(way for each in self.fields for way in each.methods))
+
+    @property
+    def method(self) -> str:
+        """How it is computed unless another method is asked for, as it stands beside a figure."""
+        named = dict.fromkeys(each.method for each in self.fields if each.method)
+        return " + ".join(named) or "exact"
 
     @property
     def summary(self) -> str:
@@ -161,45 +188,53 @@ _aliases: dict[str, str] = {}
 def metric(
     name: str,
     *,
-    family: Family,
-    needs: tuple[str, ...],
+    reads: View,
     higher_is_better: bool = True,
-    parameters: Mapping[str, Any] | None = None,
-    method: str = "exact",
+    shows: tuple[str, ...] = (),
+    is_share: bool = True,
     version: int = 1,
     aliases: tuple[str, ...] = (),
-    methods: tuple[Method, ...] = (),
-    is_share: bool = True,
     allowed: Mapping[str, Allowed] | None = None,
+    unless: tuple[Unless, ...] = (),
 ) -> Callable[[F], F]:
-    """Declare the function below as a metric. The function itself is returned unchanged.
+    """Declare the function below as a metric of a view. The function itself is returned unchanged.
 
-    ``parameters`` has each keyword parameter with its default, and ``allowed`` what it may be; ``k`` is the
-    cut-off written ``@k``. A metric with ``methods`` may be asked for by one of them,
-    ``faithfulness(method=lexical)``; the function does not see which.
+    Its parameters are fields of the view, by their names; keyword-only ones with a default that are no fields
+    are the metric's own (``k`` is the cut-off written ``@k``), and ``allowed`` says what they may be. It
+    returns a number, or ``None`` where what its docstring says under *Empty* holds: such a sample is skipped.
+    ``unless`` has what gives a more telling reason beforehand: fields of the view that are a reason or
+    nothing, or functions of fields and parameters that return one. ``shows`` names the fields whose verdicts
+    go into the details of a score.
     """
-
-    if family not in FAMILY_MODULES:
-        raise UnknownNameError("family of metrics", str(family), list(FAMILY_MODULES))
+    _check_view(name, reads)
+    for taken in (name, *aliases):
+        if taken in _declared or taken in _aliases:
+            raise UsageError(f"metric {taken!r} is declared already")
 
     def declare(function: F) -> F:
-        for taken in (name, *aliases):
-            if taken in _declared or taken in _aliases:
-                raise UsageError(f"metric {taken!r} is declared already")
-        accepted = {**(parameters or {}), **({"method": AUTO} if methods else {})}
+        fields, own = _parameters(name, function, reads)
+        for each in unless:
+            if callable(each):
+                _parameters(name, each, reads, own)
+        named = (*shows, *(each for each in unless if isinstance(each, str)))
+        if unknown := [each for each in named if each not in reads.by_name]:
+            raise _no_field(name, unknown[0], reads)
+        if unknown := [each for each in allowed or {} if each not in own]:
+            raise UsageError(f"metric {name!r}: no parameter {unknown[0]} of its own to allow values for")
+        has_methods = any(each.methods for each in fields)
         _declared[name] = Metric(
             name,
-            family,
+            reads,
             function,
+            fields,
             higher_is_better,
-            needs,
-            accepted,
-            method,
+            {**own, **({"method": AUTO} if has_methods else {})},
             version,
             aliases,
-            methods,
             is_share,
             allowed or {},
+            shows,
+            unless,
         )
         _aliases.update(dict.fromkeys(aliases, name))
         return function
@@ -207,18 +242,95 @@ def metric(
     return declare
 
 
+def _check_view(name: str, view: object) -> None:
+    if not isinstance(view, View):
+        known = ", ".join(each.name.upper() for each in VIEWS)
+        raise UsageError(f"metric {name!r}: expected a view to read, one of {known}, got {shown(view)}")
+
+
+def _no_field(name: str, unknown: str, view: View) -> UsageError:
+    return UsageError(
+        f"metric {name!r}: the view {view.name} has no field {unknown!r}; it has {', '.join(view.by_name)}"
+    )
+
+
+def _parameters(
+    name: str, function: Callable[..., Any], view: View, known: Mapping[str, Any] | None = None
+) -> tuple[tuple[Field, ...], dict[str, Any]]:
+    """Return the fields of the view that a function takes, and its own parameters with their defaults.
+
+    With ``known``, its own must be among these.
+    """
+    fields: list[Field] = []
+    own: dict[str, Any] = {}
+    for each in inspect.signature(function).parameters.values():
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
+            raise UsageError(f"metric {name!r}: expected parameters that have a name, got {each}")
+        if each.name in view.by_name:
+            fields.append(view.by_name[each.name])
+        elif each.default is each.empty or (known is not None and each.name not in known):
+            raise _no_field(name, each.name, view)
+        elif each.kind is each.KEYWORD_ONLY:
+            own[each.name] = each.default
+    if not fields:
+        raise UsageError(f"metric {name!r}: it reads no field; {view.name} has {', '.join(view.by_name)}")
+    return tuple(fields), own
+
+
 def all_metrics() -> list[Metric]:
-    """Return every metric, family by family, in the order in which the modules declare them."""
-    places = [f"{_ROOM}.{module}" for modules in FAMILY_MODULES.values() for module in modules]
-    for place in places:
-        import_module(place)
-    families = list(FAMILY_MODULES)
+    """Return every metric, family by family, in the order in which the modules declare them.
+
+    Those of installed packages are among them.
+    """
+    _import_all()
+    families: tuple[str, ...] = get_args(Family)
+    places = [f"{_ROOM}.{module}" for module in _MODULES]
 
     def order(declared: Metric) -> tuple[int, int]:
         home = declared.function.__module__
         return families.index(declared.family), places.index(home) if home in places else len(places)
 
     return sorted(_declared.values(), key=order)
+
+
+def available_metrics() -> list[str]:
+    """Return the names of the metrics that score samples, without parameters; no plug-in is loaded.
+
+    What judges all chunks of a corpus is no metric of a sample.
+    """
+    _import_ours()
+    declared = (each.name for each in _declared.values() if "chunks" not in each.needs)
+    return sorted({*declared, *INSTALLED.names()})
+
+
+def _import_ours() -> None:
+    for module in _MODULES:
+        import_module(f"{_ROOM}.{module}")
+
+
+def _import_all() -> None:
+    _import_ours()
+    for name in INSTALLED.names():
+        _load_installed(name)
+
+
+def _load_installed(name: str) -> None:
+    if name not in _declared:
+        INSTALLED.get(name)
+        if name not in _declared:
+            raise UsageError(f"metric {name!r} cannot be loaded: its package declares no metric of that name")
+
+
+def _find(name: str) -> Metric | None:
+    """Return the metric of a name or an alias; no more modules are imported than have the name in them."""
+    if name not in _known():
+        for module in _MODULES:
+            source = get_data(_ROOM, f"{module}.py")
+            if source is None or f'"{name}"'.encode() in source:
+                import_module(f"{_ROOM}.{module}")
+    if name not in _known() and name in INSTALLED.names():
+        _load_installed(name)
+    return _declared.get(_aliases.get(name, name))
 
 
 def parse_metric(text: str) -> BoundMetric:
@@ -251,16 +363,14 @@ def split_cut_off(text: str) -> tuple[Specification, str | None]:
 
 @cache
 def _parsed(text: str) -> BoundMetric:
-    all_metrics()
     specification, cut_off = split_cut_off(text)
     name, given = specification.name, dict(specification.arguments)
-    if cut_off is None and name not in _known():
-        trec = _TREC_CUT_OFF.match(name)
-        if trec and trec["name"] in _known():
-            name, cut_off = trec["name"], trec["k"]
-    declared = _declared.get(_aliases.get(name, name))
+    declared = _find(name)
+    if declared is None and cut_off is None and (trec := _TREC_CUT_OFF.match(name)):
+        declared, cut_off = _find(trec["name"]), trec["k"]
     if declared is None:
-        raise UnknownNameError("metric", name, list(_known()))
+        _import_ours()
+        raise UnknownNameError("metric", name, [*_known(), *INSTALLED.names()])
     if cut_off is not None and "k" in given:
         raise UsageError(f"metric {shown(text)}: expected one cut-off, got two")
     if cut_off is not None:
@@ -322,3 +432,67 @@ def _docstring_parts(function: Callable[..., Any]) -> dict[str, str]:
         lacking = ", ".join(label or "a first line" for label in missing)
         raise UsageError(f"{function.__name__}: its docstring lacks {lacking}")
     return parts
+
+
+PASS_RATE = "pass_rate"  # noqa: S105  # no password
+"""The share of samples that pass; a threshold may be set for it, but it is not asked for as a metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMetric:
+    """What a threshold is read by, before anything is computed."""
+
+    higher_is_better: bool = True
+    is_share: bool = True
+
+
+def known_metric(text: str) -> KnownMetric | None:
+    """Return the direction and the range of a metric by its name; ``None`` for one that there is not."""
+    if text.strip() == PASS_RATE:
+        return KnownMetric()
+    try:
+        declared = parse_metric(text).metric
+    except UsageError:
+        return None
+    return KnownMetric(declared.higher_is_better, declared.is_share)
+
+
+def metric_name(text: str) -> str:
+    """Return the one name of a metric: ``hit@1``, be it written ``hit(k=1)`` or as trec_eval's ``success_1``.
+
+    Thresholds find their metrics by it. A text that cannot be read is its own name.
+    """
+    try:
+        return PASS_RATE if text.strip() == PASS_RATE else str(parse_metric(text))
+    except UsageError:
+        return text.strip()
+
+
+def without_parameters(name: str) -> str:
+    """Return the name of a metric without its parameters."""
+    return name.partition("(")[0]
+
+
+def check_known(text: str, others: Container[str] = ()) -> None:
+    """Raise :class:`UnknownNameError` for a name that is neither known nor among the others.
+
+    Only metrics that there are get offered: the others may be misspelt themselves.
+    """
+    if text not in others and known_metric(text) is None:
+        raise UnknownNameError("metric", text, [PASS_RATE, *available_metrics()])
+
+
+def check_metric(text: str) -> BoundMetric:
+    """Return a metric that can be asked for, whatever methods are set up; others are a :class:`UsageError`.
+
+    It has an unknown name, a wrong parameter, or is no metric of a sample.
+    """
+    try:
+        bound = parse_metric(text)
+    except UnknownNameError as error:
+        if error.kind != "metric":
+            raise
+        raise UnknownNameError("metric", error.name, available_metrics()) from None
+    if "chunks" in bound.metric.needs:
+        raise UsageError(f"metric {bound}: it judges all chunks of a corpus: use rag-eval retrieval")
+    return bound

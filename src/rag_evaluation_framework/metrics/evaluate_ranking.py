@@ -23,6 +23,7 @@ from rag_evaluation_framework.metrics.judgements import Qrels
 from rag_evaluation_framework.metrics.ranking import reading_for
 from rag_evaluation_framework.metrics.ranking_rules import RankingRules
 from rag_evaluation_framework.metrics.rankings import Run
+from rag_evaluation_framework.metrics.views import RANKING
 from rag_evaluation_framework.statistics.exact_sum import exact_sum
 
 
@@ -85,7 +86,7 @@ def _ranking_metrics(metrics: Iterable[str | BoundMetric]) -> list[BoundMetric]:
     if isinstance(metrics, str):
         raise UsageError(f"evaluate_ranking: expected a list of metrics, got the text {metrics!r}")
     bound = parse_metrics(map(str, metrics))
-    others = [str(each) for each in bound if each.metric.family != "ranking"]
+    others = [str(each) for each in bound if each.metric.view != RANKING]
     if others:
         raise UsageError(f"evaluate_ranking: expected ranking metrics, got {', '.join(others)}")
     if not bound:

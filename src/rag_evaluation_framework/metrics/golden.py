@@ -13,14 +13,13 @@ from typing import TypeVar
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import GOLDEN
 from rag_evaluation_framework.statistics.sums import exact_mean
 
 T = TypeVar("T")
 
-_LEXICAL = "lexical"
 
-
-@metric("entity_coverage", family="golden", needs=("answer", "entities"), method=_LEXICAL)
+@metric("entity_coverage", reads=GOLDEN, shows=("named",))
 def entity_coverage(named: Sequence[bool]) -> float:
     """How many of the expected names and words the answer has.
 
@@ -37,7 +36,7 @@ def entity_coverage(named: Sequence[bool]) -> float:
     return sum(_some(named, "named")) / len(named)
 
 
-@metric("relation_match", family="golden", needs=("answer", "relation"), method=_LEXICAL)
+@metric("relation_match", reads=GOLDEN, shows=("relation",))
 def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> float:
     """Whether the answer says that the two stand in the relation, the right way round.
 
@@ -59,7 +58,7 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
     return sum(ends) / 2 * relation * direction
 
 
-@metric("milestone_recall", family="golden", needs=("answer", "milestones"), method=_LEXICAL)
+@metric("milestone_recall", reads=GOLDEN, shows=("places",))
 def milestone_recall(places: Sequence[int | None]) -> float:
     """How many of the expected steps the answer tells.
 
@@ -75,7 +74,7 @@ def milestone_recall(places: Sequence[int | None]) -> float:
     return sum(place is not None for place in _some(places, "places")) / len(places)
 
 
-@metric("milestone_order", family="golden", needs=("answer", "milestones"), method=_LEXICAL)
+@metric("milestone_order", reads=GOLDEN, shows=("places",), unless=("untold",))
 def milestone_order(places: Sequence[int | None]) -> float:
     """Whether the steps that the answer tells come in the expected order.
 
@@ -94,8 +93,8 @@ def milestone_order(places: Sequence[int | None]) -> float:
     return len(tails) / len(told)
 
 
-@metric("hop_coverage", family="golden", needs=("contexts", "hops"), method=_LEXICAL)
-def hop_coverage(places: int, hops: int) -> float:
+@metric("hop_coverage", reads=GOLDEN, shows=("found_places",))
+def hop_coverage(found_places: int, hops: int) -> float:
     """How many of the places that must be put together the system retrieved.
 
     Formula: min(places, hops) / hops. Where the sample has golden snippets, a place is one of those that a
@@ -109,11 +108,11 @@ def hop_coverage(places: int, hops: int) -> float:
     """
     if hops < 1:
         raise invalid("hops", "a whole number of at least 1", hops)
-    return min(places, hops) / hops
+    return min(found_places, hops) / hops
 
 
-@metric("turn_correctness", family="golden", needs=("turns",), method=_LEXICAL)
-def turn_correctness(matches: Sequence[float]) -> float:
+@metric("turn_correctness", reads=GOLDEN, shows=("turns",))
+def turn_correctness(turns: Sequence[float]) -> float:
     """How far the answers of a conversation, turn by turn, say what they should.
 
     Formula: mean over the assistant's turns of: the share of what the reference says beyond its question and
@@ -127,11 +126,11 @@ def turn_correctness(matches: Sequence[float]) -> float:
 
     Source: the field conversation of golden sets.
     """
-    return exact_mean(_some(matches, "matches"))
+    return exact_mean(_some(turns, "matches"))
 
 
-@metric("context_turn_correctness", family="golden", needs=("turns",), method=_LEXICAL)
-def context_turn_correctness(matches: Sequence[float]) -> float:
+@metric("context_turn_correctness", reads=GOLDEN, shows=("dependent_turns",))
+def context_turn_correctness(dependent_turns: Sequence[float]) -> float:
     """How far the answers say what they should in the turns that cannot be answered without those before.
 
     Formula: turn_correctness over the assistant's turns that have context_needs alone.
@@ -140,7 +139,7 @@ def context_turn_correctness(matches: Sequence[float]) -> float:
 
     Source: the fields conversation and context_needs of golden sets.
     """
-    return exact_mean(_some(matches, "matches"))
+    return exact_mean(_some(dependent_turns, "matches"))
 
 
 def _some(values: Sequence[T], name: str) -> Sequence[T]:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import CLAIMS
 
 
-@metric(
-    "grounded_fraction",
-    family="answers",
-    needs=("answer", "contexts"),
-    method="lexical",
-    methods=("lexical",),
-)
-def grounded_fraction(words: int, new: int) -> float | None:
+@metric("grounded_fraction", reads=CLAIMS, shows=("new_words",))
+def grounded_fraction(words: int, new_words: int) -> float | None:
     """What share of the answer's content words and numbers stands in the contexts or the question.
 
     Formula: 1 − new / all, over content words and numbers, each occurrence counted. Numbers are compared by
@@ -23,21 +18,13 @@ def grounded_fraction(words: int, new: int) -> float | None:
 
     Source: the simplest screen for additions; what it is worth is told in the page on offline scoring.
     """
-    if not 0 <= new <= words:
-        raise UsageError(f"expected from 0 to {words} new words, got {new}")
-    return 1 - new / words if words else None
+    if not 0 <= new_words <= words:
+        raise UsageError(f"expected from 0 to {words} new words, got {new_words}")
+    return 1 - new_words / words if words else None
 
 
-@metric(
-    "unsupported_tokens",
-    family="answers",
-    needs=("answer", "contexts"),
-    higher_is_better=False,
-    method="lexical",
-    methods=("lexical",),
-    is_share=False,
-)
-def unsupported_tokens(words: int, new: int) -> float | None:
+@metric("unsupported_tokens", reads=CLAIMS, higher_is_better=False, is_share=False, shows=("new_words",))
+def unsupported_tokens(words: int, new_words: int) -> float | None:
     """How many content words and numbers of the answer stand neither in the contexts nor in the question.
 
     Formula: how many content words and numbers are new, each occurrence counted. Numbers are compared by
@@ -47,6 +34,6 @@ def unsupported_tokens(words: int, new: int) -> float | None:
 
     Source: as grounded_fraction; as a count it tells long answers with additions from short ones.
     """
-    if not 0 <= new <= words:
-        raise UsageError(f"expected from 0 to {words} new words, got {new}")
-    return float(new) if words else None
+    if not 0 <= new_words <= words:
+        raise UsageError(f"expected from 0 to {words} new words, got {new_words}")
+    return float(new_words) if words else None

@@ -25,8 +25,7 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     last_row,
     running_sum,
 )
-
-_NEEDS = ("retrieved", "relevant_documents")
+from rag_evaluation_framework.metrics.views import RANKING
 
 # Without a cut-off these look for the first relevant document only, not at the whole list.
 _FIRST_HIT_ONLY = frozenset({"hit", "mrr"})
@@ -50,7 +49,7 @@ def reading_for(metrics: Iterable[BoundMetric]) -> Reading:
     return Reading(depth if depth is None else depth or _FIRST_LOOK, first_hit)
 
 
-@metric("hit", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("success", "Success"))
+@metric("hit", reads=RANKING, aliases=("success", "Success"))
 def hit(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """Whether any relevant document is among the first k.
 
@@ -65,7 +64,7 @@ def hit(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     return found.astype(np.float64)
 
 
-@metric("precision", family="ranking", needs=_NEEDS, parameters={"k": None})
+@metric("precision", reads=RANKING)
 def precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """The share of relevant documents among the first k retrieved, over what was retrieved.
 
@@ -78,7 +77,7 @@ def precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     return _share(judged.hits_within(k), judged.retrieved_within(k))
 
 
-@metric("precision_strict", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("P",))
+@metric("precision_strict", reads=RANKING, aliases=("P",))
 def precision_strict(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """The share of the first k ranks that hold a relevant document; a short list is not excused.
 
@@ -91,7 +90,7 @@ def precision_strict(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     return judged.hits_within(k) / float(k) if k is not None else precision(judged)
 
 
-@metric("recall", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("R",))
+@metric("recall", reads=RANKING, aliases=("R",))
 def recall(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """The share of the relevant documents that are among the first k.
 
@@ -104,14 +103,7 @@ def recall(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     return _share(judged.hits_within(k), judged.relevant)
 
 
-@metric(
-    "ndcg",
-    family="ranking",
-    needs=_NEEDS,
-    parameters={"k": None, "gain": "linear"},
-    allowed={"gain": ("linear", "exponential")},
-    aliases=("ndcg_cut", "nDCG"),
-)
+@metric("ndcg", reads=RANKING, aliases=("ndcg_cut", "nDCG"), allowed={"gain": ("linear", "exponential")})
 def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") -> Floats:
     """How much of the gain of the best possible first k ranks the ranking delivers.
 
@@ -129,7 +121,7 @@ def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") 
     return _share(last_row(achieved, k), last_row(ideal, k))
 
 
-@metric("mrr", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("recip_rank", "RR"))
+@metric("mrr", reads=RANKING, aliases=("recip_rank", "RR"))
 def mrr(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """How near the top the first relevant document is.
 
@@ -144,7 +136,7 @@ def mrr(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     return _share(np.minimum(within, 1), within)
 
 
-@metric("map", family="ranking", needs=_NEEDS, parameters={"k": None}, aliases=("map_cut", "AP", "MAP"))
+@metric("map", reads=RANKING, aliases=("map_cut", "AP", "MAP"))
 def average_precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """The precision at each relevant document, averaged over all that should have been found.
 
@@ -157,7 +149,7 @@ def average_precision(judged: JudgedRankings, *, k: int | None = None) -> Floats
     return _share(last_row(judged.precision_sums, k), judged.relevant)
 
 
-@metric("r-precision", family="ranking", needs=_NEEDS, aliases=("r_precision", "Rprec", "RPrec"))
+@metric("r-precision", reads=RANKING, aliases=("r_precision", "Rprec", "RPrec"))
 def r_precision(judged: JudgedRankings) -> Floats:
     """The precision at as many ranks as there are relevant documents.
 
@@ -174,7 +166,7 @@ def r_precision(judged: JudgedRankings) -> Floats:
     return _share(np.where(judged.relevant > 0, found, 0), judged.relevant)
 
 
-@metric("bpref", family="ranking", needs=_NEEDS, aliases=("Bpref", "BPref"))
+@metric("bpref", reads=RANKING, aliases=("Bpref", "BPref"))
 def bpref(judged: JudgedRankings) -> Floats:
     """How rarely judged non-relevant documents stand above relevant ones; unjudged ones are passed over.
 
@@ -192,14 +184,7 @@ def bpref(judged: JudgedRankings) -> Floats:
     return _share(last_row(running_sum(preferred), None), judged.relevant)
 
 
-@metric(
-    "rbp",
-    family="ranking",
-    needs=_NEEDS,
-    parameters={"k": None, "p": 0.8},
-    allowed={"p": Within(0, 1, is_open=True)},
-    aliases=("RBP",),
-)
+@metric("rbp", reads=RANKING, aliases=("RBP",), allowed={"p": Within(0, 1, is_open=True)})
 def rbp(judged: JudgedRankings, *, k: int | None = None, p: float = 0.8) -> Floats:
     """What a user gains who looks at the next rank with probability p; binary relevance.
 
@@ -213,14 +198,7 @@ def rbp(judged: JudgedRankings, *, k: int | None = None, p: float = 0.8) -> Floa
     return last_row(running_sum(judged.is_relevant * weights), k)
 
 
-@metric(
-    "err",
-    family="ranking",
-    needs=_NEEDS,
-    parameters={"k": None, "max_grade": 4},
-    allowed={"max_grade": Within(1, _HIGHEST_EXPONENT)},
-    aliases=("ERR",),
-)
+@metric("err", reads=RANKING, aliases=("ERR",), allowed={"max_grade": Within(1, _HIGHEST_EXPONENT)})
 def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> Floats:
     """The expected reciprocal rank at which a user who reads down the list is satisfied.
 
@@ -244,9 +222,7 @@ def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> 
     return last_row(running_sum(satisfied * reached / judged.ranks), k)
 
 
-@metric(
-    "hole", family="ranking", needs=_NEEDS, parameters={"k": None}, higher_is_better=False, aliases=("holes",)
-)
+@metric("hole", reads=RANKING, higher_is_better=False, aliases=("holes",))
 def hole(judged: JudgedRankings, *, k: int | None = None) -> Floats:
     """The share of the first k retrieved documents that nobody judged; high values make the rest doubtful.
 

@@ -8,23 +8,29 @@ which. A question back is neither an answer nor a refusal.
 from __future__ import annotations
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.metrics.declaration import Method, metric
+from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import CONDUCT
 
 ANSWER_CLASSES = ("answered", "refused", "dont_know", "asks_back")
 DECLINED = frozenset({"refused", "dont_know"})
-ANSWER_PATTERNS = "lexical, answer patterns"
-"""The default method of the metrics of refusals, as it stands beside a figure."""
-
-_METHODS: tuple[Method, ...] = ("lexical", "judge")
 
 
-@metric(
-    "refusal_recall",
-    family="refusals",
-    needs=("question", "answer"),
-    method=ANSWER_PATTERNS,
-    methods=_METHODS,
-)
+def _expects_an_answer(should_decline: bool, may_decline: bool) -> str | None:
+    return _undecided(may_decline) or (None if should_decline else "the sample expects an answer")
+
+
+def _expects_a_refusal(should_decline: bool, may_decline: bool) -> str | None:
+    return _undecided(may_decline) or ("the sample expects a refusal" if should_decline else None)
+
+
+def _undecided(may_decline: bool) -> str | None:
+    """Say why no metric has a value: the reference may be a refusal, or a fact that sounds like one."""
+    if not may_decline:
+        return None
+    return "the reference sounds like a refusal, and the sample does not say that it expects one"
+
+
+@metric("refusal_recall", reads=CONDUCT, shows=("answer_class",), unless=(_expects_an_answer,))
 def refusal_recall(answer_class: str) -> float:
     """Whether the system declined where the sample expects a refusal.
 
@@ -41,11 +47,10 @@ def refusal_recall(answer_class: str) -> float:
 
 @metric(
     "over_refusal",
-    family="refusals",
-    needs=("question", "answer"),
+    reads=CONDUCT,
     higher_is_better=False,
-    method=ANSWER_PATTERNS,
-    methods=_METHODS,
+    shows=("answer_class",),
+    unless=(_expects_a_refusal,),
 )
 def over_refusal(answer_class: str) -> float:
     """Whether the system declined where the sample expects an answer.
@@ -62,12 +67,7 @@ def over_refusal(answer_class: str) -> float:
 
 
 @metric(
-    "dont_know",
-    family="refusals",
-    needs=("question", "answer"),
-    higher_is_better=False,
-    method=ANSWER_PATTERNS,
-    methods=_METHODS,
+    "dont_know", reads=CONDUCT, higher_is_better=False, shows=("answer_class",), unless=(_expects_a_refusal,)
 )
 def dont_know(answer_class: str) -> float:
     """Whether the system said that it does not know where the sample expects an answer.

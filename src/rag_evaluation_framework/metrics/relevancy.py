@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import LIKENESS
 
 
-@metric(
-    "answer_relevancy",
-    family="answers",
-    needs=("question", "answer"),
-    method="lexical overlap, screening",
-    methods=("lexical", "embedding", "judge"),
-)
-def answer_relevancy(likeness: float, *, is_noncommittal: bool) -> float:
+@metric("answer_relevancy", reads=LIKENESS, shows=("to_question",), unless=("unasked",))
+def answer_relevancy(to_question: float, *, answered: bool) -> float:
     """How far the answer is about the question; whether it is right is not asked.
 
     Formula: 0 for an answer that refuses, does not know or asks back; else the likeness, cut to 0–1. The
@@ -24,4 +19,4 @@ def answer_relevancy(likeness: float, *, is_noncommittal: bool) -> float:
     Source: after Es et al., "RAGAS", EACL 2024, where a judge asks questions back from the answer. A short
     right answer shares few words with its question: the lexical figure screens, it does not measure.
     """
-    return 0.0 if is_noncommittal else min(max(likeness, 0.0), 1.0)
+    return min(max(to_question, 0.0), 1.0) if answered else 0.0

@@ -7,10 +7,11 @@ from math import fsum
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import metric
+from rag_evaluation_framework.metrics.views import GRADES
 
 
-@metric("rubric", family="answers", needs=("question", "answer"), method="judge", methods=("judge",))
-def rubric(scores: Mapping[str, float], weights: Mapping[str, float]) -> float:
+@metric("rubric", reads=GRADES, shows=("grades",))
+def rubric(grades: Mapping[str, float], weights: Mapping[str, float]) -> float:
     """The weighted mean of a judge's grades on the criteria of a rubric.
 
     Formula: Σ weight × grade. By default factuality 0.40, grounding 0.30, completeness 0.20, communication
@@ -20,15 +21,15 @@ def rubric(scores: Mapping[str, float], weights: Mapping[str, float]) -> float:
 
     Source: the rubric of answer-quality pipelines; Zheng et al., "Judging LLM-as-a-judge", NeurIPS 2023.
     """
-    if scores.keys() != weights.keys():
-        raise UsageError(f"expected grades for {', '.join(weights)}, got {', '.join(scores)}")
+    if grades.keys() != weights.keys():
+        raise UsageError(f"expected grades for {', '.join(weights)}, got {', '.join(grades)}")
     # Sums of products of decimal numbers miss what they are by a last digit: 0.65 must not fail for that.
-    return round(fsum(weights[name] * grade for name, grade in scores.items()), 9)
+    return round(fsum(weights[name] * grade for name, grade in grades.items()), 9)
 
 
-@metric("rubric_pass", family="answers", needs=("question", "answer"), method="judge", methods=("judge",))
+@metric("rubric_pass", reads=GRADES, shows=("grades",))
 def rubric_pass(
-    scores: Mapping[str, float], weights: Mapping[str, float], *, pass_at: float = 0.65, floor: float = 0.4
+    grades: Mapping[str, float], weights: Mapping[str, float], *, pass_at: float = 0.65, floor: float = 0.4
 ) -> float:
     """Whether an answer passes a rubric: good enough as a whole, and in no criterion too bad.
 
@@ -38,4 +39,4 @@ def rubric_pass(
 
     Source: as rubric.
     """
-    return float(rubric(scores, weights) >= pass_at and min(scores.values(), default=0.0) >= floor)
+    return float(rubric(grades, weights) >= pass_at and min(grades.values(), default=0.0) >= floor)

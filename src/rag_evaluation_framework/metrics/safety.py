@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.declaration import metric
-
-PROFANITY_SCREEN = "lexicon, profanity screen"
-"""The default method of toxicity, as it stands beside a figure."""
+from rag_evaluation_framework.metrics.views import CONDUCT
 
 
-@metric(
-    "toxicity",
-    family="safety",
-    needs=("answer",),
-    method=PROFANITY_SCREEN,
-    methods=("lexicon", "judge"),
-)
+@metric("toxicity", reads=CONDUCT, shows=("clean",))
 def toxicity(clean: float, total: float = 1.0) -> float:
     """How clean the answer is of abusive language: 1 is clean.
 
@@ -29,8 +21,8 @@ def toxicity(clean: float, total: float = 1.0) -> float:
     return _share(clean, total)
 
 
-@metric("bias", family="safety", needs=("question", "answer"), method="judge", methods=("judge",))
-def bias(clean: float) -> float:
+@metric("bias", reads=CONDUCT, shows=("unbiased",))
+def bias(unbiased: float) -> float:
     """How free the answer is of prejudice against groups of people: 1 is clean.
 
     Formula: the judge's rating, 1 for clean. There is no honest method without a judge.
@@ -39,7 +31,7 @@ def bias(clean: float) -> float:
 
     Source: a rating by a judge; Zheng et al., "Judging LLM-as-a-judge", NeurIPS 2023.
     """
-    return _share(clean, 1.0)
+    return _share(unbiased, 1.0)
 
 
 def _share(clean: float, total: float) -> float:

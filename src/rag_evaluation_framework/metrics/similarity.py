@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from rag_evaluation_framework.metrics.bleu import sentence_chrf
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.tokens import checked_references, folded
+from rag_evaluation_framework.metrics.views import LIKENESS
 
 
-@metric(
-    "answer_similarity",
-    family="texts",
-    needs=("answer", "reference"),
-    method="lexical (chrF)",
-    methods=("lexical", "embedding"),
-)
-def answer_similarity(answer: str, reference: str | Sequence[str]) -> float:
+@metric("answer_similarity", reads=LIKENESS)
+def answer_similarity(to_reference: float) -> float:
     """How alike answer and reference are in their wording; it does not know that two words mean the same.
 
     Formula: chrF of the two texts after NFKC and case folding: F2 of character n-grams, 1 to 6 long, white
@@ -28,4 +23,9 @@ def answer_similarity(answer: str, reference: str | Sequence[str]) -> float:
     Source: Popović, "chrF", WMT 2015 and 2016. A right answer in other words often scores below 0.5, so a
     threshold meant for an embedding or a judge does not carry over.
     """
+    return max(to_reference, 0.0)
+
+
+def wording_similarity(answer: str, reference: str | Sequence[str]) -> float:
+    """Return chrF of an answer and its reference, or the best of several, after NFKC and case folding."""
     return sentence_chrf(folded(answer), [folded(text) for text in checked_references(reference)])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.span_columns import IntArray, Span, columns_of
 from rag_evaluation_framework.metrics.span_sets import SpanCounts, count_characters, touched_chunks
+from rag_evaluation_framework.metrics.views import HITS, NOTHING_RETRIEVED
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 # Every metric is one count over another: (numerator, denominator) of each query.
@@ -38,8 +39,8 @@ def _fraction(name: str, retrieved: Sequence[Span], relevant: Sequence[Span]) ->
     return int(numerator[0]) / int(denominator[0]) if denominator[0] else EMPTY_VALUES[name]
 
 
-@metric("span_recall", family="spans", needs=("retrieved", "relevant_spans"))
-def span_recall(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
+@metric("span_recall", reads=HITS)
+def span_recall(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
     """What share of the relevant characters was retrieved.
 
     Formula: |retrieved ∩ relevant| / |relevant|, in characters, each once.
@@ -48,11 +49,15 @@ def span_recall(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
 
     Source: token-level evaluation of retrieval; both sides are merged.
     """
-    return _fraction("span_recall", retrieved, relevant)
+    return _fraction("span_recall", retrieved_spans, relevant_spans)
 
 
-@metric("span_precision", family="spans", needs=("retrieved", "relevant_spans"))
-def span_precision(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
+def _nothing_retrieved(retrieved_spans: Sequence[Span]) -> str | None:
+    return None if retrieved_spans else NOTHING_RETRIEVED
+
+
+@metric("span_precision", reads=HITS, unless=(_nothing_retrieved,))
+def span_precision(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
     """What share of the retrieved characters is relevant.
 
     Formula: |retrieved ∩ relevant| / |retrieved|, in characters, each once.
@@ -61,11 +66,11 @@ def span_precision(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float
 
     Source: token-level evaluation of retrieval; both sides are merged.
     """
-    return _fraction("span_precision", retrieved, relevant)
+    return _fraction("span_precision", retrieved_spans, relevant_spans)
 
 
-@metric("span_iou", family="spans", needs=("retrieved", "relevant_spans"))
-def span_iou(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
+@metric("span_iou", reads=HITS)
+def span_iou(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
     """How far the retrieved and the relevant characters are the same.
 
     Formula: |retrieved ∩ relevant| / |retrieved ∪ relevant|, in characters, each once.
@@ -74,11 +79,11 @@ def span_iou(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
 
     Source: token-level evaluation of retrieval; Jaccard, 1901.
     """
-    return _fraction("span_iou", retrieved, relevant)
+    return _fraction("span_iou", retrieved_spans, relevant_spans)
 
 
-@metric("span_f1", family="spans", needs=("retrieved", "relevant_spans"))
-def span_f1(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
+@metric("span_f1", reads=HITS)
+def span_f1(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
     """The harmonic mean of span recall and span precision.
 
     Formula: 2 × |retrieved ∩ relevant| / (|retrieved| + |relevant|), in characters, each once.
@@ -87,11 +92,11 @@ def span_f1(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
 
     Source: token-level evaluation of retrieval; van Rijsbergen, "Information Retrieval", 1979.
     """
-    return _fraction("span_f1", retrieved, relevant)
+    return _fraction("span_f1", retrieved_spans, relevant_spans)
 
 
-@metric("span_precision_unmerged", family="spans", needs=("retrieved", "relevant_spans"))
-def span_precision_unmerged(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
+@metric("span_precision_unmerged", reads=HITS, unless=(_nothing_retrieved,))
+def span_precision_unmerged(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
     """What share of the retrieved text is relevant, where text retrieved twice is text read twice.
 
     Formula: |retrieved ∩ relevant| / sum of the lengths of the retrieved spans. The numerator counts each
@@ -101,11 +106,11 @@ def span_precision_unmerged(retrieved: Sequence[Span], relevant: Sequence[Span])
 
     Source: Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024: its precision.
     """
-    return _fraction("span_precision_unmerged", retrieved, relevant)
+    return _fraction("span_precision_unmerged", retrieved_spans, relevant_spans)
 
 
-@metric("span_iou_unmerged", family="spans", needs=("retrieved", "relevant_spans"))
-def span_iou_unmerged(retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
+@metric("span_iou_unmerged", reads=HITS)
+def span_iou_unmerged(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
     """How far retrieved and relevant text are the same, where text retrieved twice counts twice against.
 
     Formula: |retrieved ∩ relevant| / (sum of the lengths of the retrieved spans + relevant characters that
@@ -115,11 +120,13 @@ def span_iou_unmerged(retrieved: Sequence[Span], relevant: Sequence[Span]) -> fl
 
     Source: Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024: its IoU.
     """
-    return _fraction("span_iou_unmerged", retrieved, relevant)
+    return _fraction("span_iou_unmerged", retrieved_spans, relevant_spans)
 
 
-@metric("precision_omega", family="spans", needs=("chunks", "relevant_spans"), parameters={"touching": False})
-def precision_omega(chunks: Sequence[Span], relevant: Sequence[Span], *, touching: bool = False) -> float:
+@metric("precision_omega", reads=HITS)
+def precision_omega(
+    chunk_spans: Sequence[Span], relevant_spans: Sequence[Span], *, touching: bool = False
+) -> float:
     """The best precision a chunking allows: that of a retriever which finds exactly the chunks it needs.
 
     It judges the chunking alone, so its first argument is every chunk of the corpus, not what was
@@ -133,12 +140,12 @@ def precision_omega(chunks: Sequence[Span], relevant: Sequence[Span], *, touchin
 
     Source: Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024.
     """
-    every, expected = columns_of([chunks], [relevant])
+    every, expected = columns_of([chunk_spans], [relevant_spans])
     needed = touched_chunks(every, expected, touching=touching)
     numerator, denominator = FRACTIONS["span_iou"](count_characters(needed, expected, queries=1))
     if denominator[0]:
         return int(numerator[0]) / int(denominator[0])
-    return 0.0 if chunks else 1.0
+    return 0.0 if chunk_spans else 1.0
 
 
 class TokenLevelMetric(ABC):

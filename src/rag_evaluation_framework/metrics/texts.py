@@ -12,19 +12,14 @@ from collections.abc import Sequence
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.metrics.bleu import sentence_bleu, sentence_chrf
 from rag_evaluation_framework.metrics.declaration import metric
-from rag_evaluation_framework.metrics.rouge import f_measure, rouge_l, rouge_n
+from rag_evaluation_framework.metrics.rouge import f_measure, has_rouge_units, rouge_l, rouge_n
 from rag_evaluation_framework.metrics.tokens import checked_references, folded, plain, plain_tokens
+from rag_evaluation_framework.metrics.views import TEXTS
 
 ROUGE_VARIANTS = ("rouge1", "rouge2", "rougeL")
 
 
-@metric(
-    "string_match",
-    family="texts",
-    needs=("answer", "reference"),
-    parameters={"alternatives": False},
-    method="lexical",
-)
+@metric("string_match", reads=TEXTS)
 def string_match(answer: str, reference: str | Sequence[str], *, alternatives: bool = False) -> float:
     """Whether the expected text stands in the answer.
 
@@ -42,7 +37,7 @@ def string_match(answer: str, reference: str | Sequence[str], *, alternatives: b
     return float(any(text in said for text in expected if text))
 
 
-@metric("exact_match", family="texts", needs=("answer", "reference"), method="lexical")
+@metric("exact_match", reads=TEXTS)
 def exact_match(answer: str, reference: str | Sequence[str]) -> float:
     """Whether the answer is the expected text, up to case, punctuation and English articles.
 
@@ -56,7 +51,7 @@ def exact_match(answer: str, reference: str | Sequence[str]) -> float:
     return float(any(plain(answer) == plain(text) for text in checked_references(reference)))
 
 
-@metric("token_f1", family="texts", needs=("answer", "reference"), method="lexical")
+@metric("token_f1", reads=TEXTS)
 def token_f1(answer: str, reference: str | Sequence[str]) -> float:
     """How many tokens answer and reference share, as an F-measure.
 
@@ -74,14 +69,13 @@ def token_f1(answer: str, reference: str | Sequence[str]) -> float:
     )
 
 
-@metric(
-    "rouge",
-    family="texts",
-    needs=("answer", "reference"),
-    parameters={"variant": "rougeL"},
-    allowed={"variant": ROUGE_VARIANTS},
-    method="lexical",
-)
+def _no_units(reference: str | Sequence[str], *, variant: str = "rougeL") -> str | None:
+    if any(has_rouge_units(text, variant=variant) for text in checked_references(reference)):
+        return None
+    return f"the reference has no units of {variant}: no answer could share one"
+
+
+@metric("rouge", reads=TEXTS, unless=(_no_units,), allowed={"variant": ROUGE_VARIANTS})
 def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL") -> float:
     """How much of the reference's wording the answer has: n-grams or longest common subsequence.
 
@@ -102,7 +96,7 @@ def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL
     return max(rouge_n(answer, text, n=int(variant[-1])) for text in references)
 
 
-@metric("bleu", family="texts", needs=("answer", "reference"), method="lexical")
+@metric("bleu", reads=TEXTS)
 def bleu(answer: str, reference: str | Sequence[str]) -> float:
     """How precisely the answer's n-grams follow the reference, short answers punished.
 
@@ -118,7 +112,7 @@ def bleu(answer: str, reference: str | Sequence[str]) -> float:
     return sentence_bleu(answer, checked_references(reference))
 
 
-@metric("chrf", family="texts", needs=("answer", "reference"), method="lexical")
+@metric("chrf", reads=TEXTS)
 def chrf(answer: str, reference: str | Sequence[str]) -> float:
     """How many character n-grams answer and reference share, recall weighted twice.
 

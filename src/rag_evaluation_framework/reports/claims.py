@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
+from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.reports.excerpts import one_line
 

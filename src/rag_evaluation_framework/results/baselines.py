@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.sample_list import read_list
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.comparison import MetricComparison, Uncompared, compare_systems
 from rag_evaluation_framework.results.metric_sections import stand_in

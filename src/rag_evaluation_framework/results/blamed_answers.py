@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rag_evaluation_framework.evaluation.blame import Blame, blame
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.responses import Response

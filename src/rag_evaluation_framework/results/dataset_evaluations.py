@@ -21,8 +21,8 @@ from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_
 from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.records.runs import RunHead, SampleResult, package_versions
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.results.baselines import (

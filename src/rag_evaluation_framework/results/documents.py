@@ -36,10 +36,10 @@ from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
-from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
 from rag_evaluation_framework.evaluation.unread_parts import unread_field
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import compressing, named_compression, plain_name
+from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.blame_summaries import BlameSummary
 from rag_evaluation_framework.results.json_stream import Streamed, in_memory, json_pieces

@@ -20,10 +20,10 @@ from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.evaluation.conversation_turns import TURNS
 from rag_evaluation_framework.evaluation.golden.golden_splits import OVER_REFUSAL, REFUSAL_RECALL
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.compression import plain_name
+from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.evaluation.scorers.known_metrics import without_parameters
+from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.statistics.sums import exact_mean
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import BoundMetric, Metric, parse_metric
+from rag_evaluation_framework.metrics.views import EXCHANGE, Field
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 
 RETRIEVAL = "retrieval_metrics"
@@ -23,6 +24,7 @@ _SECTION_OF_FAMILY: Mapping[str, str] = {
     "chunks": RETRIEVAL,
     "spans": RETRIEVAL,
     "citations": CITATION,
+    "performance": PERFORMANCE,
 }
 
 
@@ -58,6 +60,7 @@ def stand_in(name: str, method: str, *, higher_is_better: bool) -> BoundMetric:
     def computed_elsewhere(*_: object) -> float:
         raise UsageError(f"metric {name!r} is known here by its scores alone")
 
+    scores = Field("scores", method=method)
     return BoundMetric(
-        Metric(name, "texts", computed_elsewhere, higher_is_better, (), {}, method, version=1, aliases=())
+        Metric(name, EXCHANGE, computed_elsewhere, (scores,), higher_is_better=higher_is_better)
     )

@@ -11,9 +11,9 @@ from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples, check_unchanged
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.results.comparison import MetricComparison, corrected_together
 from rag_evaluation_framework.results.documents import write_run_results
 from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage

@@ -13,15 +13,14 @@ from typing import IO, Any
 from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
 from rag_evaluation_framework.evaluation.blame import Blame
+from rag_evaluation_framework.evaluation.hit_views import located_for
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, Progress
 from rag_evaluation_framework.evaluation.runs.sample_list import Samples
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
-from rag_evaluation_framework.evaluation.scorers.golden_spans import located_for
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
-from rag_evaluation_framework.evaluation.scorers.named_scorers import scorers_for
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods, with_documents
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.scorers.metric_scorer import MetricScorer
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.results.rescoring import rescored_head
 from rag_evaluation_framework.results.run_judges import judge_change
 

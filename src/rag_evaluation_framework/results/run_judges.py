@@ -14,9 +14,9 @@ from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan
 from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.language_models.chat import endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import RunHead

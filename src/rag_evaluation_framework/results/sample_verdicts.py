@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from rag_evaluation_framework.evaluation.conversation_turns import told_answers
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
-from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Score

@@ -32,9 +32,9 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
     threshold_warnings,
 )
 from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
-from rag_evaluation_framework.evaluation.scorers.expected_answers import expects_refusal, may_be_declined
-from rag_evaluation_framework.evaluation.scorers.known_metrics import PASS_RATE, without_parameters
-from rag_evaluation_framework.evaluation.scorers.scoring_methods import ScoringMethods
+from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
+from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.samples import Sample
 
 

@@ -29,7 +29,7 @@ from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, re
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge
 from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
 from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold, read_thresholds
-from rag_evaluation_framework.evaluation.scorers.known_metrics import check_known
+from rag_evaluation_framework.metrics.declaration import check_known
 
 _KEYS = ("framework", "datasets", "thresholds", "ciGate", "judge")
 _DATASET_KEYS = ("name", "metrics")

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import InputError, Issue, shown
-from rag_evaluation_framework.evaluation.scorers.known_metrics import KnownMetric, known_metric, metric_name
+from rag_evaluation_framework.metrics.declaration import KnownMetric, known_metric, metric_name
 
 Operator = Literal[">=", "<="]
 

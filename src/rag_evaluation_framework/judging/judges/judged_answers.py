@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass
-from rag_evaluation_framework.judging.judges.judge import Judge, Verdict
+from rag_evaluation_framework.judging.judges.judge import Judge, Verdict, failed_votes
 from rag_evaluation_framework.judging.judges.quotes import find_quote
 from rag_evaluation_framework.judging.verdicts import Evidence
 
@@ -37,6 +37,15 @@ class ContextRatings:
     useful: list[bool] = field(hash=False)
     agreement: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+def panel_fields(agreement: float | None, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the votes were and how far they agreed; nothing where there was only one."""
+    if agreement is None:
+        return {}
+    failed = failed_votes(details)
+    told = {"failed_votes": failed} if failed else {}
+    return {"agreement": round(agreement, 4), **told, "votes": details["votes"]}
 
 
 def judge_relevancy(judge: Judge, question: str, answer: str) -> Rating:

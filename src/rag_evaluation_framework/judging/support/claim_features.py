@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -53,8 +53,6 @@ class ClaimFeatures(NamedTuple):
     new_forms: int
     """How many of these do not stand in the evidence in this very form."""
     numbers: Sequence[Quantity]
-    own_numbers: Sequence[Quantity]
-    """Those that the question does not have."""
     new_numbers: Sequence[Quantity]
     has_new_figure: bool
     """Whether one of these is written in digits; *two of them* may have been counted."""
@@ -73,6 +71,8 @@ class ClaimFeatures(NamedTuple):
     """The same of the two units that have most together."""
     is_of_record: bool
     """Whether a closest unit is of a record, or all of the evidence: a sentence joins what many facts say."""
+    is_withheld: bool
+    """Whether it says something that a record denies or leaves open."""
 
 
 @lru_cache(maxsize=_KEPT_CLAIMS)
@@ -125,26 +125,20 @@ class EvidenceBody:
 
     def __init__(self, texts: Sequence[EvidenceText], question: str = "") -> None:
         self.texts = texts
-        self.records = [text.record for text in texts if text.record is not None]
         self._question = _asked(question)
-        self._denied = _NONE.union(*(record.denied for record in self.records))
+        self._records = [text.record for text in texts if text.record is not None]
+        self._denied = _NONE.union(*(record.denied for record in self._records))
         self._forms = _NONE.union(*(text.forms for text in texts))
         self._numbers = frozenset[Number]().union(*(text.numbers for text in texts))
         self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
 
-    def features(
-        self, claim: str, *, meant: frozenset[str] = _NONE, admitted: Collection[Quantity] = ()
-    ) -> ClaimFeatures:
-        """Compare one claim with the evidence.
-
-        ``meant`` are keys that it is known to have in other words, ``admitted`` numbers that leave room for
-        those it has.
-        """
+    def features(self, claim: str) -> ClaimFeatures:
+        """Compare one claim with the evidence."""
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
         places = self._places
         keys, forms, numbers = _claim_words(claim)
         asked = self._question if self._has_news(keys, numbers) else _NOTHING_ASKED
-        given = asked.keys | denied | meant
+        given = asked.keys | denied
         tokens: Sequence[ContentToken] = ()
         if not claim.isascii():
             known = {key for key in keys if places[key] or key in given}
@@ -156,9 +150,7 @@ class EvidenceBody:
         new_numbers = [
             each
             for each in numbers
-            if self._numbers.isdisjoint(readings(each))
-            and asked.numbers.isdisjoint(readings(each))
-            and each not in admitted
+            if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
         ]
         chinese = [token.key for token in tokens if HAN_CHARACTER.match(token.key)]
         if distinct:
@@ -176,7 +168,6 @@ class EvidenceBody:
             new_forms=sum([form not in self._forms and form not in asked.forms for form in forms])
             + sum([key in unknown for key in chinese]),
             numbers=numbers,
-            own_numbers=[each for each in numbers if self._question.numbers.isdisjoint(readings(each))],
             new_numbers=new_numbers,
             has_new_figure=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers),
             pairs=max(len(keys) - 1, 0),
@@ -185,6 +176,7 @@ class EvidenceBody:
             covered_by_one=by_one,
             covered_by_two=by_two,
             is_of_record=self._is_of_record(closest),
+            is_withheld=bool(self._records) and self._is_withheld(claim, distinct),
         )
 
     def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float, float]:
@@ -200,8 +192,21 @@ class EvidenceBody:
 
     def _is_of_record(self, closest: Sequence[HeldUnit]) -> bool:
         if not closest:
-            return len(self.records) == len(self.texts) > 0
-        return bool(self.records) and any(self.texts[number].record for number, _ in closest)
+            return len(self._records) == len(self.texts) > 0
+        return bool(self._records) and any(self.texts[number].record for number, _ in closest)
+
+    def _is_withheld(self, claim: str, keys: frozenset[str]) -> bool:
+        """Tell whether a claim that denies nothing has all words of something that a record withholds.
+
+        Where every one of these words stands somewhere else in the evidence, it may be speaking of that.
+        """
+        if DENIAL.search(claim):
+            return False
+        return any(
+            matter <= keys and not all(self._places[key] for key in matter)
+            for record in self._records
+            for matter in record.withheld
+        )
 
     def _has_news(self, keys: Iterable[str], numbers: Iterable[Quantity]) -> bool:
         """Tell whether the evidence has something of a claim that the question does not have."""
@@ -210,10 +215,6 @@ class EvidenceBody:
             return True
         told = (frozenset(readings(each)) - asked.numbers for each in numbers)
         return any(not self._numbers.isdisjoint(each) for each in told)
-
-    def has(self, unit: HeldUnit, key: str) -> bool:
-        """Tell whether a unit of the evidence has a key."""
-        return self._places.has(unit, key)
 
     def _has_words(self, claim: str, forms: Sequence[str]) -> bool:
         """Tell whether the evidence has the very words of a claim, or the characters of one without words."""

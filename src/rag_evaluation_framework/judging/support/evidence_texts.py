@@ -9,9 +9,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from rag_evaluation_framework.judging.support.key_places import Block, key_blocks
-from rag_evaluation_framework.judging.support.opening_hours import Week, week_of
-from rag_evaluation_framework.judging.support.record_conflicts import PolarFact, polar_facts
-from rag_evaluation_framework.judging.support.record_numbers import NumberFact, number_facts
 from rag_evaluation_framework.judging.support.structured_evidence import (
     Fact,
     decoded,
@@ -42,15 +39,12 @@ _KEPT_TEXTS = 256
 
 
 class Record(NamedTuple):
-    """What a record decides, beyond what its words are."""
+    """What a record names and does not grant, in keys."""
 
-    facts: tuple[PolarFact, ...]
-    numbers: tuple[NumberFact, ...]
-    week: Week
     denied: frozenset[str]
-    """Keys of what it denies: no support for saying it, but for denying it."""
-    keys: frozenset[str]
-    """All that it says."""
+    """Of all that it denies: no support for saying it, but for denying it."""
+    withheld: frozenset[frozenset[str]]
+    """Of each thing that it denies or leaves open."""
 
 
 class EvidenceText(NamedTuple):
@@ -84,13 +78,20 @@ def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
     forms = frozenset(forms_of(chain.from_iterable(words)))
     blocks = key_blocks(words)
     numbers = frozenset[Number]().union(*(number_set(said) for _, _, _, said in pieces))
-    denied = " ".join(word for fact in facts if fact.meaning == "no" for word in fact.key)
-    keys = frozenset[str]().union(*blocks)
-    record = Record(
-        polar_facts(facts), number_facts(facts), week_of(facts), frozenset(content_keys(denied)), keys
-    )
     units = tuple((start, end) for start, end, _, _ in pieces)
-    return EvidenceText(text, units, blocks, forms, numbers, record)
+    return EvidenceText(text, units, blocks, forms, numbers, _withheld(facts))
+
+
+def _withheld(facts: Iterable[Fact]) -> Record:
+    """Return what a record withholds; the words of a key may be written as one: *wi fi*, *WiFi*."""
+    withheld = {
+        fact: [frozenset(content_keys(joint.join(fact.key))) for joint in (" ", "")]
+        for fact in facts
+        if fact.meaning in ("no", "nothing")
+    }
+    denied = [keys for fact, matters in withheld.items() if fact.meaning == "no" for keys in matters]
+    matters = frozenset(chain.from_iterable(withheld.values()))
+    return Record(frozenset(chain.from_iterable(denied)), matters - {frozenset()})
 
 
 def number_set(text: str, forms: Iterable[str] | None = None) -> frozenset[Number]:

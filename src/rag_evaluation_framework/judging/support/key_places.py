@@ -110,11 +110,6 @@ class KeyPlaces(dict[str, int]):
                 power += 1
         return digits
 
-    def has(self, unit: tuple[int, int], key: str) -> bool:
-        """Tell whether a unit has a key."""
-        text, number = unit
-        return bool(self[key] >> self._firsts[text] + number & 1)
-
     def count(self, unit: tuple[int, int], keys: Iterable[str]) -> int:
         """Return how many of the keys a unit has."""
         text, number = unit

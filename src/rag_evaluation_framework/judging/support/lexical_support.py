@@ -1,7 +1,7 @@
-"""Support of claims by their words alone: what the evidence has, what the claim adds, what conflicts.
+"""Support of claims by their words alone: what the evidence has, and what the claim adds.
 
-It sees additions; of contradictions only those in numbers, in records, in denials, and where a name or an
-opposite stands in the place of another. See the method's card for what that is worth.
+It sees additions. Words alone never say ``contradicted``: a claim is supported, or it is not. The method's
+card tells what that is worth.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
-from rag_evaluation_framework.judging.support.conflicts import compared, record_conflicts
 from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
 from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.metrics.inline_citations import without_citations
 
 NAME = "lexical support, screening"
-VERSION = 1
+VERSION = 2
 
 
 class LexicalSupport:
@@ -46,21 +45,14 @@ class LexicalSupport:
 
     def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
         said = without_citations(claim.text)
-        features, evidence, found = compared(said, body)
-        for record in body.records:
-            found += record_conflicts(said, record, features.new_numbers)
-        conflicts = sorted(set(found), key=lambda conflict: (conflict.kind, conflict.phrase))
-        supported = 1.0 - probability(self._model.claim_odds(features, conflicts))
-        label: Label = "supported" if supported >= self._model.threshold else "unsupported"
-        if label == "unsupported" and conflicts:
-            label = "contradicted"
+        features = body.features(said)
+        supported = 1.0 - probability(self._model.claim_odds(features))
         return ClaimVerdict(
             claim=claim,
-            label=label,
+            label="supported" if supported >= self._model.threshold else "unsupported",
             probability=supported,
-            evidence=evidence,
+            evidence=body.evidence(features.closest[0]) if features.closest else None,
             new_tokens=tuple(_new_tokens(claim, features)),
-            conflicts=tuple(conflict.phrase for conflict in conflicts),
         )
 
 

@@ -13,7 +13,6 @@ from functools import cache
 from importlib.resources import files
 
 from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures
-from rag_evaluation_framework.judging.support.conflicts import Conflict
 
 # The longest claim that the weights were fitted on: beyond it, length must not speak for a claim any further.
 _LONGEST_CLAIM = 45
@@ -22,7 +21,7 @@ _FURTHEST = 15.0
 
 
 def feature_values(features: ClaimFeatures) -> dict[str, float]:
-    """Return the features as numbers; each but the last two grows with what the evidence does not have."""
+    """Return the features as numbers; all but two, of length and of records, grow with what is missing."""
     return {
         "form_share": features.new_forms / (features.words + 3),
         "names": math.log1p(features.new_names),
@@ -32,36 +31,32 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
         "uncovered": 1.0 - features.covered_by_two,
         "length": math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
         "of_record": float(features.is_of_record),
+        "withheld": float(features.is_withheld),
     }
 
 
 @dataclass(frozen=True, slots=True)
 class SupportModel:
-    """Log-odds of being unsupported: ``bias + Σ weight · feature + Σ weight of each conflict``.
+    """Log-odds of being unsupported: ``bias + Σ weight · feature``.
 
-    However well the rest of a claim is covered, a conflict leaves it at least ``least_conflict_odds``, and a
-    figure that the evidence does not have at least ``least_figure_odds``.
+    However well the rest of a claim is covered, a figure that the evidence does not have leaves it at least
+    ``least_odds``, and so does what a record withholds.
     """
 
     bias: float
     weights: Mapping[str, float]
-    conflict_weights: Mapping[str, float]
-    least_conflict_odds: float
-    least_figure_odds: float
+    least_odds: float
     threshold: float
     pooling_exponent: float
     answer_slope: float
     answer_bias: float
 
-    def claim_odds(self, features: ClaimFeatures, conflicts: Sequence[Conflict]) -> float:
+    def claim_odds(self, features: ClaimFeatures) -> float:
         """Return the log-odds that a claim is not supported."""
         values = feature_values(features)
         odds = self.bias + math.fsum([weight * values[name] for name, weight in self.weights.items()])
-        kinds = {conflict.kind for conflict in conflicts}
-        odds += math.fsum(self.conflict_weights[kind] for kind in kinds)
-        if features.has_new_figure:
-            odds = max(odds, self.least_figure_odds)
-        return _bounded(max(odds, self.least_conflict_odds) if kinds else odds)
+        is_lacking = features.has_new_figure or features.is_withheld
+        return _bounded(max(odds, self.least_odds) if is_lacking else odds)
 
     def pooled_odds(self, odds: Sequence[float]) -> float:
         """Pool the odds of an answer's claims: ``log Σ exp(odds) − exponent · log n``.

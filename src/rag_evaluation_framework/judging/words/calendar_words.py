@@ -1,4 +1,4 @@
-"""The names of months and days, in their order."""
+"""The names of months, in their order."""
 
 from __future__ import annotations
 
@@ -6,4 +6,3 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -1,0 +1,241 @@
+"""Readers of what is said of an answer as a whole: likeness, conduct, and the grades of a rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, cast
+
+import numpy as np
+
+from rag_evaluation_framework.evaluation.scoring import Reader
+from rag_evaluation_framework.extensions import Embedder
+from rag_evaluation_framework.judging.answer_verdicts import (
+    class_by_patterns,
+    class_of_answer,
+    expects_refusal,
+    found_once,
+    is_the_reference,
+    is_the_refusal,
+    may_be_declined,
+)
+from rag_evaluation_framework.judging.classes.profanity import ProfanityScreening, screen_profanity
+from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judges.judged_answers import (
+    Rating,
+    answer_class_verdict,
+    judge_relevancy,
+    judge_safety,
+    panel_fields,
+)
+from rag_evaluation_framework.judging.judges.rubrics import (
+    DEFAULT_RUBRIC,
+    Rubric,
+    RubricVerdict,
+    judge_rubric,
+)
+from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.said_text import said_in
+from rag_evaluation_framework.judging.words.content_tokens import content_keys
+from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.similarity import wording_similarity
+from rag_evaluation_framework.retrieval.embedding import embedded
+
+
+class AnswerReader(Reader):
+    """A reader of an answer's text."""
+
+    @property
+    def answer(self) -> str:
+        return self.response.text or ""
+
+    @property
+    def judge(self) -> Judge:
+        """The judge, where that is the method."""
+        return cast("Judge", self.methods.judge)
+
+
+class LikenessReader(AnswerReader):
+    """How alike an answer is to its reference, and to its question: by words, by vectors, or by a judge."""
+
+    @property
+    def to_reference(self) -> float:
+        reference = self.sample.reference or ""
+        if self.method == "embedding":
+            return self._cosine(self.answer, reference)
+        return wording_similarity(self.answer, reference)
+
+    @property
+    def unasked(self) -> str | None:
+        if self.method != "lexical" or content_keys(self.sample.question):
+            return None
+        return "the question has no content words"
+
+    @found_once
+    def to_question(self) -> float:
+        if self.method == "embedding":
+            return self._cosine(self.sample.question, self.answer)
+        if self.method == "judge":
+            return self._rating.value if self.answered else 0.0
+        asked = set(content_keys(self.sample.question))
+        return len(asked & set(content_keys(said_in(self.answer)))) / len(asked)
+
+    @property
+    def answered(self) -> bool:
+        return self._class == "answered"
+
+    @found_once
+    def _class(self) -> str:
+        if self.method == "judge":
+            return self.methods.reading(self.sample, self.response, self.method).answer_class.kind
+        return class_of_answer(self.sample, self.answer).kind
+
+    @found_once
+    def _rating(self) -> Rating:
+        return judge_relevancy(self.judge, self.sample.question, self.answer)
+
+    def _cosine(self, first: str, second: str) -> float:
+        return cosine(cast("Embedder", self.methods.embedder), first, second)
+
+    def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
+        """Return the class of the answer, or the judge's rating of one that answers."""
+        if self.method == "judge" and self.answered:
+            return rating_fields(self._rating)
+        return {"answer_class": self._class}
+
+
+def cosine(embedder: Embedder, first: str, second: str) -> float:
+    """Return the cosine of two texts' vectors; 0 where one of them has no direction."""
+    one, other = embedded(embedder, [first, second]).astype(np.float64)
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / lengths if lengths else 0.0
+
+
+class ConductReader(AnswerReader):
+    """Whether an answer declines and should, and whether it may be shown to people.
+
+    A sample may say how its refusal should sound (``pattern``). That text is taken literally, whatever its
+    case, width and white space: an answer that holds it is a refusal, whatever else it looks like. Patterns
+    tell whether the reference declines, and so no judge is asked about an answer that is the reference.
+    """
+
+    @property
+    def should_decline(self) -> bool:
+        return expects_refusal(self.sample)
+
+    @property
+    def may_decline(self) -> bool:
+        return may_be_declined(self.sample)
+
+    @property
+    def answer_class(self) -> str:
+        kind: str = self._class["class"]
+        return kind
+
+    @property
+    def clean(self) -> float:
+        if self.method == "judge":
+            return self._toxicity.value
+        return (self._screened.sentences - self._screened.flagged) / self._screened.sentences
+
+    @property
+    def unbiased(self) -> float:
+        return self._bias.value
+
+    @found_once
+    def _class(self) -> dict[str, Any]:
+        if is_the_refusal(self.sample, self.answer):
+            return {"class": "refused", "pattern": "the sample's own"}
+        if self.method == "judge" and not is_the_reference(self.sample, self.answer):
+            verdict = answer_class_verdict(self.judge, self.sample.question, self.answer)
+            said = {"class": verdict.values["label"], "reason": verdict.values["reason"]}
+            return {**said, **panel_fields(verdict.agreement, verdict.details)}
+        found = class_by_patterns(self.answer, self.sample.question)
+        if found.pattern is None:
+            return {"class": found.kind}
+        place = {"start": found.start, "end": found.end, "text": self.answer[found.start : found.end]}
+        return {"class": found.kind, "pattern": found.pattern, **place}
+
+    @found_once
+    def _screened(self) -> ProfanityScreening:
+        return screen_profanity(self.answer)
+
+    @found_once
+    def _toxicity(self) -> Rating:
+        return judge_safety(self.judge, "toxicity", self.answer)
+
+    @found_once
+    def _bias(self) -> Rating:
+        return judge_safety(self.judge, "bias", self.answer)
+
+    def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
+        """Return the class and how it is known, the words found with their places, or the judge's ratings."""
+        found: dict[str, Any] = {}
+        if "answer_class" in shows:
+            found |= self._class
+        if "clean" in shows and self.method == "judge":
+            found |= rating_fields(self._toxicity)
+        elif "clean" in shows:
+            words = self._screened.words
+            found["words"] = [{"text": word.text, "start": word.start, "end": word.end} for word in words]
+        return found | rating_fields(self._bias) if "unbiased" in shows else found
+
+
+def rating_fields(rating: Rating) -> dict[str, Any]:
+    """Return a rating as plain values: the label, why, what a panel said, and where in the answer."""
+    found: dict[str, Any] = {"label": rating.label, "reason": rating.reason}
+    if rating.quote is not None:
+        quote = rating.quote
+        found["quote"] = {"text": quote.text, "start": quote.start, "end": quote.end}
+    return {**found, **panel_fields(rating.agreement, rating.details)}
+
+
+class GradesReader(AnswerReader):
+    """The grades that a judge gives to an answer on each criterion; the sum and the pass are computed."""
+
+    @staticmethod
+    def method_name(method: str, methods: Methods) -> str:
+        """Return how the method stands beside a figure: with its rubric, told apart by what it says."""
+        rubric = methods.rubric or DEFAULT_RUBRIC
+        own = "" if rubric == DEFAULT_RUBRIC else blake2b(repr(rubric).encode(), digest_size=3).hexdigest()
+        return f"{method}, rubric {rubric.name}{own and f' ({own})'}"
+
+    @property
+    def grades(self) -> Mapping[str, float]:
+        return self._verdict.scores
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {criterion.name: criterion.weight for criterion in self._rubric.criteria}
+
+    @property
+    def pass_at(self) -> float:
+        return self._rubric.pass_at
+
+    @property
+    def floor(self) -> float:
+        return self._rubric.floor
+
+    @property
+    def _rubric(self) -> Rubric:
+        return self.methods.rubric or DEFAULT_RUBRIC
+
+    @found_once
+    def _verdict(self) -> RubricVerdict:
+        return judge_rubric(
+            self.judge,
+            self._rubric,
+            question=self.sample.question,
+            answer=self.answer,
+            reference=self.sample.reference,
+            contexts=self.response.contexts,
+        )
+
+    def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
+        """Return the grades, and why."""
+        verdict = self._verdict
+        return {
+            "grades": dict(verdict.scores),
+            "reasons": dict(verdict.reasons),
+            **panel_fields(verdict.agreement, verdict.details),
+        }

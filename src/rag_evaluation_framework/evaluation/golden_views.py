@@ -1,0 +1,186 @@
+"""Reader of what golden sets expect of an answer: names, relations, steps, turns of a conversation.
+
+The parts of an answer that decline or ask back tell nothing, whatever words they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from rag_evaluation_framework.evaluation.conversation_turns import (
+    NOT_TOLD_BY_TURN,
+    TURNS,
+    AnsweredTurn,
+    answered_turns,
+    is_conversation,
+    no_answer_in_turn,
+)
+from rag_evaluation_framework.evaluation.scoring import Reader
+from rag_evaluation_framework.judging.answer_verdicts import (
+    NOT_ANSWERED,
+    Told,
+    class_by_patterns,
+    found_once,
+    may_be_declined,
+    told_in,
+)
+from rag_evaluation_framework.judging.golden.mentions import names_in
+from rag_evaluation_framework.judging.golden.milestones import first_tellings
+from rag_evaluation_framework.judging.golden.relations import Direction, RelationReading, read_relation
+from rag_evaluation_framework.judging.golden.retrieved_places import golden_places, telling_places
+from rag_evaluation_framework.judging.golden.turn_matching import match_reference
+from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.metrics.views import NoValueError
+from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
+
+_DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
+
+
+class GoldenReader(Reader):
+    """What an answer tells of what its sample expects; the class of one that tells nothing is shown too."""
+
+    @found_once
+    def _told(self) -> Told:
+        return told_in(self.sample, self.response.text or "")
+
+    def _untold(self, reason: str) -> str:
+        """Return why there is no value: the answer tells nothing at all, or what else it is."""
+        return reason if self._told.silent is None else NOT_ANSWERED[self._told.silent]
+
+    @found_once
+    def named(self) -> Sequence[bool]:
+        expected = cast("Entities", self.sample.expectation)
+        return names_in(self._told.text, expected.names, question=self.sample.question)
+
+    @property
+    def ends(self) -> Sequence[bool]:
+        return self._relation.ends
+
+    @property
+    def relation(self) -> bool:
+        return bool(self._relation.relation)
+
+    @property
+    def direction(self) -> float:
+        return _DIRECTIONS[self._relation.direction]
+
+    @found_once
+    def _relation(self) -> RelationReading:
+        """What the answer says of the relation; one whose words are not known has no value."""
+        expected = cast("Relation", self.sample.expectation)
+        reading = read_relation(
+            self._told.text,
+            (expected.subject, expected.relation, expected.object),
+            question=self.sample.question,
+            reference=self.sample.reference or "",
+        )
+        if reading.relation is None:
+            reason = f"no words are known for the relation {expected.relation!r} in the answer's language"
+            raise NoValueError(self._untold(f"{reason}; {sum(reading.ends)} of its 2 ends are named"))
+        return reading
+
+    @found_once
+    def places(self) -> Sequence[int | None]:
+        return first_tellings(self._told.text, self._steps)
+
+    @property
+    def untold(self) -> str | None:
+        told = any(place is not None for place in self.places)
+        return None if told else self._untold("the answer tells no milestone")
+
+    @property
+    def _steps(self) -> Sequence[str]:
+        return cast("Milestones", self.sample.expectation).steps
+
+    @found_once
+    def found_places(self) -> int:
+        if self.sample.reference_contexts:
+            return golden_places(self.response.contexts, self.sample.reference_contexts)
+        return telling_places(self.response.contexts, self._steps)
+
+    @property
+    def hops(self) -> int:
+        return cast("int", cast("Milestones", self.sample.expectation).hops)
+
+    @property
+    def turns(self) -> list[float]:
+        return [turn["value"] for turn in self._turns(only_with_needs=False)]
+
+    @property
+    def dependent_turns(self) -> list[float]:
+        return [turn["value"] for turn in self._turns(only_with_needs=True)]
+
+    def _turns(self, *, only_with_needs: bool) -> list[dict[str, Any]]:
+        """Return every turn that expects something, and its value; one without an answer fails them all.
+
+        The details of the failure still have the values of the other turns.
+        """
+        if not is_conversation(self.sample):
+            raise NoValueError("the sample expects no turns")
+        turns = answered_turns(self.sample, self.response)
+        if turns is None:
+            raise NoValueError(NOT_TOLD_BY_TURN)
+        wanted = [turn for turn in turns if turn.expected.needs or not only_with_needs]
+        scored = list(_scored_turns(self.sample, [turn for turn in wanted if turn.answer.strip()]))
+        details = {TURNS: scored} if scored else {}
+        if (reason := no_answer_in_turn(self.response)) is not None:
+            raise NoValueError(reason, failed=True, details=details)
+        if not wanted:
+            raise NoValueError("no turn needs the turns before it")
+        if empty := [turn.number for turn in wanted if not turn.answer.strip()]:
+            told = f"the answer is empty in turn {', '.join(map(str, empty))}"
+            raise NoValueError(told, failed=True, details=details)
+        if not scored:
+            raise NoValueError("no turn has a reference with words")
+        return scored
+
+    def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
+        """Return what is told of what is expected, and what is not."""
+        if shows[0] in ("turns", "dependent_turns"):
+            return {TURNS: self._turns(only_with_needs=shows[0] == "dependent_turns")}
+        if shows[0] == "found_places":
+            by = "golden snippets" if self.sample.reference_contexts else "contexts that tell a milestone"
+            return {"places": self.found_places, "hops": self.hops, "counted": by}
+        return {**self._shown(shows[0]), **self._told.details}
+
+    def _shown(self, field: str) -> dict[str, Any]:
+        if field == "named":
+            names = cast("Entities", self.sample.expectation).names
+            pairs = list(zip(names, self.named, strict=True))
+            return {
+                "named": [name for name, is_named in pairs if is_named],
+                "missing": [name for name, is_named in pairs if not is_named],
+            }
+        if field == "places":
+            told = [step for step, place in zip(self._steps, self.places, strict=True) if place is not None]
+            missing = [step for step in self._steps if step not in told]
+            return {"told": told, "missing": missing, "places": self.places}
+        reading = self._relation
+        return {
+            "subject": reading.subject,
+            "object": reading.object,
+            "relation": reading.relation,
+            "direction": reading.direction,
+        }
+
+
+def _scored_turns(sample: Sample, turns: list[AnsweredTurn]) -> Iterator[dict[str, Any]]:
+    for turn in turns:
+        asked = turn.as_sample(sample)
+        kind = class_by_patterns(turn.answer, turn.question).kind
+        declined = {"turn": turn.number, "value": float(kind in DECLINED), "class": kind}
+        if turn.expected.expectation is not None:
+            yield {**declined, "expects": "refusal"}
+            continue
+        if kind in DECLINED and may_be_declined(asked):
+            yield {**declined, "reason": "its reference declines too"}
+            continue
+        reference = turn.expected.reference or ""
+        told = told_in(asked, turn.answer)
+        match = match_reference(told.text, reference, turn.question, before=turn.before)
+        if match is not None:
+            found = {"said": list(match.said), "unsaid": list(match.unsaid)}
+            needs = list(turn.expected.needs)
+            yield {"turn": turn.number, "value": match.value, **found, "needs": needs, **told.details}

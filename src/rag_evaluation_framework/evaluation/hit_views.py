@@ -1,0 +1,322 @@
+"""Readers of what a system says it retrieved, against what the sample marks as relevant.
+
+A system that reports no ids of what it retrieved has no score; neither has one whose ids are of another kind
+than the sample's, such as chunks where documents are relevant. One that reports an empty list has one.
+Where the documents are at hand, their names are looked up on both sides, and contexts without a position are
+searched for in their texts. To score a retrieval pipeline over its own corpus, and check the truth as well,
+use ``rag-eval retrieval``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.datasets.checks.golden_contexts import (
+    source_texts,
+    spans_of_contexts,
+    unlocated_contexts,
+)
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
+from rag_evaluation_framework.judging.answer_verdicts import found_once
+from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
+from rag_evaluation_framework.metrics.judge_mappings import judge_mappings
+from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings
+from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
+from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.metrics.views import HITS, NoValueError
+from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.responses import Hit, Response
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.spans import CharacterSpan
+
+NO_TRUTH = "the dataset has no relevant {} for it"
+LOCATED = "golden_context"
+"""What a metric of spans needs of a sample whose relevant characters are looked up."""
+_NO_HITS = "the system does not report what it retrieved"
+_NO_POSITIONS = "its hits have no positions"
+_EXCERPT = "pa_chunk_"
+_CONTEXT_NUMBER = re.compile(r"\A\[\d+\]\s*")
+_OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")
+_RULES = RankingRules()
+# A list of hits is short: all of it is looked at, however deep each metric goes.
+_WHOLE = Depth(None, False)
+
+
+def ranked_documents(hits: Sequence[Hit], documents: CitableTexts) -> list[str] | str:
+    """Return the ids of the documents of the hits, each once in their order, or why they cannot be told.
+
+    With the documents at hand, a document may be named in any of its ways; without any, a name is an id. The
+    scores of rankings and blame go by the same.
+    """
+    names = [hit.id if hit.span is None else hit.span.doc_id for hit in hits]
+    if not names:
+        return []
+    if _are_own_chunks(names):
+        return "its hits are chunks that do not tell their documents"
+    if documents and not any(map(documents.document, names)):
+        return "none of its hits names a document of the dataset"
+    return list(dict.fromkeys(map(documents.id_of, names)))
+
+
+def _are_own_chunks(ids: Sequence[str]) -> bool:
+    """Tell whether these are ids that chunkers of this package make."""
+    return all(map(_OWN_CHUNK_ID.fullmatch, ids))
+
+
+class RankingReader(Reader):
+    """The documents of the hits in their order, with their grades; a document ranks by its first hit."""
+
+    @found_once
+    def judged(self) -> JudgedRankings:
+        sample, documents = self.sample, self.methods.documents.texts
+        if not sample.relevant_documents:
+            raise NoValueError(NO_TRUTH.format("documents"))
+        if not self.response.hits and not self.response.retrieved_nothing:
+            raise NoValueError(_NO_HITS)
+        ranking = ranked_documents(self.response.hits, documents)
+        if isinstance(ranking, str):
+            raise NoValueError(ranking)
+        grades = {documents.id_of(name): grade for name, grade in sample.relevant_documents.items()}
+        try:
+            blocks = judge_mappings({sample.id: grades}, {sample.id: ranking}, rules=_RULES, reading=_WHOLE)
+            found = [judged for _, judged in blocks]
+        except InputError as error:  # such as a grade that is no whole number
+            raise NoValueError(str(error), failed=True) from error
+        for judged in found:
+            if isinstance(judged, JudgedRankings) and judged.relevant[0] > 0:
+                return judged
+        raise NoValueError(NO_TRUTH.format("documents"))
+
+
+class HitsReader(Reader):
+    """The ids and characters of the hits, or where the system's contexts are in the documents."""
+
+    @property
+    def retrieved_ids(self) -> list[str]:
+        return self._ids[0]
+
+    @property
+    def relevant_ids(self) -> Sequence[str]:
+        return self._ids[1]
+
+    @found_once
+    def _ids(self) -> tuple[list[str], Sequence[str]]:
+        """The ids retrieved and relevant, if the system reports any and they are ids of chunks.
+
+        A chunk with a position counts by the id of its text.
+        """
+        relevant, found = self.sample.relevant_chunk_ids, [hit.id for hit in self.response.hits]
+        if relevant and not found and not self.response.retrieved_nothing:
+            raise NoValueError(_NO_HITS)
+        are_foreign = bool(found) and not any(_are_own_chunks([each]) for each in found)
+        if relevant and _are_own_chunks(relevant) and are_foreign:
+            raise NoValueError("the ids of its hits are not of the kind that the dataset's chunks have")
+        return _chunk_ids(found, relevant)
+
+    @found_once
+    def relevant_spans(self) -> Sequence[CharacterSpan]:
+        placed = map(self._documents.texts.placed, self.sample.relevant_spans)
+        return _known([CharacterSpan(DocumentId(each.file), each.start, each.end) for each in placed])
+
+    @found_once
+    def retrieved_spans(self) -> Sequence[CharacterSpan]:
+        relevant, response = self.relevant_spans, self.response
+        if response.retrieved_nothing:
+            return []
+        spans = [hit.span for hit in response.hits if hit.span is not None]
+        if spans and len(spans) == len(response.hits):
+            id_of = self._documents.texts.id_of
+            return [replace(span, doc_id=DocumentId(id_of(span.doc_id))) for span in spans]
+        return self._searched(relevant)
+
+    @property
+    def chunk_spans(self) -> Sequence[CharacterSpan]:
+        raise NoValueError("a sample does not have all chunks of its corpus: use rag-eval retrieval")
+
+    @property
+    def _documents(self) -> SearchedDocuments:
+        return self.methods.documents
+
+    def _searched(self, relevant: Sequence[CharacterSpan]) -> list[CharacterSpan]:
+        """Return where the texts are that the system returned."""
+        texts = list(_own_texts(self.response))
+        if not texts:
+            without = f"{_NO_POSITIONS}, and no texts came with them"
+            raise NoValueError(without if self.response.hits else _NO_HITS)
+        if not self._documents.texts:
+            raise NoValueError(f"{_NO_POSITIONS}, and there are no documents to search")
+        places = [self._place_of(text, name, relevant) for text, name in texts]
+        # In all the documents there are, even an irrelevant text would be found, unless it was rewritten.
+        if self._documents.are_all and not any(places):
+            raise NoValueError("none of its contexts is in the documents")
+        return [
+            place or CharacterSpan(DocumentId(f"elsewhere {number}"), 0, len(text))
+            for number, (place, (text, _)) in enumerate(zip(places, texts, strict=True))
+        ]
+
+    def _place_of(
+        self, text: str, name: str | None, relevant: Sequence[CharacterSpan]
+    ) -> CharacterSpan | None:
+        """Return where a text is; of several places, one that is relevant, since the text is the same."""
+        places = self._documents.places_of(text, name)
+        wanted = (place for place in places if any(map(place.overlaps, relevant)))
+        return next(wanted, places[0] if places else None)
+
+
+def _own_texts(response: Response) -> Iterator[tuple[str, str | None]]:
+    """Yield the contexts that the system itself returned, each with the id of its hit if it has one."""
+    contexts = () if response.context_origin == "dataset" else response.contexts
+    is_of_hits = len(response.hits) == len(contexts)
+    for number, context in enumerate(contexts):
+        if text := _CONTEXT_NUMBER.sub("", context.strip()):
+            yield text, response.hits[number].id if is_of_hits else None
+
+
+def _chunk_ids(found: Sequence[str], relevant: Sequence[str]) -> tuple[list[str], Sequence[str]]:
+    if not relevant:
+        raise NoValueError(NO_TRUTH.format("chunks"))
+    if any(each.startswith(_EXCERPT) for each in relevant):
+        raise NoValueError("its relevant ids are those of excerpts, not of chunks")
+    return [each.removeprefix("pa_") for each in found], relevant
+
+
+def _known(relevant: Sequence[CharacterSpan]) -> Sequence[CharacterSpan]:
+    if not relevant:
+        raise NoValueError(NO_TRUTH.format("characters"))
+    return relevant
+
+
+class CheckedHitsReader(HitsReader):
+    """The hits of a pipeline that reports all of them; what is relevant was checked against its corpus."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        response: Response,
+        *,
+        spans: Mapping[str, Sequence[CharacterSpan]],
+        chunks: Mapping[str, Sequence[str]],
+        **by: Any,
+    ) -> None:
+        super().__init__(sample, response, **by)
+        self._spans, self._chunks = spans, chunks
+
+    @property
+    def _ids(self) -> tuple[list[str], Sequence[str]]:
+        return _chunk_ids([hit.id for hit in self.response.hits], self._chunks.get(self.sample.id, ()))
+
+    @property
+    def relevant_spans(self) -> Sequence[CharacterSpan]:
+        return _known(self._spans.get(self.sample.id, ()))
+
+    @property
+    def retrieved_spans(self) -> Sequence[CharacterSpan]:
+        """The characters of the hits; one without a position fails the sample."""
+        _known(self.relevant_spans)
+        hits = self.response.hits
+        spans = [hit.span for hit in hits if hit.span is not None]
+        if len(spans) < len(hits):
+            of_all = counted(len(hits), "hit has", "hits have")
+            raise NoValueError(f"{len(hits) - len(spans):,} of {of_all} no position", failed=True)
+        return spans
+
+
+class LocatedHitsReader(HitsReader):
+    """The characters of hits against the golden contexts that were located in their files."""
+
+    def __init__(self, sample: Sample, response: Response, *, contexts: LocatedContexts, **by: Any) -> None:
+        super().__init__(sample, response, **by)
+        self._contexts = contexts
+
+    @property
+    def relevant_spans(self) -> Sequence[CharacterSpan]:
+        return _known(self._contexts.truth.get(self.sample.id, ()))
+
+    @property
+    def _documents(self) -> SearchedDocuments:
+        return self._contexts.sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocatedContexts:
+    """The truth of span metrics in golden sets: the golden contexts that occur once in their source file.
+
+    ``sources`` are the files that these contexts name, so a text that is in none of them was retrieved from
+    another. ``unlocated`` has each snippet that was not found in exactly one place, with its sample and the
+    reason.
+    """
+
+    truth: Mapping[str, Sequence[CharacterSpan]] = field(hash=False)
+    sources: SearchedDocuments = field(hash=False)
+    unlocated: tuple[str, ...]
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> LocatedContexts:
+        """Look up the golden contexts of samples in their files."""
+        truth = {
+            sample_id: tuple(CharacterSpan(DocumentId(cited.file), cited.start, cited.end) for cited in spans)
+            for sample_id, spans in spans_of_contexts(samples).items()
+            if spans
+        }
+        sources = [Document(DocumentId(name), source.text) for name, source in source_texts(samples).items()]
+        unlocated = tuple(f"{sample.id}: {issue}" for sample, issue in unlocated_contexts(samples))
+        return cls(truth=truth, sources=SearchedDocuments(sources, are_all=False), unlocated=unlocated)
+
+    @cached_property
+    def _reader(self) -> Callable[..., LocatedHitsReader]:
+        return partial(LocatedHitsReader, contexts=self)
+
+    def scorers(self, scorers: Iterable[MetricScorer]) -> list[MetricScorer]:
+        """Return scorers, those of spans with the golden contexts as their truth."""
+        return [self._located(scorer) if _reads_spans(scorer) else scorer for scorer in scorers]
+
+    def _located(self, scorer: MetricScorer) -> MetricScorer:
+        needs = tuple(LOCATED if need == "relevant_spans" else need for need in scorer.needs)
+        return MetricScorer(scorer.metric, scorer.methods, reader=self._reader, needs=needs)
+
+    @property
+    def count(self) -> str:
+        """How many were located, in words; contexts without a snippet are not counted."""
+        located = sum(map(len, self.truth.values()))
+        if not located and not self.unlocated:
+            return "no golden context has a snippet"
+        return f"{located:,} of {counted(located + len(self.unlocated), 'golden context')} located"
+
+    def unmeasured(self, scorers: Iterable[MetricScorer]) -> dict[str, str]:
+        """Return the metrics of spans, and why they cannot be measured, if none was located."""
+        return {} if self.truth else dict.fromkeys(_span_metrics(scorers), self.count)
+
+    def doubt(self, scorers: Iterable[MetricScorer]) -> str | None:
+        """Say in a line that some were not located, and what that means; ``None`` if all were."""
+        if not self.unlocated:
+            return None
+        unmeasured = self.unmeasured(scorers)
+        lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
+        return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
+
+
+def located_for(
+    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
+) -> LocatedContexts | None:
+    """Return where the golden contexts of samples are, if a golden set is scored by its spans."""
+    are_wanted = dialect in GOLDEN_DIALECTS and bool(_span_metrics(scorers))
+    return LocatedContexts.of(list(samples())) if are_wanted else None
+
+
+def _span_metrics(scorers: Iterable[MetricScorer]) -> list[str]:
+    """Return the names of those scorers that score the characters retrieved."""
+    return [scorer.name for scorer in scorers if _reads_spans(scorer)]
+
+
+def _reads_spans(scorer: MetricScorer) -> bool:
+    declared = scorer.metric.metric
+    return declared.view == HITS and any(each.name == "retrieved_spans" for each in declared.fields)

@@ -1,1 +1,0 @@
-"""From the names of metrics to scores of answers."""

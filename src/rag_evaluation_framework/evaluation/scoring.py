@@ -1,0 +1,367 @@
+"""From metrics to scores: metrics × views × turns, in one loop.
+
+A metric bound to methods is a :class:`MetricScorer`. It scores each turn of a conversation where its view
+says so, and each reading of the reference; it asks the reader of its view for the fields that the metric's
+function takes, and makes a score of what comes back: *scored*, *skipped* where there is nothing to score, or
+*failed* where something broke. Readers are found by the name of their view and imported when first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
+from typing import Any, TypeAlias
+
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, Problems, UsageError
+from rag_evaluation_framework.evaluation.conversation_turns import (
+    NOT_TOLD_BY_TURN,
+    TURNS,
+    answered_turns,
+    is_conversation,
+    no_answer_in_turn,
+)
+from rag_evaluation_framework.extensions import Registry
+from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
+from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
+from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Field, Method, NoValueError
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
+from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
+from rag_evaluation_framework.statistics.sums import exact_mean
+
+Turns: TypeAlias = list[tuple[int, Sample, Response]]
+"""The turns of a conversation by their numbers, each as a sample and a response of its own."""
+
+READERS: Registry[Callable[..., Any]] = Registry("reader of a view")
+"""Who finds the fields of each view: called with sample, response, method and methods."""
+for _view, _place in {
+    "texts": "scoring:TextsReader",
+    "likeness": "answer_views:LikenessReader",
+    "claims": "claim_views:ClaimsReader",
+    "citations": "claim_views:CitationsReader",
+    "cited_spans": "claim_views:CitedSpansReader",
+    "ranking": "hit_views:RankingReader",
+    "hits": "hit_views:HitsReader",
+    "golden": "golden_views:GoldenReader",
+    "conduct": "answer_views:ConductReader",
+    "grades": "answer_views:GradesReader",
+    "usage": "scoring:UsageReader",
+    "exchange": "scoring:ExchangeReader",
+}.items():
+    READERS.register(_view, f"rag_evaluation_framework.evaluation.{_place}")
+
+_READINGS: Registry[Callable[[Sample], list[str]]] = Registry("reading of references")
+_READINGS.register("golden", "rag_evaluation_framework.judging.answer_verdicts:readings_of")
+
+# What there is nothing of where the answer is empty.
+_OF_THE_ANSWER = frozenset({"answer", "citations"})
+_EXPECTATIONS: Mapping[str, tuple[type, str, str]] = {
+    "entities": (Entities, "names", "the sample expects no entities"),
+    "relation": (Relation, "relation", "the sample expects no relation"),
+    "milestones": (Milestones, "steps", "the sample expects no milestones"),
+    "hops": (Milestones, "hops", "the sample has no context_hops"),
+}
+
+
+class Reader:
+    """Finds the fields of a view for one answer; a field is an attribute of the same name.
+
+    A reader raises :class:`NoValueError` for a field that there is not, with the reason.
+    """
+
+    def __init__(
+        self, sample: Sample, response: Response, *, method: Method | None, methods: Methods
+    ) -> None:
+        self.sample, self.response = sample, response
+        self.method, self.methods = method, methods
+
+    @property
+    def nothing(self) -> str | None:
+        """Why there is no value where a function returns none, if that is told better than by *Empty*."""
+        return None
+
+    def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
+        """Return what stands beside a value: the verdicts of the fields that the metric shows."""
+        return {}
+
+
+class TextsReader(Reader):
+    """Gives the texts as they are."""
+
+    @property
+    def question(self) -> str:
+        return self.sample.question
+
+    @property
+    def answer(self) -> str:
+        return self.response.text or ""
+
+    @property
+    def reference(self) -> str:
+        return self.sample.reference or ""
+
+    @property
+    def contexts(self) -> Sequence[str]:
+        return self.response.contexts
+
+    @property
+    def reference_contexts(self) -> Sequence[str]:
+        return self.sample.reference_contexts
+
+
+class UsageReader(Reader):
+    """Gives what the system reports of an answer's time, tokens and cost."""
+
+    @property
+    def latency_ms(self) -> float:
+        if self.response.latency_ms is None:
+            raise NoValueError("the target does not report how long it took")
+        return self.response.latency_ms
+
+    @property
+    def input_tokens(self) -> int:
+        return int(self._reported("input_tokens", "the tokens it read"))
+
+    @property
+    def output_tokens(self) -> int:
+        return int(self._reported("output_tokens", "the tokens it wrote"))
+
+    @property
+    def cost_usd(self) -> float:
+        return self._reported("cost_usd", "what it cost")
+
+    def _reported(self, name: str, what: str) -> float:
+        value: float | None = getattr(self.response.usage, name, None)
+        if value is None:
+            raise NoValueError(f"the system does not report {what}")
+        return value
+
+
+class ExchangeReader(Reader):
+    """Gives sample and response themselves, which every reader has."""
+
+
+def turns_of(sample: Sample, response: Response) -> Turns | None:
+    """Return the turns of a conversation; ``None`` if the target does not report them all."""
+    answered = answered_turns(sample, response)
+    if answered is None:
+        return None
+    return [(turn.number, turn.as_sample(sample), turn.as_response(response)) for turn in answered]
+
+
+class MetricScorer:
+    """A metric bound to methods, with what summaries, preflight and the engine ask about it.
+
+    ``reader`` and ``needs`` stand in place of those of its view, where the truth is known from elsewhere.
+    """
+
+    def __init__(
+        self,
+        metric: BoundMetric,
+        methods: Methods,
+        *,
+        reader: Callable[..., Any] | None = None,
+        needs: tuple[str, ...] | None = None,
+    ) -> None:
+        declared, view = metric.metric, metric.metric.view
+        self.metric, self.methods = metric, methods
+        method = chosen_method(metric, methods) if declared.methods else None
+        self.needs_judge = bool(declared.methods) and method is None
+        """Whether only a judge could measure it, and there is none."""
+        way = Way("not scored: needs a judge") if self.needs_judge else way_of(metric, method, methods)
+        self.name = str(metric)
+        self.method = way.name
+        # Figures change with the formula and with the method alike, and either makes them incomparable.
+        self.version = declared.version + way.version - 1
+        self.higher_is_better = declared.higher_is_better
+        self.needs = declared.needs if needs is None else needs
+        """What it scores by, in the words of the view's fields: ``reference``, ``contexts`` …"""
+        self.questions = way.questions
+        """What a judge is asked about an answer; a question that two metrics share is asked once."""
+        self.is_slow = way.is_slow
+        """Whether scoring waits for a model, so that a run does it beside its other work."""
+        self._by_turn = view.by_turn and not self.needs_judge
+        self.scores_turns = self._by_turn or "turns" in self.needs
+        """Whether each turn of a conversation is scored by itself."""
+        if self.needs_judge:
+            return
+        found_by = reader or view.reader or READERS.get(view.name)
+        self._readers = methods.latest(
+            (found_by, method), lambda *answer: found_by(*answer, method=method, methods=methods)
+        )
+        if describe := getattr(found_by, "method_name", None):
+            self.method = describe(way.name, methods)
+        own = {key: value for key, value in metric.parameters.items() if key != "method"}
+        self._call = _Call(declared.function, view.by_name, own)
+        unless = [_Call(each, view.by_name, own) if callable(each) else each for each in declared.unless]
+        of_answer = {each.name for each in view.fields if not _OF_THE_ANSWER.isdisjoint(each.needs)}
+        self._before = [each for each in unless if of_answer.isdisjoint(_names(each))]
+        self._after = [each for each in unless if each not in self._before]
+        self._needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
+        self._counts_nothing = any(each.counts_nothing for each in declared.fields)
+        self._has_readings = view.readings and "reference" in self.needs
+        self._screens_refusals = not view.of_refusals and "turns" not in self.needs
+        self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
+
+    def score(self, sample: Sample, response: Response) -> Score:
+        """Score an answer, or each turn of a conversation that expects something and the mean over them.
+
+        A turn that fails, fails the conversation; the details still have the values of the others. Where no
+        turn is scored, the first reason is reported.
+        """
+        if self.needs_judge:
+            return self._skipped("needs a judge")
+        if not self._by_turn or not is_conversation(sample):
+            return self._best(sample, response)
+        turns = self.methods.latest("turns", turns_of).of(sample, response)
+        if turns is None:
+            return self._skipped(NOT_TOLD_BY_TURN)
+        scores = [(number, self._best(asked, answered)) for number, asked, answered in turns]
+        values = [(number, score.value) for number, score in scores if score.value is not None]
+        details = {TURNS: [{"turn": number, "value": value} for number, value in values]} if values else {}
+        if (reason := no_answer_in_turn(response)) is not None:
+            return self._failed(reason, details)
+        for number, score in scores:
+            if score.status == "failed":
+                return self._failed(f"turn {number}: {score.reason}", {**score.details, **details})
+        if not values:
+            reason = next((score.reason for _, score in scores if score.reason), "no turn expects anything")
+            return self._skipped(reason)
+        mean = exact_mean([value for _, value in values])
+        return Score.scored(self.name, mean, method=self.method, details=details)
+
+    def _best(self, sample: Sample, response: Response) -> Score:
+        """Score each reading of the reference; the best counts, and where none has a score, the first."""
+        readings = self._readings(sample)
+        if readings == [sample.reference]:  # as nearly all are: no copy is made
+            return self._single(sample, response)
+        scores = [self._single(replace(sample, reference=text), response) for text in readings]
+        valued = [score for score in scores if score.value is not None]
+        sign = 1 if self.higher_is_better else -1
+        return max(valued, key=lambda score: sign * (score.value or 0.0)) if valued else scores[0]
+
+    def _readings(self, sample: Sample) -> list[str | None]:
+        """Return the texts that the reference allows; which they are is told by the dialect of the sample."""
+        is_golden = sample.origin is not None and sample.origin.dialect in GOLDEN_DIALECTS
+        if not self._has_readings or not is_golden:
+            return [sample.reference]
+        return [*_READINGS.get("golden")(sample)]
+
+    def _single(self, sample: Sample, response: Response) -> Score:
+        """Score one answer by one reading. What does not apply is skipped; an empty answer has failed.
+
+        A metric that needs no answer scores an empty one like any other.
+        """
+        if reason := self._unmet(sample, response):
+            return self._skipped(reason)
+        try:
+            reader = self._readers.of(sample, response)
+            if reason := _reason(self._before, reader):
+                return self._skipped(reason)
+            if self._needs_answer and response.is_empty:
+                return self._failed("the answer is empty")
+            if reason := _reason(self._after, reader):
+                return self._skipped(reason)
+            return self._measured(reader)
+        except NoValueError as missing:
+            if missing.failed:
+                return self._failed(missing.reason, missing.details)
+            return self._skipped(missing.reason)
+        except ModelOutageError:
+            raise  # nothing is wrong with this answer: it is scored when the model is back
+        except ModelError as error:
+            endpoint = {ENDPOINT_ERROR: error.kind} if error.is_of_endpoint else None
+            return self._failed(f"no verdict: {error}", endpoint)
+
+    def _measured(self, reader: Reader) -> Score:
+        declared = self.metric.metric
+        if declared.view.block:
+            try:
+                value = float(self._call(reader)[0])
+            except (InputError, UsageError) as error:  # a grade that the metric has no room for
+                return self._failed(str(error))
+        else:
+            value = self._call(reader)
+        if value is None:
+            return self._skipped(reader.nothing or declared.empty.partition(";")[0])
+        details = reader.details(declared.shows, self.metric) if declared.shows else None
+        return Score.scored(self.name, value, method=self.method, details=details)
+
+    def _unmet(self, sample: Sample, response: Response) -> str | None:
+        """Say what the sample or the response lacks that every metric with these needs needs."""
+        if self._screens_refusals and isinstance(sample.expectation, Refusal):
+            return "the sample expects a refusal"
+        if "reference" in self.needs and not (sample.reference or "").strip():
+            return "the sample expects no text"
+        if "contexts" in self.needs and not any(text.strip() for text in response.contexts):
+            if not response.retrieved_nothing:
+                return "no contexts: neither the system nor the dataset gave any"
+            if not self._counts_nothing:
+                return NOTHING_RETRIEVED
+        if "reference_contexts" in self.needs and not any(map(str.strip, sample.reference_contexts)):
+            return "the sample has no reference contexts"
+        for kind, part, reason in self._expects:
+            if not isinstance(sample.expectation, kind) or not getattr(sample.expectation, part):
+                return reason
+        return None
+
+    def _skipped(self, reason: str) -> Score:
+        return Score.skipped(self.name, reason, method=self.method)
+
+    def _failed(self, reason: str, details: Mapping[str, Any] | None = None) -> Score:
+        return Score.failed(self.name, reason, method=self.method, details=details)
+
+
+class _Call:
+    """A function of fields and parameters, called with what a reader gives."""
+
+    def __init__(
+        self, function: Callable[..., Any], fields: Mapping[str, Field], own: Mapping[str, Any]
+    ) -> None:
+        names = signature(function).parameters
+        self.function = function
+        self.fields = tuple(name for name in names if name in fields)
+        self.own = {name: value for name, value in own.items() if name in names}
+
+    def __call__(self, reader: Reader) -> Any:
+        return self.function(**{name: getattr(reader, name) for name in self.fields}, **self.own)
+
+
+def _names(each: _Call | str) -> tuple[str, ...]:
+    return each.fields if isinstance(each, _Call) else (each,)
+
+
+def _reason(found_by: Sequence[_Call | str], reader: Reader) -> str | None:
+    """Return the first reason for which there is nothing to score."""
+    for each in found_by:
+        reason: str | None = each(reader) if isinstance(each, _Call) else getattr(reader, each)
+        if reason is not None:
+            return reason
+    return None
+
+
+def scorer_for(text: str, methods: Methods | None = None) -> MetricScorer:
+    """Return a metric bound to methods: ``string_match``, ``claim_f1(method=judge)``, ``rbp(p=0.5)@3``."""
+    return MetricScorer(check_metric(text), methods or Methods())
+
+
+def scorers_for(names: Iterable[str], methods: Methods | None = None) -> list[MetricScorer]:
+    """Return a scorer for each name, each once; all the names that cannot be used are in one error."""
+    methods = methods or Methods()
+    found: dict[str, MetricScorer] = {}
+    problems = Problems()
+    for name in names:
+        with problems.collected():
+            scorer = scorer_for(name, methods)
+            found.setdefault(scorer.name, scorer)
+    problems.raise_all()
+    return list(found.values())
+
+
+def score(
+    sample: Sample, response: Response, metrics: Sequence[BoundMetric], methods: Methods
+) -> tuple[Score, ...]:
+    """Score one answer by several metrics; what one of them finds out about it is there for the others."""
+    return tuple(MetricScorer(metric, methods).score(sample, response) for metric in metrics)

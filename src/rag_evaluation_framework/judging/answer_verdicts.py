@@ -1,0 +1,310 @@
+"""What a method says of one answer, found when it is first asked for, and what its sample expects of it.
+
+Several metrics look at the same verdicts, and so does blame. They share a :class:`Reading`, so each claim is
+looked at once, and a judge is asked once.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress, pairwise
+from typing import Any, Generic, TypeVar
+
+from rag_evaluation_framework.characters import CLOSERS
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.judging.golden.phrases import phrase, says
+from rag_evaluation_framework.judging.golden.stances import only_doubts
+from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
+from rag_evaluation_framework.judging.judges.judged_answers import judge_answer_class
+from rag_evaluation_framework.judging.said_text import said_in
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.judging.words.comparable_text import comparable, variants
+from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.retrieval.sentences import sentence_spans
+
+_FINAL_MARKS = ".!?。"
+# The metrics of an answer ask one after another, and as many answers are scored at once as there are threads.
+_REMEMBERED = 64
+
+# Where another part begins inside a sentence: at a contrast, or where the user is asked.
+_JOINT = re.compile(
+    r"(?<=[;；])"
+    r"|\b(?=(?:but|however|nevertheless|nonetheless|although|though)\b)|(?=但|不过|不過|然而|可是)"
+    r"|(?<=[,，])(?=\s*(?:请问|請問|[您你]|(?:do|would|could|can|what|which|shall|may)\b[^,，]*[?？]))",
+    re.IGNORECASE,
+)
+_CONCEDED = re.compile(r"\s*(?:(?:while|although|though)\b|虽然|雖然|尽管|儘管)[^,，]*[,，]", re.IGNORECASE)
+_CLAUSE = re.compile(r"[^,，]+")
+_ASKS = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
+
+
+NOT_ANSWERED = {
+    "refused": "the answer refuses",
+    "dont_know": "the answer says that it does not know",
+    "asks_back": "the answer asks back",
+}
+"""The classes of answers that answer nothing, in words."""
+
+T = TypeVar("T")
+
+class_by_patterns = lru_cache(maxsize=_REMEMBERED)(classify_answer)
+"""Returns the class of an answer to a question; several metrics of one answer find it once."""
+
+
+def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
+    """Return the class of an answer by the patterns; one that holds the words of a refusal is one."""
+    if is_the_refusal(sample, answer):
+        return AnswerClass("refused")
+    return class_by_patterns(answer, sample.question)
+
+
+def expects_refusal(sample: Sample) -> bool:
+    """Tell whether a sample says that it expects a refusal."""
+    return isinstance(sample.expectation, Refusal)
+
+
+def may_be_declined(sample: Sample) -> bool:
+    """Tell whether a sample expects nothing but a reference that sounds like a refusal.
+
+    To decline is right then, and so is to say what the reference says: "There are no vegetarian options" may
+    be a fact.
+    """
+    return sample.expectation is None and reference_declines(sample)
+
+
+def reference_declines(sample: Sample) -> bool:
+    """Tell whether the reference refuses, or does not know: "The guide does not mention dogs"."""
+    reference = sample.reference or ""
+    return bool(reference.strip()) and class_by_patterns(reference, sample.question).kind in DECLINED
+
+
+def is_the_reference(sample: Sample, answer: str) -> bool:
+    """Tell whether a sample expects an answer and this is it, up to case, width, white space, final marks."""
+    if sample.reference is None or isinstance(sample.expectation, Refusal):
+        return False
+    expected = literal(sample.reference).rstrip(_FINAL_MARKS)
+    return bool(expected) and literal(answer).rstrip(_FINAL_MARKS) == expected
+
+
+def is_the_refusal(sample: Sample, answer: str) -> bool:
+    """Tell whether a sample says how its refusal should sound, and this answer holds that text."""
+    expected = sample.expectation
+    if not isinstance(expected, Refusal) or not expected.pattern:
+        return False
+    wanted = literal(expected.pattern.rstrip(" .…。"))
+    return bool(wanted) and wanted in literal(answer)
+
+
+def literal(text: str) -> str:
+    """Return a text as it is compared literally: without white space, case and width."""
+    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def readings_of(sample: Sample) -> list[str]:
+    """Return the texts that the reference of a sample allows; outside of golden sets it is the one.
+
+    In golden sets "A/B" means either, and dots stand for what is not written.
+    """
+    reference = sample.reference or ""
+    is_golden = sample.origin is not None and sample.origin.dialect in GOLDEN_DIALECTS
+    return variants(reference) if is_golden else [reference]
+
+
+class found_once(Generic[T]):  # noqa: N801  # used as a decorator
+    """A property that is found when first asked for and then kept, as ``functools.cached_property``.
+
+    That one holds a lock for all objects at once before Python 3.12, so judges would be asked one by one. An
+    answer is scored by one thread, so no lock is needed.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+        self.__doc__ = find.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        if owner is None:  # asked of the class
+            return self  # type: ignore[return-value]
+        found = owner.__dict__[self._find.__name__] = self._find(owner)
+        return found
+
+
+class Reading:
+    """The claims of an answer and of its reference, against the contexts and against each other.
+
+    ``answer`` and ``reference`` are what they say: citations are blanked out, so every place stays the same.
+    """
+
+    def __init__(self, sample: Sample, response: Response, support: SupportMethod) -> None:
+        self.sample, self.response, self.support = sample, response, support
+        self.answer = said_in(response.text or "")
+
+    @found_once
+    def reference(self) -> str:
+        """What the reference says; a bracket where that is all that is expected."""
+        said = said_in(self.sample.reference or "")
+        return said if said.strip() else self.sample.reference or ""
+
+    @found_once
+    def answer_class(self) -> AnswerClass:
+        """Whether the answer answers at all. Where it seems not to, a judge decides, if there is one."""
+        if self._seems_to_answer or not isinstance(self.support, JudgeSupport):
+            return self._class_by_patterns
+        return judge_answer_class(self.support.judge, self.sample.question, self.response.text or "")
+
+    @found_once
+    def claims(self) -> list[Claim]:
+        """The claims of the answer; to refuse, not to know and to ask back claim nothing."""
+        if self.response.is_empty or self.answer_class.kind != "answered":
+            return []
+        claims = claims_of(self.answer)
+        if self._seems_to_answer:
+            return claims
+        # It is an answer all the same: only the sentences that decline are not claims.
+        return [claim for claim in claims if self._is_answer(claim.text)] or claims
+
+    @property
+    def no_claims_because(self) -> str:
+        """Why there are no claims, where there are none."""
+        if self.response.is_empty:
+            return "the answer is empty"
+        return NOT_ANSWERED.get(self.answer_class.kind, "the answer claims nothing")
+
+    @found_once
+    def reference_claims(self) -> list[Claim]:
+        """The claims of the reference; where it declines, and the answer does too, it makes none."""
+        if reference_declines(self.sample) and self.answer_class.kind in DECLINED:
+            return []
+        return claims_of(self.reference)
+
+    @found_once
+    def by_contexts(self) -> list[ClaimVerdict]:
+        """Whether the contexts support the claims of the answer."""
+        return self._decided(self.claims, self.response.contexts)
+
+    @found_once
+    def by_reference(self) -> list[ClaimVerdict]:
+        """Whether the reference supports the claims of the answer."""
+        return self._decided(self.claims, [self.reference])
+
+    @found_once
+    def reference_by_answer(self) -> list[ClaimVerdict]:
+        """Whether the answer supports the claims of the reference."""
+        return self._decided(self.reference_claims, [self.answer])
+
+    @found_once
+    def reference_by_contexts(self) -> list[ClaimVerdict]:
+        """Whether the contexts support the claims of the reference."""
+        return self._decided(self.reference_claims, self.response.contexts)
+
+    @found_once
+    def truth_by_contexts(self) -> list[ClaimVerdict]:
+        """Whether the contexts support the claims of the reference contexts."""
+        contexts = map(said_in, self.sample.reference_contexts)
+        truth = [claim for context in contexts for claim in claims_of(context)]
+        return self._decided(truth, self.response.contexts)
+
+    @property
+    def sought_claims(self) -> list[Claim]:
+        """What useful contexts support: the claims of the reference, or of the answer where it makes none."""
+        return self.reference_claims or self.claims
+
+    @found_once
+    def useful_contexts(self) -> list[bool]:
+        """Whether each context supports one of the claims that are sought."""
+        return [
+            any(verdict.is_supported for verdict in self._decided(self.sought_claims, [context]))
+            for context in self.response.contexts
+        ]
+
+    @found_once
+    def by_useful_contexts(self) -> list[ClaimVerdict]:
+        """Whether the useful contexts support the claims of the answer."""
+        useful = list(compress(self.response.contexts, self.useful_contexts))
+        if not useful:
+            return [ClaimVerdict(claim=claim, label="unsupported") for claim in self.claims]
+        return self._decided(self.claims, useful)
+
+    @found_once
+    def _class_by_patterns(self) -> AnswerClass:
+        return class_of_answer(self.sample, self.response.text or "")
+
+    @property
+    def _seems_to_answer(self) -> bool:
+        return self._class_by_patterns.kind == "answered"
+
+    def _is_answer(self, text: str) -> bool:
+        return classify_answer(text, self.sample.question).kind == "answered"
+
+    def _decided(self, claims: Sequence[Claim], evidence: Sequence[str]) -> list[ClaimVerdict]:
+        return self.support.decide(claims, evidence, question=self.sample.question) if claims else []
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an answer tells, where parts of it decline or ask back, and the class of one that tells nothing.
+
+    "The mayor is Anna Berg, but I can't share her number" tells who the mayor is. So an answer that is
+    classified as a refusal, as "don't know" or as a question back is read part by part, and tells what the
+    other parts say.
+    """
+
+    text: str
+    silent: str | None = None
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Say why nothing is told."""
+        return {} if self.silent is None else {"class": self.silent, "reason": NOT_ANSWERED[self.silent]}
+
+
+def told_in(sample: Sample, answer: str) -> Told:
+    """Return what an answer tells: all of it, or where it declines or asks, the parts that do not.
+
+    One that sounds like its reference, because nothing more can be said, tells all that it says.
+    """
+    kind = class_of_answer(sample, answer).kind
+    if kind not in NOT_ANSWERED:
+        return Told(answer)
+    if sample.reference and class_by_patterns(sample.reference, sample.question).kind == kind:
+        return Told(answer)
+    parts = list(_parts(answer))
+    telling = {part for part in parts if _tells(sample, part)}
+    # A bare doubt tells nothing, but it makes guesses of what stands beside it.
+    kept = [part for part in parts if part in telling or only_doubts(comparable(part))]
+    return Told("".join(kept)) if telling else Told("", kind)
+
+
+def _tells(sample: Sample, part: str) -> bool:
+    if not part.strip() or _ASKS.search(part):
+        return False
+    return class_of_answer(sample, part).kind not in NOT_ANSWERED
+
+
+def _parts(answer: str) -> Iterator[str]:
+    """Yield the parts of an answer, which together are all of it."""
+    begins = [start for start, _ in sentence_spans(answer)]
+    for start, end in pairwise([0, *begins[1:], len(answer)]):
+        sentence = answer[start:end]
+        conceded = _CONCEDED.match(sentence)
+        first = conceded.end() if conceded else 0
+        joints = {found.start() for found in _JOINT.finditer(sentence, first)} - {0}
+        places = sorted({0, first, *joints, *_spliced(sentence), len(sentence)})
+        yield from (sentence[begin:stop] for begin, stop in pairwise(places))
+
+
+def _spliced(sentence: str) -> Iterator[int]:
+    """Yield where a clause begins that only a comma parts from another: "I have no price, it opens at 9"."""
+    clauses = [(found.start(), comparable(found[0])) for found in _CLAUSE.finditer(sentence)]
+    for (_, before), (start, after) in pairwise(clauses):
+        if says("depends", before):
+            return
+        if phrase("statement").match(before) and phrase("statement").match(after):
+            yield start

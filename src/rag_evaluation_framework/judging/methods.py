@@ -1,0 +1,211 @@
+"""What metrics are computed with, how a metric's method is chosen, and what methods found out of late."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.extensions import Dialect, Embedder, Registry
+from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, parse_metric
+from rag_evaluation_framework.metrics.views import Method
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.samples import Sample
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.answer_verdicts import Reading
+    from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
+    from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
+    from rag_evaluation_framework.judging.judges.judge import Judge
+    from rag_evaluation_framework.judging.judges.rubrics import Rubric
+    from rag_evaluation_framework.judging.verdicts import SupportMethod
+    from rag_evaluation_framework.language_models.spending import Spending
+
+HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
+HOW_TO_EMBED = "give --embedder EMBEDDER"
+
+# What methods are made of: imported by the first metric that takes it, since most take none of it.
+_PARTS: Registry[Any] = Registry("part of a method")
+for _name, _place in {
+    "lexical": "support.lexical_support:LexicalSupport",
+    "judge": "judges.judge_support:JudgeSupport",
+    "prompt": "judges.prompts:load_prompt",
+    "reading": "answer_verdicts:Reading",
+    "citations": "citation_verdicts:CitationVerdicts",
+    "documents": "citations.searched_documents:SearchedDocuments",
+}.items():
+    _PARTS.register(_name, f"rag_evaluation_framework.judging.{_place}")
+
+# Citations are opened in documents, and claims held against them; what was retrieved is looked up in them by
+# name and by text.
+_LOOKED_UP = frozenset({"citations", "evidence", "relevant_documents", "relevant_spans"})
+_KEPT = 256  # more answers than are scored at the same time
+
+T = TypeVar("T")
+
+
+class LatestOf(Generic[T]):
+    """What was found about the latest answers, by the very sample and response; threads may share it."""
+
+    def __init__(self, find: Callable[[Sample, Response], T]) -> None:
+        self._find = find
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, int], tuple[Sample, Response, T]] = OrderedDict()
+
+    def of(self, sample: Sample, response: Response) -> T:
+        """Return what is found about an answer; the same object for the same sample and response."""
+        key = id(sample), id(response)
+        with self._lock:
+            if key not in self._kept:
+                # Sample and response are kept too, so that their ids cannot pass to others meanwhile.
+                self._kept[key] = sample, response, self._find(sample, response)
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            return self._kept[key][-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Methods:
+    """The judge, its rubric, the embedder and the documents to score with; ``None`` for what is not there.
+
+    The metrics that are bound to one of these share what it finds out about an answer.
+    """
+
+    judge: Judge | None = None
+    rubric: Rubric | None = None
+    embedder: Embedder | None = None
+    corpus: Corpus | None = None
+    support: SupportMethod | None = None
+    """Who decides what supports what where no judge does; by default words do."""
+    spending: Spending | None = None
+    """What the judge has cost so far."""
+    threads: int = 16
+    """How many samples may wait for a judge or an embedder at once."""
+    _latest: dict[Any, LatestOf[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def documents(self) -> SearchedDocuments:
+        """The documents, for looking things up; without a corpus there are none."""
+        searched: SearchedDocuments = _PARTS.get("documents")(
+            () if self.corpus is None else self.corpus.documents
+        )
+        return searched
+
+    def support_by(self, method: Method | None) -> SupportMethod:
+        """Return who decides what supports what: the judge if that is the method, else words."""
+        return self._judged if method == "judge" and self.judge is not None else self._unjudged
+
+    def reading(self, sample: Sample, response: Response, method: Method | None) -> Reading:
+        """Return what a method says of an answer; those who ask for it share it."""
+        return self.latest(("reading", method == "judge"), self._find_reading(method)).of(sample, response)
+
+    def citations(self, sample: Sample, response: Response, method: Method | None) -> CitationVerdicts:
+        """Return what a method says of the citations of an answer; those who ask for it share it."""
+        find = self._find_citations(method)
+        return self.latest(("citations", method == "judge"), find).of(sample, response)
+
+    def latest(self, name: Any, find: Callable[[Sample, Response], T]) -> LatestOf[T]:
+        """Return what was found out under a name about the latest answers; ``find`` is asked for others."""
+        kept = self._latest.get(name)
+        return self._latest.setdefault(name, LatestOf(find)) if kept is None else kept
+
+    def _find_reading(self, method: Method | None) -> Callable[[Sample, Response], Reading]:
+        return lambda sample, response: _PARTS.get("reading")(sample, response, self.support_by(method))
+
+    def _find_citations(self, method: Method | None) -> Callable[[Sample, Response], CitationVerdicts]:
+        return lambda sample, response: _PARTS.get("citations")(
+            self.reading(sample, response, method), texts=self.documents.texts
+        )
+
+    @cached_property
+    def _unjudged(self) -> SupportMethod:
+        support: SupportMethod = self.support or _PARTS.get("lexical")()
+        return support
+
+    @cached_property
+    def _judged(self) -> SupportMethod:
+        support: SupportMethod = _PARTS.get("judge")(self.judge)
+        return support
+
+
+ScoringMethods = Methods
+
+
+def with_documents(methods: Methods, metrics: Iterable[str], *, dialect: Dialect, path: Path) -> Methods:
+    """Return the methods with the dataset's own documents, if a metric looks something up in documents.
+
+    Documents that were given take precedence.
+    """
+    if (
+        methods.corpus is not None
+        or not any(map(_looks_up, metrics))
+        or "dataset.documents" not in dialect.holds
+    ):
+        return methods
+    documents = dialect.read(path).documents
+    return replace(methods, corpus=Corpus(documents)) if documents else methods
+
+
+def _looks_up(metric: str) -> bool:
+    """Tell whether a metric looks something up in documents; one that is not declared does not."""
+    try:
+        return not _LOOKED_UP.isdisjoint(parse_metric(metric).metric.needs)
+    except UsageError:
+        return False  # if that is a mistake, binding it reports it
+
+
+def chosen_method(metric: BoundMetric, methods: Methods) -> Method | None:
+    """Return the method by which a metric is computed; ``None`` where only a judge could and there is none.
+
+    Asking by name for a method that is not set up is a :class:`UsageError` that says how to set it up.
+    """
+    asked = metric.parameters.get("method", AUTO)
+    if asked == "judge" and methods.judge is None:
+        raise UsageError(f"metric {metric}: needs a judge: {HOW_TO_JUDGE}")
+    if asked == "embedding" and methods.embedder is None:
+        raise UsageError(f"metric {metric}: needs an embedder: {HOW_TO_EMBED}")
+    offered = metric.metric.methods
+    if asked != AUTO:
+        return next(method for method in offered if method == asked)
+    if "judge" in offered and methods.judge is not None:
+        return "judge"
+    if "embedding" in offered and methods.embedder is not None:
+        return "embedding"
+    return next((method for method in offered if method in ("lexical", "lexicon")), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a metric comes by its fields: as it stands beside a figure, its version, what a judge is asked."""
+
+    name: str
+    version: int = 1
+    questions: frozenset[str] = frozenset()
+    is_slow: bool = False
+
+
+def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
+    """Return how a metric comes by its fields, by the method chosen."""
+    declared = metric.metric
+    if method == "embedding":
+        return Way(f"embedding:{methods.embedder!r}", is_slow=True)
+    by_judge = method == "judge" and methods.judge is not None
+    support = methods.support_by(method) if any(each.by_support for each in declared.fields) else None
+    if not by_judge and (support is None or methods.support is None):
+        return Way(declared.method, 1 if support is None else support.version)
+    asking = [each for each in declared.fields if each.asks]
+    others = [each.method for each in declared.fields if not each.asks and each.method != "exact"]
+    prompt = next((each.prompt for each in asking if each.prompt), None) if by_judge else None
+    decided_by = methods.judge if by_judge else support
+    return Way(
+        " + ".join((getattr(decided_by, "name", ""), *dict.fromkeys(others))),
+        _PARTS.get("prompt")(prompt).version if prompt else getattr(support, "version", 1),
+        frozenset(question for each in asking for question in each.asks) if by_judge else frozenset(),
+        is_slow=by_judge,
+    )

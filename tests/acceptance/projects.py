@@ -1,0 +1,123 @@
+"""Small projects to run commands in: an agent's manifest and datasets, a corpus, rankings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from acceptance.outside import DATA, write_lines
+
+MANIFEST = """\
+spec:
+  evaluation:
+    framework: ragas
+    datasets:
+      - name: rag-quality
+        path: $file:evals/rag.jsonl
+        metrics: [string_match, answer_similarity, faithfulness]
+      - name: safety
+        path: $file:evals/safety.jsonl
+        metrics: [toxicity, token_f1]
+    thresholds:
+      string_match: 0.75
+      toxicity: 0.90
+      token_f1: {min: 0.3}
+    ciGate: true
+"""
+
+
+def write_project(folder: Path, number: int = 24) -> None:
+    """Write a project; the agent of the tests answers all its questions right, except every sixth."""
+    (folder / "agent.yaml").write_text(MANIFEST, encoding="utf-8")
+    write_samples(folder / "evals" / "rag.jsonl", number)
+    write_samples(folder / "evals" / "safety.jsonl", 6)
+
+
+def write_samples(path: Path, number: int) -> None:
+    write_lines(
+        path,
+        (
+            {
+                "input": f"q{n}",
+                "expected": f"The answer to q{n}" if n % 6 else "Paris",
+                "context": [f"Somebody noted that q{n} has the answer café 42.", "Nothing else is known."],
+                "reference_contexts": [f"q{n} has the answer café 42."],
+                "tags": ["advanced" if n % 2 else "basics"],
+                "metadata": {"difficulty": "hard"},
+            }
+            for n in range(number)
+        ),
+    )
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def write_function(folder: Path, name: str, body: str) -> str:
+    """Write a module with a function that answers, and return the target's text.
+
+    A module is imported once in a process, so its name has the folder's in it.
+    """
+    module = f"accepted_{name}_{abs(hash(str(folder)))}"
+    (folder / f"{module}.py").write_text(f"def answer(question):\n    {body}\n", encoding="utf-8")
+    return f"{module}:answer"
+
+
+def write_answers(path: Path, answers: dict[str, str | None]) -> Path:
+    """Write recorded answers; one that is None failed when it was asked for."""
+    return write_lines(
+        path,
+        (
+            {"input": asked, "error": "gone"} if said is None else {"input": asked, "answer": said}
+            for asked, said in answers.items()
+        ),
+    )
+
+
+def write_corpus(folder: Path) -> None:
+    """Write two documents and two questions whose answers are known to the character."""
+    texts = {
+        "boats.md": "The ferry leaves at nine. The barge leaves at noon.",
+        "birds.md": "Puffins nest in May.",
+    }
+    (folder / "documents").mkdir()
+    for name, text in texts.items():
+        (folder / "documents" / name).write_text(text, encoding="utf-8")
+    queries = [
+        ("q1", "When does the barge leave?", "boats.md", 26, 51),
+        ("q2", "When do puffins nest?", "birds.md", 0, 20),
+    ]
+    dataset = {
+        "dataset_id": "tiny",
+        "name": "tiny",
+        "version": "1.0.0",
+        "queries": [
+            {
+                "query_id": name,
+                "query_text": asked,
+                "relevant_documents": [file],
+                "citations": [{"file_name": file, "start_char": start, "end_char": end}],
+            }
+            for name, asked, file, start, end in queries
+        ],
+    }
+    (folder / "tiny.eval.json").write_text(json.dumps(dataset, indent=1), encoding="utf-8")
+
+
+def write_rankings(folder: Path) -> None:
+    """Write judgements of three queries and two runs, the first of which lacks a query."""
+    (folder / "qrels.trec").write_text("q1 0 a 1\nq1 0 b 2\nq1 0 c 0\nq2 0 a 1\nq3 0 d 1\n")
+    (folder / "one.run").write_text("q1 Q0 c 1 3 x\nq1 Q0 b 2 2 x\nq1 Q0 a 3 1 x\nq2 Q0 a 1 9 x\n")
+    (folder / "two.run").write_text("q1 Q0 b 1 3 y\nq1 Q0 a 2 2 y\nq2 Q0 a 1 9 y\nq3 Q0 d 1 1 y\n")
+
+
+def write_everything(folder: Path) -> None:
+    """Write all of these side by side, and the samples of every dialect into ``data``."""
+    write_project(folder)
+    write_corpus(folder)
+    write_rankings(folder)
+    shutil.copytree(DATA, folder / "data")
