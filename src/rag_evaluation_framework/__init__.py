@@ -74,26 +74,16 @@ _HOMES = {
         "UnknownNameError",
         "UsageError",
     ),
+    "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.grid_runs": ("evaluate_sweep",),
     "evaluation.hit_columns": ("retrieval_scorers",),
-    "evaluation.manifests.thresholds": ("Threshold",),
     "evaluation.pipeline_targets": ("PipelineTarget",),
     "evaluation.retrieval_evaluation": (
         "ChunkLevelEvaluation",
         "EvaluationResult",
         "TokenLevelEvaluation",
     ),
-    "evaluation.runs.run_folder": (
-        "RunFolder",
-        "list_runs",
-    ),
-    "evaluation.runs.run_records": (
-        "Progress",
-        "RunOutcome",
-        "RunSettings",
-    ),
     "evaluation.runs.runner": ("run_samples",),
-    "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.scoring": ("scorers_for",),
     "extensions": (
         "BatchVectorStore",
@@ -223,8 +213,11 @@ _HOMES = {
         "Usage",
     ),
     "records.runs": (
+        "Progress",
         "Run",
         "RunHead",
+        "RunOutcome",
+        "RunSettings",
         "SampleResult",
     ),
     "records.samples": (
@@ -259,6 +252,8 @@ _HOMES = {
     "results.evaluations": ("Evaluation",),
     "results.gate": (
         "Gate",
+        "Threshold",
+        "Threshold",
         "Verdict",
     ),
     "results.metric_calibration": (
@@ -270,6 +265,10 @@ _HOMES = {
         "rank_systems",
     ),
     "results.run_comparison": ("compare_runs",),
+    "results.run_folder": (
+        "RunFolder",
+        "list_runs",
+    ),
     "results.storage": ("EvaluationResultsStorage",),
     "results.summaries": (
         "MetricSummary",

@@ -24,7 +24,7 @@ from rag_evaluation_framework.cli.main import main as rag_eval
 from rag_evaluation_framework.cli.model_work import output_paths
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder, list_runs
+from rag_evaluation_framework.results.run_folder import RunFolder, list_runs
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "evaluate_models.py"

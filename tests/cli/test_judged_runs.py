@@ -331,8 +331,8 @@ def test_a_baseline_of_the_same_judge_elsewhere_is_warned_of(folder: Path) -> No
 def test_scoring_a_run_shows_how_far_it_is_and_that_the_judge_asks_for_less(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from rag_evaluation_framework.evaluation import rescoring
     from rag_evaluation_framework.reports import progress
-    from rag_evaluation_framework.results import rescoring
 
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
     monkeypatch.setattr(rescoring, "_TELL_SECONDS", 0.05)

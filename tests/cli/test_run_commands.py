@@ -21,13 +21,13 @@ from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.runs import outages, retries
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.results.run_folder import RunFolder
 
 GOLDEN = str(Path(__file__).parents[2] / "examples" / "golden")
 QUESTIONS = [

@@ -11,13 +11,13 @@ from simulated_targets import ExactMatch, final_bytes, new_folder, number_of, sa
 
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.runs import retries, run_loop
-from rag_evaluation_framework.evaluation.runs.journal import Journal
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import Progress, RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.journal import Journal
+from rag_evaluation_framework.results.run_folder import RunFolder
 
 Outcomes = Sequence[Response | TargetError]
 

@@ -13,12 +13,7 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.evaluation.blame import (
-    BLAME_KINDS,
-    Blame,
-    BlameEvidence,
-    blame,
-)
+from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.methods import ScoringMethods
@@ -38,6 +33,7 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     Turn,
 )
+from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvidence
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 SHIP = "The ferry is green."

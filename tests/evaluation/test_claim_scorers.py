@@ -9,10 +9,9 @@ import pytest
 from chat_server import Asked
 from scripted_judge import judged_by, read_question
 
-from rag_evaluation_framework.evaluation.conversation_turns import TURNS
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import TURNS, Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.datasets.checks.golden_contexts import golden_context_issues
-from rag_evaluation_framework.datasets.dialects.golden_sets import FACTUAL
+from rag_evaluation_framework.datasets.dialects.golden_sets import FACTUAL, SPLITS
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.golden.golden_runs import (
     golden_manifest,
@@ -24,12 +24,13 @@ from rag_evaluation_framework.evaluation.golden.golden_settings import (
     read_golden_settings,
     with_thresholds,
 )
-from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS, find_splits
+from rag_evaluation_framework.evaluation.golden.golden_splits import find_splits
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan
 from rag_evaluation_framework.evaluation.runs.scoring import scored_result
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for, scorers_for
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
+from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin, Refusal, Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.results.evaluated_turns import evaluated_turns

@@ -10,25 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, StorageError
-from rag_evaluation_framework.evaluation.runs.journal import (
+from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
+from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
+from rag_evaluation_framework.records.runs import Progress, SampleResult, Timing, result_fields
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.results.journal import (
     Journal,
-    read_entries,
-    read_entries_in_dataset_order,
-    read_index,
-)
-from rag_evaluation_framework.evaluation.runs.journal_lines import (
     JournalEntry,
     entry_from,
     intact_entry,
     line_of,
+    read_entries,
+    read_entries_in_dataset_order,
+    read_index,
 )
-from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
-from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
-from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 TIMING = Timing(started_at="2026-11-15T10:00:00.000+00:00", attempts=2, elapsed_ms=12.5, latency_ms=3.25)
 

@@ -19,11 +19,11 @@ from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.hit_columns import CHUNK_METRICS, retrieval_scorers
 from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
+from rag_evaluation_framework.evaluation.rescoring import rescored_rows
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
 )
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
@@ -41,7 +41,7 @@ from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan
-from rag_evaluation_framework.results.rescoring import rescored_rows
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline

@@ -15,13 +15,13 @@ from rag_evaluation_framework.evaluation.manifests.manifest import Manifest, rea
 from rag_evaluation_framework.evaluation.manifests.needs import MissingFields, lacks
 from rag_evaluation_framework.evaluation.manifests.preflight import (
     Prices,
-    SampleChoice,
     check_writable,
     plan_evaluation,
     refuse_secrets,
 )
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.scoring import scorer_for
+from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Milestones, Origin, Recorded, Refusal, Sample, Turn
 
 

@@ -18,10 +18,10 @@ from rag_evaluation_framework.evaluation.manifests.references import file_inside
 from rag_evaluation_framework.evaluation.manifests.secrets import MASK, SHORTEST, Secrets
 from rag_evaluation_framework.evaluation.runs.asking import Asker
 from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
-from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
 from rag_evaluation_framework.evaluation.runs.stopping import StopSign
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.responses import Hit, Request, Response
+from rag_evaluation_framework.records.runs import RunSettings
 from rag_evaluation_framework.records.samples import Sample, Turn
 
 SAMPLE = Sample(id="s", turns=(Turn(role="user", content="q"),))

@@ -17,12 +17,12 @@ from simulated_targets import Calculator, ExactMatch, final_bytes, new_folder, n
 
 from rag_evaluation_framework.errors import StorageError, TargetError
 from rag_evaluation_framework.evaluation.runs import retries
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import Progress, RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.run_folder import RunFolder
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample
 
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
-from rag_evaluation_framework.evaluation.runs.sample_list import content_hash, fingerprint, placed
 from rag_evaluation_framework.records.samples import Origin, Sample
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import content_hash, fingerprint, placed
 
 TEN = [sample(number) for number in range(10)]
 

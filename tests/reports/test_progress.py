@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.reports.progress import ProgressLine, duration, progress_text
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.evaluation.blame import BLAME_KINDS, Blame, BlameEvidence
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvidence
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.results.blame_summaries import (
     PART_OF_KIND,

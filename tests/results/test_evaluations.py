@@ -8,19 +8,18 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
-from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
-from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
-from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
-from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
-from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
-from rag_evaluation_framework.results import blamed_answers
-from rag_evaluation_framework.results.dataset_evaluations import (
+from rag_evaluation_framework.evaluation import blamed_answers
+from rag_evaluation_framework.evaluation.dataset_evaluations import (
     DatasetEvaluation,
     EvaluationSettings,
     run_evaluation,
 )
+from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
+from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
+from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.records.runs import RunSettings, SampleChoice
+from rag_evaluation_framework.results.run_groups import RunGroup
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 

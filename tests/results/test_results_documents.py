@@ -16,7 +16,9 @@ from finished_runs import RESULTS, SAMPLES, head, on_disk, run
 from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.evaluation.resources import ResourceMeter
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.runs import ResourceUsage, Spread
 from rag_evaluation_framework.results.documents import (
     results_document,
     write_results_document,
@@ -24,7 +26,6 @@ from rag_evaluation_framework.results.documents import (
 )
 from rag_evaluation_framework.results.metric_sections import section_of
 from rag_evaluation_framework.results.performance import TOTAL_TIME, latency_stats
-from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage, Spread
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder, rows_of_run
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 
@@ -284,7 +285,7 @@ def test_a_full_disk_leaves_the_old_results(tmp_path: Path) -> None:
     program = f"""
         import resource, signal
         from rag_evaluation_framework.errors import StorageError
-        from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+        from rag_evaluation_framework.results.run_folder import RunFolder
         from rag_evaluation_framework.results.documents import write_run_results
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))

@@ -11,19 +11,14 @@ import pytest
 
 from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.evaluation.resources import RunSpending, judge_change, judge_fields
 from rag_evaluation_framework.judging.judges.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.language_models.clients import as_chat_model
 from rag_evaluation_framework.language_models.spending import CountedModel, Spending
 from rag_evaluation_framework.records.responses import Usage
-from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_judges import (
-    JudgeUsage,
-    RunSpending,
-    judge_change,
-    judge_fields,
-)
+from rag_evaluation_framework.records.runs import JudgeUsage, RunHead
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 
 PANEL = "judge:a+b"
 

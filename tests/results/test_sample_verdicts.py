@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.gate import Threshold
 from rag_evaluation_framework.results.sample_verdicts import (
     PassCounter,
     missed_bounds,

@@ -22,9 +22,9 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
 )
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
 from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker

@@ -8,10 +8,10 @@ from itertools import islice
 import pytest
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.runs.sample_list import fingerprint
 from rag_evaluation_framework.language_models.chat import Message
 from rag_evaluation_framework.language_models.openai_protocol import ChatSettings
 from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.results.sample_list import fingerprint
 from rag_evaluation_framework.retrieval.chunking import chunk_corpus
 from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.asking.prompts import code_of, load_prompt, prompt_names

@@ -35,9 +35,8 @@ from rag_evaluation_framework.adapters.answer_citations import read_citations, r
 from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import TargetError, UnknownNameError
 from rag_evaluation_framework.evaluation.manifests.agent_api import REPLY_PARTS
-from rag_evaluation_framework.evaluation.unread_parts import TEXT_FIELDS
 from rag_evaluation_framework.records.citations import Citation
-from rag_evaluation_framework.records.responses import Hit, Usage
+from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage
 
 _ANSWERS = (
     "response",

@@ -13,10 +13,8 @@ from typing import Any
 
 from rag_evaluation_framework.adapters.answer_fields import ReadAnswer
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.conversation_turns import TURNS
-from rag_evaluation_framework.evaluation.unread_parts import unread_field
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import History, Request, Response, Usage
+from rag_evaluation_framework.records.responses import TURNS, History, Request, Response, Usage, unread_field
 from rag_evaluation_framework.records.samples import Sample
 
 Message = dict[str, str]

@@ -49,7 +49,8 @@ def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secret
     """Run an evaluation from the manifest to the exit code."""
     from rag_evaluation_framework.cli.evaluation_command import EvaluationCommand
     from rag_evaluation_framework.evaluation.manifests.manifest import read_manifest
-    from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice, plan_evaluation
+    from rag_evaluation_framework.evaluation.manifests.preflight import plan_evaluation
+    from rag_evaluation_framework.records.runs import SampleChoice
 
     # A run that is resumed has the metrics it began with.
     uses_metrics = not options.metrics and options.resume is None

@@ -11,18 +11,18 @@ from rag_evaluation_framework.cli.exit_codes import drop_output
 from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice, with_judge_warnings
 from rag_evaluation_framework.cli.run_options import RunOptions
 from rag_evaluation_framework.cli.scoring_options import ScoringOptions
-from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan, SampleChoice, refuse_secrets
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
-from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, RunSettings
-from rag_evaluation_framework.records.responses import History
-from rag_evaluation_framework.results.dataset_evaluations import (
+from rag_evaluation_framework.evaluation.dataset_evaluations import (
     DatasetEvaluation,
     EvaluationSettings,
     run_evaluation,
 )
+from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, refuse_secrets
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.records.responses import History
+from rag_evaluation_framework.records.runs import OnProgress, RunSettings, SampleChoice
 from rag_evaluation_framework.results.gate import GateInput, Verdict, decide_gate
+from rag_evaluation_framework.results.run_groups import RunGroup
 
 _GATE_FAILED, _INCOMPLETE, _INTERRUPTED = 1, 3, 130
 

@@ -13,6 +13,7 @@ import click
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.run_options import RunOptions
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices, check_writable
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
@@ -24,7 +25,6 @@ from rag_evaluation_framework.reports.github_annotations import github_annotatio
 from rag_evaluation_framework.reports.junit import evaluation_junit
 from rag_evaluation_framework.reports.markdown import evaluation_markdown
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import Verdict
 
 

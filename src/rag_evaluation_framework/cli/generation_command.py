@@ -17,17 +17,17 @@ from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.reports.generation import (
     GenerationSummary,
     generation_document,
     generation_text,
 )
 from rag_evaluation_framework.reports.progress import ProgressLine
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.components import EMBEDDERS, chunker_from, component_from
 from rag_evaluation_framework.synthesis.asking.model_questions import chunker_of, settings_of
 from rag_evaluation_framework.synthesis.drafts import KINDS, Drafts

@@ -14,7 +14,7 @@ from rag_evaluation_framework.errors import Problems, UsageError
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
     from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
+    from rag_evaluation_framework.results.run_groups import RunGroup
 
 EXAMPLES = """\b
 Examples:
@@ -55,7 +55,7 @@ def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets)
     from rag_evaluation_framework.cli.evaluation_command import EvaluationCommand
     from rag_evaluation_framework.cli.golden_output import GoldenOutput
     from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
-    from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
+    from rag_evaluation_framework.records.runs import SampleChoice
 
     manifest = golden_manifest(options.folder, _settings(options))
     choice = SampleChoice(sample_size=options.sample_size, seed=options.seed or 0, allow_missing=True)

@@ -7,16 +7,17 @@ from pathlib import Path
 
 from rag_evaluation_framework.cli.evaluation_output import Output, Told
 from rag_evaluation_framework.cli.run_options import RunOptions
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.evaluation.golden.golden_runs import missing_splits
+from rag_evaluation_framework.evaluation.golden_results import golden_evaluation, write_golden_results
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, check_writable
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.reports.golden_json import golden_json
 from rag_evaluation_framework.reports.golden_text import golden_text
 from rag_evaluation_framework.reports.markdown import evaluation_markdown
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import Verdict
-from rag_evaluation_framework.results.golden import RESULTS_FILE, golden_evaluation, write_golden_results
+from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 
 
 class GoldenOutput(Output):

@@ -13,9 +13,9 @@ from rag_evaluation_framework.counts import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.preflight import Plan
-    from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
     from rag_evaluation_framework.judging.methods import ScoringMethods
     from rag_evaluation_framework.reports.progress import ProgressLine
+    from rag_evaluation_framework.results.run_groups import RunGroup
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def with_judge_warnings(
     """Return the plan with warnings of a judge that is related to the ``model`` it judges, and of one that
     differs from the baseline's although it has the same name.
     """
-    from rag_evaluation_framework.results.run_judges import other_judge_warnings
+    from rag_evaluation_framework.evaluation.resources import other_judge_warnings
 
     told = kinship_warnings(methods, [model] if model and plan.judge_calls else [])
     told += other_judge_warnings(plan, baseline, methods)

@@ -15,8 +15,8 @@ from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.model_runs import SharedData
-from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
+from rag_evaluation_framework.results.sample_list import content_hash
 
 _DIALECTS: dict[DatasetType, str] = {"qa": "qa-pairs", "summaries": "summaries"}
 

@@ -15,6 +15,7 @@ from rag_evaluation_framework.cli.model_data import ChosenSamples
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets, names_a_secret
+from rag_evaluation_framework.evaluation.model_evaluations import ModelEvaluation, evaluate_model
 from rag_evaluation_framework.evaluation.model_runs import (
     ModelParameters,
     ModelRuns,
@@ -22,14 +23,13 @@ from rag_evaluation_framework.evaluation.model_runs import (
     model_head,
     parameters_of,
 )
+from rag_evaluation_framework.evaluation.resources import judge_fields
 from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.results.model_evaluations import ModelEvaluation, evaluate_model
-from rag_evaluation_framework.results.run_judges import judge_fields
+from rag_evaluation_framework.records.runs import Progress, RunSettings
+from rag_evaluation_framework.results.run_folder import RunFolder
 
 _MAX_ATTEMPTS = 5
 

@@ -17,7 +17,9 @@ from rag_evaluation_framework.cli.scoring_options import ScoringOptions
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.model_evaluations import ModelEvaluation, compare_models
 from rag_evaluation_framework.evaluation.model_runs import ModelRuns, data_of, metrics_of
+from rag_evaluation_framework.evaluation.rescoring import check_scored_alike, scored_as_wanted
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.reports.model_evaluations import (
     SideBySide,
@@ -25,8 +27,6 @@ from rag_evaluation_framework.reports.model_evaluations import (
     side_by_side_text,
 )
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.results.model_evaluations import ModelEvaluation, compare_models
-from rag_evaluation_framework.results.resumed_scoring import check_scored_alike, scored_as_wanted
 
 _INCOMPLETE, _INTERRUPTED = 3, 130
 

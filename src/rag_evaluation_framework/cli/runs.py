@@ -25,8 +25,8 @@ def command(runs_dir: Path, as_json: bool) -> None:
     when it can be resumed, and broken when one of its files cannot be read, for the reason below the table.
     There too is the command that continues each run in which something is left to do.
     """
-    from rag_evaluation_framework.evaluation.runs.run_folder import list_runs
     from rag_evaluation_framework.reports.run_list import run_list_text, run_rows
+    from rag_evaluation_framework.results.run_folder import list_runs
 
     rows = run_rows(list_runs(runs_dir))
     if as_json:

@@ -17,11 +17,11 @@ from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+    from rag_evaluation_framework.evaluation.rescoring import RescoredRows
     from rag_evaluation_framework.judging.methods import ScoringMethods
+    from rag_evaluation_framework.records.runs import JudgeUsage
     from rag_evaluation_framework.results.blame_summaries import BlameSummary
-    from rag_evaluation_framework.results.rescoring import RescoredRows
-    from rag_evaluation_framework.results.run_judges import JudgeUsage
+    from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.results.run_summaries import RunSummary
 
 INCOMPLETE = 3
@@ -76,10 +76,10 @@ def command(
     from tempfile import TemporaryFile
 
     from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
-    from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+    from rag_evaluation_framework.evaluation.rescoring import RescoredRows, Rescoring
+    from rag_evaluation_framework.evaluation.resources import judge_usage
     from rag_evaluation_framework.results.documents import RunVerdicts, write_results_document
-    from rag_evaluation_framework.results.rescoring import RescoredRows, Rescoring
-    from rag_evaluation_framework.results.run_judges import judge_usage
+    from rag_evaluation_framework.results.run_folder import RunFolder
 
     if out is not None:
         check_writable([out.parent])

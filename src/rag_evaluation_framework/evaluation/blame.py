@@ -25,20 +25,12 @@ A conversation is blamed turn by turn. As a whole it has the blame of the first 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
 
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.evaluation.conversation_turns import (
-    NOT_TOLD_BY_TURN,
-    AnsweredTurn,
-    answered_turns,
-    expected_turns,
-    is_conversation,
-)
 from rag_evaluation_framework.evaluation.retrieved_truth import (
     RetrievedTruth,
     relevant_passages,
@@ -67,51 +59,16 @@ from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.verdicts import SupportMethod
 from rag_evaluation_framework.metrics.refusals import DECLINED
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import (
+    NOT_TOLD_BY_TURN,
+    AnsweredTurn,
+    Response,
+    answered_turns,
+    expected_turns,
+    is_conversation,
+)
 from rag_evaluation_framework.records.samples import Sample
-
-BlameKind = Literal[
-    "ok",
-    "retrieval_missed",
-    "not_used",
-    "contradicted",
-    "wrong_citation",
-    "refused_wrongly",
-    "answered_wrongly",
-    "unknown",
-]
-BLAME_KINDS: tuple[BlameKind, ...] = get_args(BlameKind)
-
-
-@dataclass(frozen=True, slots=True)
-class BlameEvidence:
-    """A claim that shows it, or a relevant text that is missing, and the passage it was held against."""
-
-    claim: str
-    passage: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """Where one answer failed, how that is known, and what shows it.
-
-    A conversation has in ``turns`` the blame of each turn that expects something, by its number. There are
-    none where the target does not report its answers turn by turn.
-    """
-
-    kind: BlameKind
-    why: str
-    evidence: tuple[BlameEvidence, ...] = ()
-    turns: Mapping[int, Blame] = field(default_factory=dict, hash=False)
-
-    @property
-    def answers(self) -> tuple[Blame, ...]:
-        """The blame of every single answer: one for each turn of a conversation, else this one."""
-        return tuple(self.turns.values()) or (self,)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the blame as results hold it; turns are listed there with what else is known of them."""
-        return {"kind": self.kind, "why": self.why, "evidence": [asdict(each) for each in self.evidence]}
+from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind
 
 
 def blame(

@@ -8,14 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from rag_evaluation_framework.evaluation.conversation_turns import (
-    NOT_TOLD_BY_TURN,
-    TURNS,
-    AnsweredTurn,
-    answered_turns,
-    is_conversation,
-    no_answer_in_turn,
-)
 from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
@@ -33,6 +25,14 @@ from rag_evaluation_framework.judging.golden.turn_matching import match_referenc
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.refusals import DECLINED
 from rag_evaluation_framework.metrics.views import NoValueError
+from rag_evaluation_framework.records.responses import (
+    NOT_TOLD_BY_TURN,
+    TURNS,
+    AnsweredTurn,
+    answered_turns,
+    is_conversation,
+    no_answer_in_turn,
+)
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 
 _DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}

@@ -31,11 +31,7 @@ from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retr
 from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
 from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, Level, level_of
-from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
-from rag_evaluation_framework.evaluation.runs.sample_list import KnownSamples, content_hash
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
@@ -51,7 +47,13 @@ from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.runs import RunHead, SampleResult, package_versions
+from rag_evaluation_framework.records.runs import (
+    RunHead,
+    RunOutcome,
+    RunSettings,
+    SampleResult,
+    package_versions,
+)
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
@@ -61,9 +63,12 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.documents import results_document, write_results_document
 from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Row
+from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.results.result_files import SUFFIX
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
+from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
 from rag_evaluation_framework.retrieval.chunking import Chunking
 from rag_evaluation_framework.retrieval.grid import Cell, Grid, grid_of
 from rag_evaluation_framework.retrieval.remembering_embedder import OnTexts

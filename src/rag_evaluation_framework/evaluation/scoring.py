@@ -13,20 +13,19 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, Problems, UsageError
-from rag_evaluation_framework.evaluation.conversation_turns import (
-    NOT_TOLD_BY_TURN,
-    TURNS,
-    answered_turns,
-    is_conversation,
-    no_answer_in_turn,
-)
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Field, Method, NoValueError
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import (
+    NOT_TOLD_BY_TURN,
+    TURNS,
+    Response,
+    answered_turns,
+    is_conversation,
+    no_answer_in_turn,
+)
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 from rag_evaluation_framework.statistics.sums import exact_mean
@@ -53,6 +52,8 @@ for _view, _place in {
     READERS.register(_view, f"rag_evaluation_framework.evaluation.{_place}")
 
 _READINGS: Registry[Callable[[Sample], list[str]]] = Registry("reading of references")
+# With what the names of all dialects of golden sets begin.
+_GOLDEN = "golden-"
 _READINGS.register("golden", "rag_evaluation_framework.judging.answer_verdicts:readings_of")
 
 # What there is nothing of where the answer is empty.
@@ -244,7 +245,7 @@ class MetricScorer:
 
     def _readings(self, sample: Sample) -> list[str | None]:
         """Return the texts that the reference allows; which they are is told by the dialect of the sample."""
-        is_golden = sample.origin is not None and sample.origin.dialect in GOLDEN_DIALECTS
+        is_golden = sample.origin is not None and sample.origin.dialect.startswith(_GOLDEN)
         if not self._has_readings or not is_golden:
             return [sample.reference]
         return [*_READINGS.get("golden")(sample)]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from math import inf
-from pkgutil import get_data
+from pkgutil import get_data, iter_modules
 from typing import Any, TypeAlias, TypeVar, get_args
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
@@ -32,27 +32,10 @@ AUTO = "auto"
 INSTALLED: Registry[Callable[..., Any]] = Registry("metric")
 """What other packages declare; loading it declares it."""
 
-# The modules of this room that declare metrics, in the order in which they are listed.
 _ROOM = "rag_evaluation_framework.metrics"
-_MODULES = (
-    "ranking",
-    "chunks",
-    "spans",
-    "citations",
-    "citation_claims",
-    "consistency",
-    "texts",
-    "similarity",
-    "claims",
-    "contexts",
-    "grounding",
-    "relevancy",
-    "rubrics",
-    "refusals",
-    "safety",
-    "golden",
-    "usage",
-)
+_DECLARES = b"\n@metric("
+# Where metrics of one family stand in several modules, those of these come first.
+_LISTED_FIRST = ("ranking", "spans", "citations", "texts")
 
 _CUT_OFF = re.compile(r"(?P<name>.+?)@(?P<k>[^@)]*)\Z")
 # trec_eval prints ndcg_cut_10 and is asked for ndcg_cut.10.
@@ -282,9 +265,10 @@ def all_metrics() -> list[Metric]:
 
     Those of installed packages are among them.
     """
-    _import_all()
-    families: tuple[str, ...] = get_args(Family)
-    places = [f"{_ROOM}.{module}" for module in _MODULES]
+    _import_ours()
+    for name in INSTALLED.names():
+        _load_installed(name)
+    families, places = list(get_args(Family)), [f"{_ROOM}.{module}" for module in _sources()]
 
     def order(declared: Metric) -> tuple[int, int]:
         home = declared.function.__module__
@@ -303,15 +287,18 @@ def available_metrics() -> list[str]:
     return sorted({*declared, *INSTALLED.names()})
 
 
+@cache
+def _sources() -> dict[str, bytes]:
+    """Return the modules of this room that declare metrics, with what is written in them."""
+    modules = [each.name for each in iter_modules(import_module(_ROOM).__path__)]
+    modules.sort(key=lambda name: (name not in _LISTED_FIRST, name))
+    sources = {name: get_data(_ROOM, f"{name}.py") or _DECLARES for name in modules}
+    return {name: source for name, source in sources.items() if _DECLARES in source}
+
+
 def _import_ours() -> None:
-    for module in _MODULES:
+    for module in _sources():
         import_module(f"{_ROOM}.{module}")
-
-
-def _import_all() -> None:
-    _import_ours()
-    for name in INSTALLED.names():
-        _load_installed(name)
 
 
 def _load_installed(name: str) -> None:
@@ -324,9 +311,8 @@ def _load_installed(name: str) -> None:
 def _find(name: str) -> Metric | None:
     """Return the metric of a name or an alias; no more modules are imported than have the name in them."""
     if name not in _known():
-        for module in _MODULES:
-            source = get_data(_ROOM, f"{module}.py")
-            if source is None or f'"{name}"'.encode() in source:
+        for module, source in _sources().items():
+            if f'"{name}"'.encode() in source or source == _DECLARES:
                 import_module(f"{_ROOM}.{module}")
     if name not in _known() and name in INSTALLED.names():
         _load_installed(name)

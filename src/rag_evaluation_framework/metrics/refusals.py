@@ -87,3 +87,9 @@ def _checked(answer_class: str) -> str:
     if answer_class not in ANSWER_CLASSES:
         raise invalid("answer_class", f"one of {', '.join(ANSWER_CLASSES)}", answer_class)
     return answer_class
+
+
+REFUSAL_RECALL, OVER_REFUSAL = "refusal_recall", "over_refusal"
+
+
+REFUSALS = (REFUSAL_RECALL, OVER_REFUSAL)

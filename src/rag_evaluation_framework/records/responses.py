@@ -1,15 +1,15 @@
-"""What the system under test is asked for one sample, and what it gives back."""
+"""What the system under test is asked for one sample, and what it gives back, turn by turn.."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.citations import Citation
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.spans import CharacterSpan
 
 History: TypeAlias = Literal["own", "reference"]
@@ -95,3 +95,211 @@ class Response:
     def is_empty(self) -> bool:
         """Whether there is no text, or nothing but white space in it."""
         return not (self.text or "").strip()
+
+
+# The turns of a conversation with what the system answered in each.
+
+TURNS = "turns"
+"""The key of the turns in a response's metadata, and of each turn's value in the details of a score."""
+
+NOT_TOLD_BY_TURN = "the target does not tell its answers turn by turn"
+
+
+class ToldAnswer(NamedTuple):
+    """What a target tells of one turn: the answer, its contexts, and whether it says there were none."""
+
+    text: str
+    contexts: tuple[str, ...] = ()
+    retrieved_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredTurn:
+    """One of the assistant's turns: what was asked before it, what it should say, what the system said.
+
+    ``number`` counts the user's turns from 1; ``before`` are the questions and the expected answers of the
+    turns before.
+    """
+
+    number: int
+    question: str
+    expected: Turn
+    told: ToldAnswer
+    before: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        return self.told.text
+
+    def as_sample(self, sample: Sample) -> Sample:
+        """Return the turn as a sample of its own; its question has no conversation before it."""
+        turns = (Turn(role="user", content=self.question),)
+        return replace(
+            sample, turns=turns, reference=self.expected.reference, expectation=self.expected.expectation
+        )
+
+    def as_response(self, response: Response) -> Response:
+        """Return what the system said in this turn; hits and citations are known for the last turn only.
+
+        Where the response has the dataset's contexts, a turn without contexts of its own has those.
+        """
+        given = response.contexts if response.context_origin == "dataset" else ()
+        contexts = self.told.contexts or given
+        return Response(
+            text=self.answer,
+            retrieved_nothing=self.told.retrieved_nothing,
+            contexts=contexts,
+            context_origin=response.context_origin if contexts else None,
+        )
+
+
+def is_conversation(sample: Sample) -> bool:
+    """Tell whether a sample says for at least one turn what the assistant should say in it."""
+    return any(_is_expected(turn) for turn in sample.turns)
+
+
+def expected_turns(sample: Sample) -> dict[int, Turn]:
+    """Return the assistant's turns that expect something, by the number of the user's turn before."""
+    found: dict[int, Turn] = {}
+    number = 0
+    for turn in sample.turns:
+        number += turn.role == "user"
+        if number and _is_expected(turn):
+            found[number] = turn
+    return found
+
+
+def answered_turns(sample: Sample, response: Response) -> list[AnsweredTurn] | None:
+    """Return the assistant's turns that expect something, up to the one that failed, if one did.
+
+    ``None`` if some answers are not known although no turn failed.
+    """
+    answers = told_answers(response)
+    asked = [turn.content or "" for turn in sample.turns if turn.role == "user"]
+    if len(answers) != len(asked) and response.failure is None:
+        return None
+    expected = expected_turns(sample)
+    found: list[AnsweredTurn] = []
+    before: list[str] = []
+    for number, (question, told) in enumerate(zip(asked, answers, strict=False), start=1):
+        turn = expected.get(number)
+        if turn is not None:
+            found.append(AnsweredTurn(number, question, turn, told, tuple(before)))
+        before.append(question)
+        before += [turn.reference] if turn is not None and turn.reference else ()
+    return found
+
+
+def told_answers(response: Response) -> list[ToldAnswer]:
+    """Return the answer of each turn, in order; a turn that failed has none."""
+    turns: Any = response.metadata.get(TURNS)
+    if isinstance(turns, list):
+        return [
+            ToldAnswer(
+                str(turn.get("answer") or ""),
+                tuple(turn.get("contexts") or ()),
+                turn.get("retrieved_nothing") is True,
+            )
+            for turn in turns
+            if isinstance(turn, Mapping)
+        ]
+    if response.failure is not None:
+        return []
+    return [ToldAnswer(response.text or "", response.contexts, response.retrieved_nothing)]
+
+
+def no_answer_in_turn(response: Response) -> str | None:
+    """Say in which turn a conversation failed, and how; ``None`` if it did not fail."""
+    if response.failure is None:
+        return None
+    return f"no answer in turn {len(told_answers(response)) + 1}: {response.failure.kind}"
+
+
+def _is_expected(turn: Turn) -> bool:
+    return turn.role == "assistant" and bool(turn.expectation or (turn.reference or "").strip())
+
+
+# What comes with answers in a shape that cannot be read: counted in the metadata of each response.
+
+UnreadPart = Literal["contexts", "citations"]
+
+TEXT_FIELDS = ("text", "content", "page_content", "snippet", "chunk")
+"""Where the text of a context is looked for, if the context is an object."""
+
+EXPECTED: Mapping[UnreadPart, str] = {
+    "contexts": f"texts, or objects with {', '.join(TEXT_FIELDS[:-1])} or {TEXT_FIELDS[-1]}",
+    "citations": "numbers of contexts, objects with file, start and end, or texts such as [a.md:3:5-9]",
+}
+"""The shapes that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """How many contexts or citations of how many samples could not be read."""
+
+    part: UnreadPart
+    count: int
+    samples: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shape in which results files store it."""
+        return {"count": self.count, "samples": self.samples, "expected": EXPECTED[self.part]}
+
+
+class UnreadTotals:
+    """Adds up what could not be read, response by response."""
+
+    def __init__(self) -> None:
+        self._counts: dict[UnreadPart, int] = dict.fromkeys(EXPECTED, 0)
+        self._samples: dict[UnreadPart, int] = dict.fromkeys(EXPECTED, 0)
+
+    def add(self, response: Response) -> None:
+        for part in EXPECTED:
+            count = response.metadata.get(unread_field(part))
+            if type(count) is int and count > 0:  # a plug-in's metadata may be anything
+                self._counts[part] += count
+                self._samples[part] += 1
+
+    def totals(self) -> tuple[Unread, ...]:
+        """Return what there was of it."""
+        return tuple(Unread(part, n, self._samples[part]) for part, n in self._counts.items() if n)
+
+
+def unread_field(part: UnreadPart) -> str:
+    """Return the name under which metadata, and results, have the count."""
+    return f"unread_{part}"
+
+
+# Adds up what responses cost, as far as they report it.
+
+
+@dataclass(slots=True)
+class UsageTotals:
+    """Tokens and cost so far; ``None`` until a response reports any."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+    def add(self, usage: Usage | None) -> None:
+        """Add what one response reports."""
+        if usage is None:
+            return
+        if usage.input_tokens is not None:
+            self.input_tokens = (self.input_tokens or 0) + usage.input_tokens
+        if usage.output_tokens is not None:
+            self.output_tokens = (self.output_tokens or 0) + usage.output_tokens
+        if usage.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
+
+
+NOT_REACHED = frozenset({"connection-failed", "connect-timeout"})
+"""The kinds of failure of a target that could not be reached at all."""
+
+TURNED_AWAY = frozenset(f"http-{status}" for status in (401, 403, 404, 405, 407, 429, 502, 503, 504))
+"""The kinds of failure that say something about the target or the caller, not about the sample."""
+
+
+def may_be_mended(failure_kind: str) -> bool:
+    """Tell whether a failure says nothing about its sample, so that a resume asks the sample again."""
+    return failure_kind in TURNED_AWAY or failure_kind in NOT_REACHED

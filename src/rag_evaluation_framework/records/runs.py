@@ -1,15 +1,28 @@
-"""A run: a system's responses to a dataset with their scores, and everything needed to repeat it."""
+"""A run: a system's responses to a dataset with their scores, everything needed to repeat it, how far
+it is and how it ended..
+"""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.errors import (
+    UsageError,
+    invalid,
+    shown,
+)
+from rag_evaluation_framework.records.citations import (
+    Citation,
+    ContextCitation,
+    SpanCitation,
+    TokenSpanCitation,
+)
+from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.records.unique_ids import require_unique
 from rag_evaluation_framework.version import __version__
 
@@ -76,3 +89,330 @@ class Run:
             for score in result.scores
             if score.metric == metric
         }
+
+
+# The settings of a run, its counts, its progress, and how it ended.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """The limits of a run. Times are in seconds; ``None`` means no limit.
+
+    ``concurrency`` bounds the samples that are open at once; how many of them the target is given at a time
+    adapts to how it copes. ``max_attempts`` counts the attempts that reached the target. ``scoring_threads``
+    bounds how many samples wait for a slow scorer, such as a judge, at once.
+    """
+
+    concurrency: int = 16
+    attempt_timeout: float = 60.0
+    sample_timeout: float = 300.0
+    run_timeout: float | None = None
+    max_attempts: int = 5
+    seed: int = 0
+    scoring_threads: int = 16
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "max_attempts", "scoring_threads"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")
+        for name in ("attempt_timeout", "sample_timeout", "run_timeout"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"{name}: expected seconds above 0, got {shown(value)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run is. Only samples that are safely on the disk count as ``done``, failed ones included.
+
+    After a resume, ``done``, ``failed`` and the costs include what earlier parts of the run had finished.
+    ``in_flight`` is what the target works on now, ``concurrency`` the most it would be given at this moment.
+    Tokens and cost are ``None`` until a response reports any.
+    """
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    in_flight: int = 0
+    concurrency: int = 0
+    retries: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    elapsed: float = 0.0
+
+
+OnProgress: TypeAlias = Callable[[str, Progress], None]
+"""Called with a dataset's name and how far its run is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCounts:
+    """How many samples a run has, how many are finished, and how many of those failed.
+
+    ``rescorable`` samples are finished too, but lack scores that a resume may add. ``reaskable`` ones failed
+    because the target could not be reached or turned the caller away: a resume asks them again.
+    """
+
+    total: int
+    done: int
+    failed: int
+    rescorable: int
+    reaskable: int
+
+    @property
+    def remaining(self) -> int:
+        return self.total - self.done
+
+    def before_resuming(self, total: int | None = None) -> Progress:
+        """Return how far the run is without what a resume does again.
+
+        A run that never began does not know its ``total``.
+        """
+        return Progress(
+            total=self.total if total is None else total,
+            done=self.done - self.rescorable - self.reaskable,
+            failed=self.failed - self.reaskable,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How a run ended. ``done`` counts every sample in the journal, the failed included.
+
+    A run that is not ``completed`` says why in ``reason`` and can be resumed; ``interrupted`` means that the
+    user stopped it. ``notes`` list what was repaired on the way, such as a torn end that was cut off, and
+    what a resume could still repair.
+    """
+
+    completed: bool
+    interrupted: bool
+    done: int
+    failed: int
+    remaining: int
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+# A sample's result as plain fields for the journal, and back.
+#
+# Fields that are empty are left out, and read back as empty. What differs between two otherwise equal
+# runs (the latency, and scores whose method is :data:`TIMING_METHOD`) goes to a section of its own, so
+# that equal results are equal bytes.
+
+_CITATION_KINDS: dict[str, type[SpanCitation] | type[TokenSpanCitation] | type[ContextCitation]] = {
+    "characters": SpanCitation,
+    "tokens": TokenSpanCitation,
+    "context": ContextCitation,
+}
+_KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
+# Looking up the fields of a record takes longer than writing it.
+_NAMES: dict[type[Any], tuple[str, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """When a sample was first asked (UTC), how many attempts it took, and how long it and its answer took.
+
+    ``requests`` are those that reached the target: one for each turn of each attempt; none for recorded
+    answers; ``None`` if they were not counted.
+    ``run_seconds`` is for how long the run had been at work when the sample, asked and scored, was written
+    down: all parts of a resumed run together, without the pauses between them.
+    """
+
+    started_at: str
+    attempts: int
+    elapsed_ms: float
+    requests: int | None = None
+    latency_ms: float | None = None
+    run_seconds: float = 0.0
+
+
+def result_fields(result: SampleResult) -> dict[str, Any]:
+    """Return what must be the same whenever the same run is repeated."""
+    response = result.response
+    written: dict[str, Any] = {
+        "text": response.text,
+        "hits": list(map(_hit_fields, response.hits)) or None,
+        "retrieved_nothing": response.retrieved_nothing or None,
+        "contexts": list(response.contexts) or None,
+        "context_origin": response.context_origin,
+        "citations": [{"kind": _KIND_OF[type(cited)], **_present(cited)} for cited in response.citations]
+        or None,
+        "usage": None if response.usage is None else _present(response.usage),
+        "failure": None if response.failure is None else _present(response.failure),
+        "metadata": dict(response.metadata) or None,
+    }
+    return {
+        "sample_id": result.sample_id,
+        "response": {name: value for name, value in written.items() if value is not None},
+        "scores": [_score_fields(score) for score in result.scores if score.method != TIMING_METHOD],
+    }
+
+
+def timing_fields(result: SampleResult, timing: Timing) -> dict[str, Any]:
+    """Return what may differ when the same run is repeated."""
+    timed = [_score_fields(score) for score in result.scores if score.method == TIMING_METHOD]
+    return {**_present(timing), **({"scores": timed} if timed else {})}
+
+
+def result_from(written: Mapping[str, Any], timing: Mapping[str, Any]) -> SampleResult:
+    """Read a result back from its two parts; scores of time come last."""
+    return SampleResult(
+        written["sample_id"],
+        _response(written["response"], timing.get("latency_ms")),
+        tuple(Score(**score) for score in (*written["scores"], *timing.get("scores", ()))),
+    )
+
+
+def timing_from(timing: Mapping[str, Any]) -> Timing:
+    """Read the times back."""
+    return Timing(**{name: value for name, value in timing.items() if name != "scores"})
+
+
+def _response(written: Mapping[str, Any], latency_ms: float | None) -> Response:
+    usage, failure = written.get("usage"), written.get("failure")
+    return Response(
+        text=written.get("text"),
+        hits=tuple(_hit(hit) for hit in written.get("hits", ())),
+        retrieved_nothing=written.get("retrieved_nothing", False),
+        contexts=tuple(written.get("contexts", ())),
+        context_origin=written.get("context_origin"),
+        citations=tuple(_citation(cited) for cited in written.get("citations", ())),
+        usage=None if usage is None else Usage(**usage),
+        latency_ms=latency_ms,
+        failure=None if failure is None else Failure(**failure),
+        metadata=written.get("metadata", {}),
+    )
+
+
+def _hit_fields(hit: Hit) -> dict[str, Any]:
+    # Written out, as scores are: there are many of them in a run of retrieval.
+    written: dict[str, Any] = {"id": hit.id}
+    if hit.score is not None:
+        written["score"] = hit.score
+    if hit.span is not None:
+        written["span"] = [hit.span.doc_id, hit.span.start, hit.span.end]
+    if hit.text is not None:
+        written["text"] = hit.text
+    return written
+
+
+def _score_fields(score: Score) -> dict[str, Any]:
+    written: dict[str, Any] = {"metric": score.metric, "method": score.method, "status": score.status}
+    if score.value is not None:
+        written["value"] = score.value
+    if score.reason is not None:
+        written["reason"] = score.reason
+    if score.details:
+        written["details"] = dict(score.details)
+    return written
+
+
+def _hit(written: Mapping[str, Any]) -> Hit:
+    span = written.get("span")
+    return Hit(**{**written, "span": None if span is None else CharacterSpan(*span)})
+
+
+def _citation(written: Mapping[str, Any]) -> Citation:
+    given = {name: value for name, value in written.items() if name != "kind"}
+    return _CITATION_KINDS[written["kind"]](**given)
+
+
+def _present(record: Any) -> dict[str, Any]:
+    """Return the fields of a flat record that are not empty."""
+    written: dict[str, Any] = {}
+    for name in _names(type(record)):
+        value = getattr(record, name)
+        if value is None or value == {}:
+            continue
+        written[name] = dict(value) if isinstance(value, Mapping) else value
+    return written
+
+
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    names = _NAMES.get(kind)
+    if names is None:
+        names = _NAMES[kind] = tuple(field.name for field in fields(kind))
+    return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleChoice:
+    """Which samples of each dataset are asked, and whether those that lack a field may be among them."""
+
+    tags: tuple[str, ...] = ()
+    sample_size: int | None = None
+    seed: int = 0
+    allow_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeUsage:
+    """What a judge cost: calls, and tokens and dollars as far as its endpoints report them.
+
+    ``failed_votes`` counts the votes that each model failed to give. ``at_least`` means that more was spent:
+    a part of the run was killed before it could record what it had cost.
+    """
+
+    judge: str
+    calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    failed_votes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    at_least: bool = False
+
+    def __add__(self, other: JudgeUsage) -> JudgeUsage:
+        return self._combined(other, 1)
+
+    def __sub__(self, other: JudgeUsage) -> JudgeUsage:
+        return self._combined(other, -1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as results files store it, without what is unknown."""
+        told = {name: value for name, value in asdict(self).items() if value not in (None, {})}
+        return told if self.at_least else {name: told[name] for name in told if name != "at_least"}
+
+    def _combined(self, other: JudgeUsage, sign: int) -> JudgeUsage:
+        models = {**self.failed_votes, **other.failed_votes}
+        votes = {
+            model: self.failed_votes.get(model, 0) + sign * other.failed_votes.get(model, 0)
+            for model in models
+        }
+        cost = _sum(self.cost_usd, other.cost_usd, sign)
+        return JudgeUsage(
+            judge=self.judge,
+            calls=self.calls + sign * other.calls,
+            input_tokens=_sum(self.input_tokens, other.input_tokens, sign),
+            output_tokens=_sum(self.output_tokens, other.output_tokens, sign),
+            cost_usd=None if cost is None else round(cost, 10),
+            failed_votes={model: count for model, count in votes.items() if count},
+            at_least=self.at_least or other.at_least,
+        )
+
+
+def _sum(first: Any, second: Any, sign: int) -> Any:
+    return first if second is None else (first or 0) + sign * second
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The mean, peak and standard deviation of what was measured again and again."""
+
+    mean: float
+    peak: float
+    std: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUsage:
+    """What the evaluation took; memory is ``None`` if the system does not report it."""
+
+    memory_mb: Spread | None
+    cpu_percent: Spread
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shape in which results files store it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

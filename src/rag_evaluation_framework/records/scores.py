@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rag_evaluation_framework.errors import invalid
 
@@ -71,3 +71,49 @@ class Score:
     ) -> Score:
         """Return the score of a sample on which the metric broke."""
         return cls(metric=metric, method=method, status="failed", reason=reason, details=details or {})
+
+
+BlameKind = Literal[
+    "ok",
+    "retrieval_missed",
+    "not_used",
+    "contradicted",
+    "wrong_citation",
+    "refused_wrongly",
+    "answered_wrongly",
+    "unknown",
+]
+
+
+BLAME_KINDS: tuple[BlameKind, ...] = get_args(BlameKind)
+
+
+@dataclass(frozen=True, slots=True)
+class BlameEvidence:
+    """A claim that shows it, or a relevant text that is missing, and the passage it was held against."""
+
+    claim: str
+    passage: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Where one answer failed, how that is known, and what shows it.
+
+    A conversation has in ``turns`` the blame of each turn that expects something, by its number. There are
+    none where the target does not report its answers turn by turn.
+    """
+
+    kind: BlameKind
+    why: str
+    evidence: tuple[BlameEvidence, ...] = ()
+    turns: Mapping[int, Blame] = field(default_factory=dict, hash=False)
+
+    @property
+    def answers(self) -> tuple[Blame, ...]:
+        """The blame of every single answer: one for each turn of a conversation, else this one."""
+        return tuple(self.turns.values()) or (self,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the blame as results hold it; turns are listed there with what else is known of them."""
+        return {"kind": self.kind, "why": self.why, "evidence": [asdict(each) for each in self.evidence]}

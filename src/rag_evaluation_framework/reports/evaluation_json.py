@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rag_evaluation_framework.evaluation.blame import Blame
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
+from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn
 from rag_evaluation_framework.results.gate import Verdict
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.claims import doubtful_claims
@@ -14,7 +15,6 @@ from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_
 from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.reports.unscored import unscored_lines
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import Check, Verdict
 
 _LISTED_SAMPLES = 5

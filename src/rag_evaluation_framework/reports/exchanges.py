@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rag_evaluation_framework.evaluation.blame import Blame
+from rag_evaluation_framework.evaluation.dataset_evaluations import EvaluatedSample
+from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.results.blame_summaries import is_fault
-from rag_evaluation_framework.results.dataset_evaluations import EvaluatedSample
 
 _TO_DECLINE = "(to decline)"
 _FAILING = "samples that do not pass"

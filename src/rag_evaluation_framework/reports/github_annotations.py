@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import Verdict
 
 # GitHub shows ten annotations of a kind for each step.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rag_evaluation_framework.evaluation.golden_results import GoldenEvaluation
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan
 from rag_evaluation_framework.reports.evaluation_json import evaluation_document
 from rag_evaluation_framework.results.gate import Verdict
-from rag_evaluation_framework.results.golden import GoldenEvaluation
 
 
 def golden_json(golden: GoldenEvaluation, verdict: Verdict, *, plan: Plan, target: str) -> dict[str, Any]:

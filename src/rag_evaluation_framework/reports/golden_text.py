@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
+from rag_evaluation_framework.evaluation.golden_results import GoldenEvaluation
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.evaluation_text import gate_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
@@ -12,9 +14,7 @@ from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_
 from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.gate import Verdict
-from rag_evaluation_framework.results.golden import GoldenEvaluation
 from rag_evaluation_framework.results.refusal_tables import RefusalTable
 
 _LISTED_SAMPLES = 3

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
 from rag_evaluation_framework.reports.run_notes import named_run_notes
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import Check, Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

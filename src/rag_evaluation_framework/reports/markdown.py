@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.reports.blame import blame_cells, blame_title, untold_blame
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.exchanges import exchanges, samples_to_show
@@ -13,7 +14,6 @@ from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.run_notes import named_run_notes
 from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.results.gate import Verdict
 from rag_evaluation_framework.results.refusal_tables import RefusalTable
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.reports.tables import text_width
 
 LIVE_SECONDS = 0.1

@@ -10,9 +10,9 @@ from pathlib import Path
 from shlex import join, quote
 from typing import TypeAlias
 
-from rag_evaluation_framework.evaluation.runs.run_folder import DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.evaluation.resources import JUDGE
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_judges import JUDGE
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
 
 _Words: TypeAlias = Callable[[RunHead], Iterator[str]]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import RagEvalError
-from rag_evaluation_framework.evaluation.runs.run_folder import ListedRun
 from rag_evaluation_framework.reports.resuming import resuming_command
 from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.results.run_folder import ListedRun
 
 _LEFT = {"lacking_scores": "lacking scores", "to_ask_again": "to ask again"}
 _NO_COMMAND = "the program that began it"

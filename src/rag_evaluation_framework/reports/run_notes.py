@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.reports.unread import unread_lines
 from rag_evaluation_framework.reports.unscored import unmeasured_lines
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
 
 
 def run_notes(evaluation: DatasetEvaluation) -> list[str]:

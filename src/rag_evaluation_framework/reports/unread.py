@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.evaluation.unread_parts import EXPECTED, Unread, UnreadPart
+from rag_evaluation_framework.records.responses import EXPECTED, Unread, UnreadPart
 
 
 def unread_lines(unread: Sequence[Unread]) -> list[str]:

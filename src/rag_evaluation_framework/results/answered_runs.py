@@ -9,9 +9,9 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.results_files import read_results
 from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.records.runs import Run, SampleResult
-from rag_evaluation_framework.results.golden import whole_results_of
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_groups import whole_results_of
 from rag_evaluation_framework.results.scored_runs import ScoredMetric, scored_run
 
 _QUERIES = "query_results"

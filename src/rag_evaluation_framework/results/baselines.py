@@ -8,19 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.sample_list import read_list
-from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.comparison import MetricComparison, Uncompared, compare_systems
 from rag_evaluation_framework.results.metric_sections import stand_in
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import read_list
 
 _BASELINE, _CURRENT = "baseline", "this run"
 
 _Scores = dict[str, dict[str, float]]
 """Value by sample by metric."""
+
+
+class ScoredBy(Protocol):
+    """What is compared of a metric: its name, how it is measured, and which way is better."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def higher_is_better(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class BaselineComparison:
     uncompared: tuple[Uncompared, ...]
 
 
-def check_baseline(baseline: RunFolder, scorers: Sequence[MetricScorer]) -> None:
+def check_baseline(baseline: RunFolder, scorers: Sequence[ScoredBy]) -> None:
     """Raise :class:`UsageError` if the baseline was scored in another way, or is not complete."""
     name = baseline.head.run_id
     if baseline.state != "complete":
@@ -47,7 +58,7 @@ def check_baseline(baseline: RunFolder, scorers: Sequence[MetricScorer]) -> None
 
 
 def compare_with_baseline(
-    baseline: RunFolder, current: RunFolder, scorers: Sequence[MetricScorer], *, seed: int = 0
+    baseline: RunFolder, current: RunFolder, scorers: Sequence[ScoredBy], *, seed: int = 0
 ) -> BaselineComparison:
     """Compare two runs over the samples that both scored."""
     compared = _compared(scorers)
@@ -71,7 +82,7 @@ def compare_with_baseline(
     )
 
 
-def _compared(scorers: Sequence[MetricScorer]) -> list[MetricScorer]:
+def _compared(scorers: Sequence[ScoredBy]) -> list[ScoredBy]:
     return [scorer for scorer in scorers if scorer.method != TIMING_METHOD]
 
 

@@ -20,8 +20,8 @@ from rag_evaluation_framework.datasets.annotators.human_labels import (
     is_same_answer,
     merged_labels,
 )
+from rag_evaluation_framework.datasets.dialects.golden_sets import SPLITS
 from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError
-from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS
 from rag_evaluation_framework.results.answered_runs import AnsweredRun
 from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
 from rag_evaluation_framework.results.metric_calibration import (

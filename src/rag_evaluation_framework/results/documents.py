@@ -34,13 +34,11 @@ from typing import Any, TypeAlias
 from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
 from rag_evaluation_framework.datasets.results_files import write_results
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.sample_list import Samples
-from rag_evaluation_framework.evaluation.unread_parts import unread_field
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.compression import compressing, named_compression, plain_name
 from rag_evaluation_framework.metrics.declaration import without_parameters
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.responses import unread_field
+from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
 from rag_evaluation_framework.results.blame_summaries import BlameSummary
 from rag_evaluation_framework.results.json_stream import Streamed, in_memory, json_pieces
 from rag_evaluation_framework.results.metric_details import SPAN_ACCURACY, SPAN_METRICS
@@ -53,10 +51,10 @@ from rag_evaluation_framework.results.metric_sections import (
 )
 from rag_evaluation_framework.results.performance import TOTAL_TIME
 from rag_evaluation_framework.results.query_results import query_result
-from rag_evaluation_framework.results.resource_usage import ResourceUsage
-from rag_evaluation_framework.results.run_judges import JudgeUsage
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.sample_list import Samples
 from rag_evaluation_framework.results.summaries import MetricSummary
 
 Rows: TypeAlias = Callable[[], Iterable[RunRow]]

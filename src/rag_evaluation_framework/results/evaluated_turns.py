@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_evaluation_framework.evaluation.blame import Blame
-from rag_evaluation_framework.evaluation.conversation_turns import (
-    TURNS,
-    expected_turns,
-    told_answers,
-)
+from rag_evaluation_framework.records.responses import TURNS, expected_turns, told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.blame_summaries import is_fault
 
 _CORRECTNESS = "turn_correctness"

@@ -22,21 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
-from rag_evaluation_framework.evaluation.blame import Blame
-from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
-from rag_evaluation_framework.evaluation.runs.result_fields import Timing
-from rag_evaluation_framework.evaluation.runs.run_records import RunOutcome
-from rag_evaluation_framework.evaluation.unread_parts import Unread
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.files.atomic import write_text_atomically
-from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.runs import RunHead, SampleResult
+from rag_evaluation_framework.records.responses import Response, Unread
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.records.scores import Score, Status
+from rag_evaluation_framework.records.scores import Blame, Score, Status
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, is_fault
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn
-from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.gate import Threshold, Verdict
 from rag_evaluation_framework.results.refusal_tables import RefusalTable
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.statistics.intervals import mean_interval

@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, Uncompared
 from rag_evaluation_framework.results.summaries import Figure
 
@@ -348,3 +347,28 @@ def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[Check], max_errors
         yield f"{counted(errors, 'sample')} with errors, at most {max_errors:,} allowed"
     if all(row.status == "not evaluated" for row in rows):
         yield "nothing could be evaluated: no threshold is set, or drop can be tested, for what was measured"
+
+
+Operator = Literal[">=", "<="]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
+
+    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
+    """
+
+    metric: str
+    operator: Operator
+    bound: float
+    line: int | None = None
+    warning: str | None = None
+    dataset: str | None = None
+
+    def is_met_by(self, value: float) -> bool:
+        return value >= self.bound if self.operator == ">=" else value <= self.bound
+
+    def __str__(self) -> str:
+        of = "" if self.dataset is None else f"{self.dataset}:"
+        return f"{of}{self.metric} {self.operator} {self.bound:g}"

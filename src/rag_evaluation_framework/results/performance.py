@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluation_framework.evaluation.runs.result_fields import Timing
-from rag_evaluation_framework.evaluation.runs.usage_totals import UsageTotals
-from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.responses import UsageTotals
+from rag_evaluation_framework.records.runs import SampleResult, Timing
 from rag_evaluation_framework.statistics.sums import exact_mean
 
 TOTAL_TIME = "total_evaluation_time_seconds"

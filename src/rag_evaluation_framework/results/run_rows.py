@@ -9,11 +9,10 @@ from typing import Any
 
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.result_fields import Timing
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.sample_list import Samples, fingerprint, read_list, streamed
-from rag_evaluation_framework.records.runs import Run, SampleResult
+from rag_evaluation_framework.records.runs import Run, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import Samples, fingerprint, read_list, streamed
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.evaluation.unread_parts import Unread, UnreadTotals
+from rag_evaluation_framework.records.responses import Unread, UnreadTotals
 from rag_evaluation_framework.records.scores import Score, Status
 from rag_evaluation_framework.results.metric_details import DetailTotals
 from rag_evaluation_framework.results.metric_sections import is_higher_better

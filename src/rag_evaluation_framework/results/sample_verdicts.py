@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rag_evaluation_framework.evaluation.conversation_turns import told_answers
-from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import Response, told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.gate import Threshold
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 

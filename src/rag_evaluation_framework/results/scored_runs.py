@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
@@ -20,6 +19,7 @@ from rag_evaluation_framework.results.metric_sections import (
     is_higher_better,
     stand_in,
 )
+from rag_evaluation_framework.results.run_folder import RunFolder
 
 
 @dataclass(slots=True)

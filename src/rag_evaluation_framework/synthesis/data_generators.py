@@ -10,8 +10,6 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import ModelError, UsageError, shown
 from rag_evaluation_framework.evaluation.hosted_datasets import DATASETS_FOLDER
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.language_models.clients import as_chat_model
 from rag_evaluation_framework.records.chunks import ChunkRegistry
@@ -19,7 +17,9 @@ from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.ground_truths import Query
 from rag_evaluation_framework.records.identifiers import QueryId, QueryText
+from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.synthesis.asking.model_questions import CONCURRENCY
 from rag_evaluation_framework.synthesis.asking.windows import MAX_CHARACTERS
 from rag_evaluation_framework.synthesis.drafts import Difficulty, Level, QuestionKind

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.language_models.chat import ChatModel
 from rag_evaluation_framework.language_models.clients import as_chat_model
 from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.runs import Progress, RunOutcome
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.chunking import chunk_corpus, component_text
 from rag_evaluation_framework.synthesis.asking.model_questions import (
     CONCURRENCY,

@@ -23,6 +23,7 @@ from rag_evaluation_framework.datasets.dialects.expected_refusals import (
 from rag_evaluation_framework.datasets.dialects.record_dialect import Record, RecordDialect
 from rag_evaluation_framework.errors import InputError, invalid
 from rag_evaluation_framework.files.json_comments import without_comments
+from rag_evaluation_framework.metrics.refusals import REFUSALS
 from rag_evaluation_framework.records.samples import (
     Entities,
     Expectation,
@@ -266,4 +267,57 @@ MULTITURN = RecordDialect(
 
 GOLDEN_DIALECTS: Mapping[str, RecordDialect] = {
     dialect.name: dialect for dialect in (FACTUAL, RELATIONSHIP, TRACKING, MULTITURN, BOUNDARY)
+}
+
+
+_SPANS = ("span_recall", "span_precision")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One of the five golden sets: what its dialect is called, and what it is scored by."""
+
+    name: str
+    dialect: str
+    metrics: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """What its file is usually called."""
+        return GOLDEN_DIALECTS[self.dialect].suffixes[0]
+
+
+SPLITS: Mapping[str, Split] = {
+    split.name: split
+    for split in (
+        Split(
+            "facts",
+            "golden-factual",
+            ("entity_coverage", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
+        ),
+        Split(
+            "relations",
+            "golden-relationship",
+            ("relation_match", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
+        ),
+        Split(
+            "tracking",
+            "golden-tracking",
+            (
+                "milestone_recall",
+                "milestone_order",
+                "hop_coverage",
+                "answer_similarity",
+                "faithfulness",
+                *_SPANS,
+                *REFUSALS,
+            ),
+        ),
+        Split(
+            "multiturn",
+            "golden-multiturn",
+            ("turn_correctness", "context_turn_correctness", "faithfulness", *REFUSALS),
+        ),
+        Split("boundary", "golden-boundary", REFUSALS),
+    )
 }

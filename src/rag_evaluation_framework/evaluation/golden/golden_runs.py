@@ -12,30 +12,25 @@ from pathlib import Path
 
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.checks.record_validation import record_file_issues
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS, SPLITS
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
-from rag_evaluation_framework.evaluation.golden.golden_splits import (
-    OVER_REFUSAL,
-    REFUSAL_RECALL,
-    REFUSALS,
-    SPLITS,
-    find_splits,
-)
+from rag_evaluation_framework.evaluation.golden.golden_splits import find_splits
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import (
     DatasetPlan,
     Plan,
-    SampleChoice,
     context_warnings,
     plan_evaluation,
     threshold_warnings,
 )
-from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
+from rag_evaluation_framework.metrics.refusals import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
+from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.gate import Threshold
 
 
 def golden_manifest(folder: str | Path, settings: GoldenSettings) -> Manifest:

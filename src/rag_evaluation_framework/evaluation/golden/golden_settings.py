@@ -23,13 +23,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rag_evaluation_framework.datasets.dialects.golden_sets import SPLITS
 from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, shown
-from rag_evaluation_framework.evaluation.golden.golden_splits import SPLITS
 from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, read_api
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge
 from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
-from rag_evaluation_framework.evaluation.manifests.thresholds import Operator, Threshold, read_thresholds
+from rag_evaluation_framework.evaluation.manifests.thresholds import read_thresholds
 from rag_evaluation_framework.metrics.declaration import check_known
+from rag_evaluation_framework.results.gate import Operator, Threshold
 
 _KEYS = ("framework", "datasets", "thresholds", "ciGate", "judge")
 _DATASET_KEYS = ("name", "metrics")

@@ -6,70 +6,14 @@ A folder has ``evaluation/datasets/``, ``datasets/`` or the files themselves. A 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.dialects.golden_sets import SPLITS
 from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, is_named_for, recognise
 from rag_evaluation_framework.errors import RagEvalError, UsageError
 
-REFUSAL_RECALL, OVER_REFUSAL = "refusal_recall", "over_refusal"
-
-REFUSALS = (REFUSAL_RECALL, OVER_REFUSAL)
-_SPANS = ("span_recall", "span_precision")
 _PLACES = ("evaluation/datasets", "datasets", ".")
 _SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """One of the five golden sets: what its dialect is called, and what it is scored by."""
-
-    name: str
-    dialect: str
-    metrics: tuple[str, ...]
-
-    @property
-    def file(self) -> str:
-        """What its file is usually called."""
-        return GOLDEN_DIALECTS[self.dialect].suffixes[0]
-
-
-SPLITS: Mapping[str, Split] = {
-    split.name: split
-    for split in (
-        Split(
-            "facts",
-            "golden-factual",
-            ("entity_coverage", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
-        ),
-        Split(
-            "relations",
-            "golden-relationship",
-            ("relation_match", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
-        ),
-        Split(
-            "tracking",
-            "golden-tracking",
-            (
-                "milestone_recall",
-                "milestone_order",
-                "hop_coverage",
-                "answer_similarity",
-                "faithfulness",
-                *_SPANS,
-                *REFUSALS,
-            ),
-        ),
-        Split(
-            "multiturn",
-            "golden-multiturn",
-            ("turn_correctness", "context_turn_correctness", "faithfulness", *REFUSALS),
-        ),
-        Split("boundary", "golden-boundary", REFUSALS),
-    )
-}
 
 
 def find_splits(folder: str | Path) -> dict[str, Path]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.evaluation.conversation_turns import is_conversation
 from rag_evaluation_framework.evaluation.hit_views import LOCATED
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
+from rag_evaluation_framework.records.responses import is_conversation
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 
 # What datasets call otherwise than metrics do.

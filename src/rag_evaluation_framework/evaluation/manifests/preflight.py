@@ -20,25 +20,16 @@ from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry,
 from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.manifests.thresholds import Threshold
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for
 from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, ScoringMethods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
+from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.gate import Threshold
 
 _BYTES_PER_TOKEN = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleChoice:
-    """Which samples of each dataset are asked, and whether those that lack a field may be among them."""
-
-    tags: tuple[str, ...] = ()
-    sample_size: int | None = None
-    seed: int = 0
-    allow_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,40 +7,16 @@ it is, whatever the metric; both together make a corridor. A metric may be writt
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal
+from typing import Any
 
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.metrics.declaration import KnownMetric, known_metric, metric_name
-
-Operator = Literal[">=", "<="]
+from rag_evaluation_framework.results.gate import Operator, Threshold
 
 # A plain number beyond these, for its direction, is likelier a slip than a wish.
 _LOW_FLOOR = 0.1
 _HIGH_CEILING = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
-
-    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
-    """
-
-    metric: str
-    operator: Operator
-    bound: float
-    line: int | None = None
-    warning: str | None = None
-    dataset: str | None = None
-
-    def is_met_by(self, value: float) -> bool:
-        return value >= self.bound if self.operator == ">=" else value <= self.bound
-
-    def __str__(self) -> str:
-        of = "" if self.dataset is None else f"{self.dataset}:"
-        return f"{of}{self.metric} {self.operator} {self.bound:g}"
 
 
 def read_thresholds(metric: str, written: Any, *, line: int | None = None) -> Iterator[Threshold]:

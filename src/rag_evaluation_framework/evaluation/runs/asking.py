@@ -10,20 +10,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError, brief, described
-from rag_evaluation_framework.evaluation.conversation_turns import TURNS
 from rag_evaluation_framework.evaluation.runs.concurrency import AdaptiveLimit
 from rag_evaluation_framework.evaluation.runs.outages import OutageWatch
-from rag_evaluation_framework.evaluation.runs.result_fields import Timing
 from rag_evaluation_framework.evaluation.runs.retries import (
     Attempts,
     RetryBudget,
     shows_congestion,
     was_reached,
 )
-from rag_evaluation_framework.evaluation.runs.run_records import RunSettings
 from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import Failure, Request, Response
+from rag_evaluation_framework.records.responses import TURNS, Failure, Request, Response
+from rag_evaluation_framework.records.runs import RunSettings, Timing
 from rag_evaluation_framework.records.samples import Sample
 
 # A target with a timeout of its own gets a moment to report it before it is cut off.

@@ -16,18 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.runs.retries import NOT_REACHED, was_reached
+from rag_evaluation_framework.evaluation.runs.retries import was_reached
+from rag_evaluation_framework.records.responses import TURNED_AWAY
 
 PATIENCE_AT_START = 2.0
 PATIENCE_LATER = 30.0
 TURNED_AWAY_SAMPLES = 10
-
-_TURNED_AWAY = frozenset(f"http-{status}" for status in (401, 403, 404, 405, 407, 429, 502, 503, 504))
-
-
-def may_be_mended(failure_kind: str) -> bool:
-    """Tell whether a failure says nothing about its sample, so that a resume asks the sample again."""
-    return failure_kind in _TURNED_AWAY or failure_kind in NOT_REACHED
 
 
 class OutageWatch:
@@ -46,7 +40,7 @@ class OutageWatch:
     def in_doubt(self) -> bool:
         """Whether every sample so far was turned away, all with the same status."""
         kinds = set(self._turned_away)
-        return not self._answered and len(kinds) == 1 and kinds <= _TURNED_AWAY
+        return not self._answered and len(kinds) == 1 and kinds <= TURNED_AWAY
 
     def answered(self) -> None:
         """Take note of an answer."""

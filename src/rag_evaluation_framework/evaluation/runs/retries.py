@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.records.responses import NOT_REACHED
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 LONGEST_RETRY_AFTER = 60.0
 
 _RETRIED_ONCE = frozenset({"malformed-json"})
-NOT_REACHED = frozenset({"connection-failed", "connect-timeout"})
 """The kinds of failure of requests that did not reach the target."""
 
 # Under 30 % faults an ideal client needs 0.43 retries a sample; the cap leaves room for bad luck and stays

@@ -20,10 +20,6 @@ from itertools import islice
 
 from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError
 from rag_evaluation_framework.evaluation.runs.asking import Asker
-from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
-from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry, line_of
-from rag_evaluation_framework.evaluation.runs.outages import may_be_mended
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunSettings
 from rag_evaluation_framework.evaluation.runs.scoring import (
     rescored_result,
     scored_result,
@@ -33,7 +29,10 @@ from rag_evaluation_framework.evaluation.runs.scoring import (
 from rag_evaluation_framework.evaluation.runs.scoring_threads import ScoringThreads
 from rag_evaluation_framework.evaluation.runs.stopping import Stopped, StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.records.responses import may_be_mended
+from rag_evaluation_framework.records.runs import Progress, RunSettings
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, line_of
 
 SYNC_LINES = 64
 SYNC_SECONDS = 0.1

@@ -15,15 +15,14 @@ from contextlib import suppress
 
 from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.runs.journal import Journal, JournalIndex
-from rag_evaluation_framework.evaluation.runs.journal_lines import JournalEntry
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
 from rag_evaluation_framework.evaluation.runs.run_loop import OpenSample, RunLoop
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
-from rag_evaluation_framework.evaluation.runs.sample_list import Samples, check_unchanged, placed, write_list
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers
 from rag_evaluation_framework.evaluation.runs.stopping import StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import Samples, check_unchanged, placed, write_list
 
 __all__ = ["Progress", "RunOutcome", "RunSettings", "Samples", "run_samples"]
 

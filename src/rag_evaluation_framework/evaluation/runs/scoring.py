@@ -15,13 +15,11 @@ from rag_evaluation_framework.errors import (
     described,
     shown,
 )
-from rag_evaluation_framework.evaluation.conversation_turns import TURNS, is_conversation
-from rag_evaluation_framework.evaluation.runs.result_fields import Timing, result_fields, timing_fields
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.judges.verdict_memory import scoring_one_answer
-from rag_evaluation_framework.records.responses import Failure, Response
-from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.responses import TURNS, Failure, Response, is_conversation
+from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
 

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
-from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.language_models.chat import ChatModel
 from rag_evaluation_framework.records.responses import Response, Usage
-from rag_evaluation_framework.records.runs import RunHead, package_versions
+from rag_evaluation_framework.records.runs import Progress, RunHead, RunOutcome, RunSettings, package_versions
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.sample_list import content_hash
 from rag_evaluation_framework.synthesis.asking.asked_questions import drafts_of
 from rag_evaluation_framework.synthesis.asking.model_target import ModelTarget
 from rag_evaluation_framework.synthesis.asking.question_plan import QuestionSettings

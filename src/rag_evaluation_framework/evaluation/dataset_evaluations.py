@@ -1,7 +1,7 @@
 """Carries out a plan, dataset by dataset, and sums it up: the figures, the gate, every sample.
 
 Each dataset is a run of its own; the runs of one evaluation are tied together
-(``evaluation.runs.run_groups``). The first that does not complete ends the evaluation. Samples are read from
+(``results.run_groups``). The first that does not complete ends the evaluation. Samples are read from
 the run's folder when asked for: only the figures of a run are held in memory.
 """
 
@@ -13,18 +13,27 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import StorageError, UsageError
-from rag_evaluation_framework.evaluation.blame import Blame
-from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan, SampleChoice
-from rag_evaluation_framework.evaluation.runs.result_fields import Timing
-from rag_evaluation_framework.evaluation.runs.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup, group_fields
-from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.blamed_answers import BLAMED_BY, are_blamed, blamed
+from rag_evaluation_framework.evaluation.manifests.preflight import DatasetPlan, Plan
+from rag_evaluation_framework.evaluation.rescoring import check_scored_alike, scored_as_wanted
+from rag_evaluation_framework.evaluation.resources import ResourceMeter, RunSpending, judge_fields
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
-from rag_evaluation_framework.evaluation.runs.sample_list import content_hash
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.records.runs import RunHead, SampleResult, package_versions
+from rag_evaluation_framework.records.runs import (
+    JudgeUsage,
+    OnProgress,
+    ResourceUsage,
+    RunHead,
+    RunOutcome,
+    RunSettings,
+    SampleChoice,
+    SampleResult,
+    Timing,
+    package_versions,
+)
 from rag_evaluation_framework.records.samples import Refusal, Sample
+from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.baselines import (
     BaselineComparison,
     check_baseline,
@@ -37,15 +46,14 @@ from rag_evaluation_framework.results.blame_summaries import (
     read_blames,
     write_blames,
 )
-from rag_evaluation_framework.results.blamed_answers import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.results.documents import RunVerdicts, write_results_document
 from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
 from rag_evaluation_framework.results.gate import GateInput
-from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
-from rag_evaluation_framework.results.resumed_scoring import check_scored_alike, scored_as_wanted
-from rag_evaluation_framework.results.run_judges import JudgeUsage, RunSpending, judge_fields
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
 from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.sample_list import content_hash
 from rag_evaluation_framework.results.sample_verdicts import (
     PassCounter,
     missed_bounds,

@@ -17,30 +17,25 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
 from rag_evaluation_framework.datasets.results_files import write_results
-from rag_evaluation_framework.evaluation.conversation_turns import TURNS
-from rag_evaluation_framework.evaluation.golden.golden_splits import OVER_REFUSAL, REFUSAL_RECALL
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
+from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.compression import plain_name
 from rag_evaluation_framework.metrics.declaration import without_parameters
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.metrics.refusals import OVER_REFUSAL, REFUSAL_RECALL
+from rag_evaluation_framework.records.responses import TURNS
+from rag_evaluation_framework.records.runs import JudgeUsage, RunHead
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
-from rag_evaluation_framework.results.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.results.documents import RunVerdicts, results_document
 from rag_evaluation_framework.results.gate import Verdict
 from rag_evaluation_framework.results.metric_sections import PERFORMANCE
 from rag_evaluation_framework.results.performance import TOTAL_TIME
 from rag_evaluation_framework.results.refusal_tables import Refusals, RefusalTable
-from rag_evaluation_framework.results.run_judges import JudgeUsage
 from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.sample_verdicts import PassCounter
 from rag_evaluation_framework.results.summaries import MetricSummary
-
-RESULTS_FILE = "golden.results.json"
-"""The name of the results of all splits in the folder of the first run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +114,6 @@ def write_golden_results(golden: GoldenEvaluation, path: Path, *, folder: Path, 
         write_results(document, path)
     else:
         write_bytes_atomically(path, strict_json.encode(document, indent=2) + b"\n")
-
-
-def whole_results_of(folder: RunFolder) -> Path | None:
-    """Return the results of the golden run that a run belongs to; ``None`` if there is none, or none yet."""
-    configuration = folder.head.configuration
-    leader = configuration.get("evaluation", folder.head.run_id)
-    path = folder.path.parent / str(leader) / RESULTS_FILE
-    return path if "golden" in configuration and path.is_file() else None
 
 
 def golden_document(golden: GoldenEvaluation, *, folder: Path, verdict: Verdict) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Scores the answers in a run's journal again: no target is asked, and the run does not change."""
+"""Scores the answers in a run's journal again: no target is asked, and the run does not change.."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ from typing import IO, Any
 
 from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.dialects.recognition import recognise
-from rag_evaluation_framework.evaluation.blame import Blame
+from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.blamed_answers import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.hit_views import located_for
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import OnProgress, Progress
-from rag_evaluation_framework.evaluation.runs.sample_list import Samples
-from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.evaluation.resources import JUDGE, judge_change, judge_fields
+from rag_evaluation_framework.evaluation.runs.scoring import (
+    check_scorers,
+    scored_result,
+    writable_result,
+)
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
-from rag_evaluation_framework.records.runs import RunHead, SampleResult
+from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.blame_summaries import (
     BlameSummary,
     blame_fields,
     blame_summary,
     read_blame,
 )
-from rag_evaluation_framework.results.blamed_answers import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
-from rag_evaluation_framework.results.run_judges import JUDGE, judge_fields
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.sample_list import Samples
+
+# Scores the answers in a run's journal again: no target is asked, and the run does not change.
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -247,3 +252,34 @@ def rescored_head(
         configuration={**before, "metrics": metrics, **judge_fields(methods or ScoringMethods())},
         metric_versions={scorer.name: scorer.version for scorer in scorers},
     )
+
+
+# How a resumed run is scored: as it began or, while it has no answers, as is wanted now.
+
+
+def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods) -> None:
+    """Raise :class:`UsageError` if a run that has answers would go on with scores made in another way."""
+    if not folder.counts.done:
+        return
+    began = folder.head.configuration.get("metrics", {})
+    for scorer in scorers:
+        if began.get(scorer.name, scorer.method) != scorer.method:
+            raise UsageError(
+                f"cannot resume with another method: expected {scorer.name} by {began[scorer.name]}, "
+                f"got {scorer.method}"
+            )
+    if changed := judge_change(folder.head, methods):
+        raise UsageError(f"cannot resume with another judge: expected {changed[0]}, got {changed[1]}")
+
+
+def scored_as_wanted(
+    folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods
+) -> RunFolder:
+    """Return a run to go on with. One that has no answers yet, because the judge's address was wrong for
+    example, takes today's methods and judge.
+    """
+    if folder.counts.done:
+        return folder
+    has_judge = any(scorer.questions for scorer in scorers)
+    head = rescored_head(folder, scorers, methods if has_judge else None)
+    return folder if head == folder.head else folder.amended(head)

@@ -1,10 +1,15 @@
-"""The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs."""
+"""What an evaluation takes: its judge's calls, tokens and money, memory and processor time.."""
 
 from __future__ import annotations
 
+import os
+import statistics
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,62 +17,19 @@ import msgspec
 
 from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_groups import RunGroup
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.language_models.chat import endpoint_of
 from rag_evaluation_framework.records.responses import Usage
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, Spread
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_groups import RunGroup
+
+# The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs.
 
 JUDGE = "judge"
 """Where the configuration of a head lists the endpoints of the judge."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeUsage:
-    """What a judge cost: calls, and tokens and dollars as far as its endpoints report them.
-
-    ``failed_votes`` counts the votes that each model failed to give. ``at_least`` means that more was spent:
-    a part of the run was killed before it could record what it had cost.
-    """
-
-    judge: str
-    calls: int = 0
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
-    failed_votes: Mapping[str, int] = field(default_factory=dict, hash=False)
-    at_least: bool = False
-
-    def __add__(self, other: JudgeUsage) -> JudgeUsage:
-        return self._combined(other, 1)
-
-    def __sub__(self, other: JudgeUsage) -> JudgeUsage:
-        return self._combined(other, -1)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as results files store it, without what is unknown."""
-        told = {name: value for name, value in asdict(self).items() if value not in (None, {})}
-        return told if self.at_least else {name: told[name] for name in told if name != "at_least"}
-
-    def _combined(self, other: JudgeUsage, sign: int) -> JudgeUsage:
-        models = {**self.failed_votes, **other.failed_votes}
-        votes = {
-            model: self.failed_votes.get(model, 0) + sign * other.failed_votes.get(model, 0)
-            for model in models
-        }
-        cost = _sum(self.cost_usd, other.cost_usd, sign)
-        return JudgeUsage(
-            judge=self.judge,
-            calls=self.calls + sign * other.calls,
-            input_tokens=_sum(self.input_tokens, other.input_tokens, sign),
-            output_tokens=_sum(self.output_tokens, other.output_tokens, sign),
-            cost_usd=None if cost is None else round(cost, 10),
-            failed_votes={model: count for model, count in votes.items() if count},
-            at_least=self.at_least or other.at_least,
-        )
 
 
 def judge_usage(methods: ScoringMethods) -> JudgeUsage | None:
@@ -167,5 +129,64 @@ def _write_usage(folder: RunFolder, usage: JudgeUsage) -> None:
         write_bytes_atomically(folder.judge_usage_path, content)
 
 
-def _sum(first: Any, second: Any, sign: int) -> Any:
-    return first if second is None else (first or 0) + sign * second
+# How much memory and processor time the evaluation itself takes, measured from a thread beside it.
+#
+# Memory is what the process holds resident; the processor's share is in percent of one core. The system
+# under test is not part of it, unless it runs in this very process.
+
+_INTERVAL = 0.5
+_STATM = Path("/proc/self/statm")
+
+
+class ResourceMeter:
+    """Measures for as long as its ``with`` block lasts; ``usage`` is there afterwards."""
+
+    def __init__(self, *, interval: float = _INTERVAL) -> None:
+        self._interval = interval
+        self._memory: list[float] = []
+        self._cpu: list[float] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._measure, name="resources", daemon=True)
+
+    def __enter__(self) -> ResourceMeter:
+        self._last = (time.perf_counter(), time.process_time())
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._take()
+
+    @property
+    def usage(self) -> ResourceUsage:
+        """What was measured; there once the block has ended."""
+        return ResourceUsage(_spread(self._memory) if self._memory else None, _spread(self._cpu))
+
+    def _measure(self) -> None:
+        while not self._ended.wait(self._interval):
+            self._take()
+
+    def _take(self) -> None:
+        wall, cpu = time.perf_counter(), time.process_time()
+        passed, spent = wall - self._last[0], cpu - self._last[1]
+        self._last = (wall, cpu)
+        self._cpu.append(100 * spent / passed if passed > 0 else 0.0)
+        if (resident := _resident_megabytes()) is not None:
+            self._memory.append(resident)
+
+
+def _resident_megabytes() -> float | None:
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    except OSError:  # only Linux tells it this way
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _spread(values: list[float]) -> Spread:
+    return Spread(
+        round(statistics.fmean(values), 1), round(max(values), 1), round(statistics.pstdev(values), 1)
+    )

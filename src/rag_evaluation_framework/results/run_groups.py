@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.manifests.preflight import SampleChoice
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder, tied_runs
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.runs import RunHead, SampleChoice
+from rag_evaluation_framework.results.run_folder import RunFolder, tied_runs
+
+RESULTS_FILE = "golden.results.json"
+"""The name of the results of all splits in the folder of the first run of golden sets."""
 
 _LEADER = "evaluation"
 _DATASETS = "datasets"
@@ -76,3 +78,11 @@ def group_fields(
     }
     fields: dict[str, Any] = {_DATASETS: list(datasets), _SELECTION: selection}
     return fields if leader is None else {**fields, _LEADER: leader.run_id}
+
+
+def whole_results_of(folder: RunFolder) -> Path | None:
+    """Return the results of the golden run that a run belongs to; ``None`` if there is none, or none yet."""
+    configuration = folder.head.configuration
+    leader = configuration.get("evaluation", folder.head.run_id)
+    path = folder.path.parent / str(leader) / RESULTS_FILE
+    return path if "golden" in configuration and path.is_file() else None

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.evaluation.runs.run_folder import RunFolder
-from rag_evaluation_framework.evaluation.runs.run_records import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.evaluation.resources import ResourceMeter, RunSpending
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
-from rag_evaluation_framework.evaluation.runs.sample_list import Samples, check_unchanged
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.records.runs import JudgeUsage, Progress, ResourceUsage, RunOutcome, RunSettings
 from rag_evaluation_framework.results.comparison import MetricComparison, corrected_together
 from rag_evaluation_framework.results.documents import write_run_results
-from rag_evaluation_framework.results.resource_usage import ResourceMeter, ResourceUsage
 from rag_evaluation_framework.results.run_comparison import compare_scored, shared_metrics
-from rag_evaluation_framework.results.run_judges import JudgeUsage, RunSpending
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_rows import rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
+from rag_evaluation_framework.results.sample_list import Samples, check_unchanged
 from rag_evaluation_framework.results.scored_runs import scored_run
 
 
