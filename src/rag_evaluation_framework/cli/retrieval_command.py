@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.retrieval_settings import RetrievalSettings, settings_of
@@ -76,8 +78,29 @@ def _sweep(settings: RetrievalSettings, line: StepLine | None, **options: Any) -
         intervals=IntervalSettings(seed=settings.seed),
         on_step=line.step if line else None,
         on_texts=line.texts if line else None,
+        configuration={"arguments": _given_again()},
         **options,
     )
+
+
+_NOT_GIVEN_AGAIN = frozenset({"resume", "runs_dir", "as_json", "per_query", "output"})
+# What may hold a secret is not written down.
+_SECRET = re.compile("key|token=|secret|password|@", re.IGNORECASE)
+
+
+def _given_again() -> list[str]:
+    """Return those words of the current command line that a resume needs too, without secrets."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in _NOT_GIVEN_AGAIN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        for each in value if isinstance(value, tuple) else (value,):
+            option = [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            words += [*option, "…" if _SECRET.search(str(each)) else str(each)]
+    return words
 
 
 def _embedders(settings: RetrievalSettings) -> list[str | Embedder]:

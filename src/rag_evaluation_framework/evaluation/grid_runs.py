@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -65,7 +66,7 @@ from rag_evaluation_framework.results.documents import results_document, write_r
 from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Row
 from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.results.result_files import SUFFIX
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
@@ -82,7 +83,7 @@ SWEEP_FILE = "sweep.json"
 _CELL_FIELDS = tuple(field.name for field in fields(Cell))
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_NAME = 80
-_SAME = ("level", "documents", "corpus", "cells")
+_SAME = ("level", "documents", "corpus", CELLS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class GridOptions:
     """How a grid is evaluated, beside what is combined.
 
     ``runs_directory`` is where the sweep is kept, ``resume`` the one there to go on with. Without a directory
-    nothing is kept, and the rows stay in memory.
+    nothing is kept, and the rows stay in memory. ``configuration`` is recorded in the head of the sweep.
     """
 
     rank_by: str | None = None
@@ -99,6 +100,7 @@ class GridOptions:
     workers: int = 1
     runs_directory: Path | None = None
     resume: str | None = None
+    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
     on_step: OnStep | None = field(default=None, hash=False)
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC), hash=False)
 
@@ -173,8 +175,11 @@ def evaluate_grid(
         if directory is None:
             directory = Path(stack.enter_context(TemporaryDirectory(prefix="rag-eval-")))
         group = sweep.group(directory, rank_by)
-        stack.enter_context(group.held())
-        parts = list(sweep.evaluated(group))
+        try:
+            with group.held():
+                parts = list(sweep.evaluated(group))
+        finally:
+            _remove_unbegun(group)
     return _summed_up(
         parts, group.head, sweep, rank_by, folder=group.path if options.runs_directory else None
     )
@@ -219,7 +224,9 @@ class _Sweep:
             "documents": len(self.corpus),
             "corpus": _corpus_hash(self.corpus),
             "moved_spans": self.level.moved,
-            "cells": [str(pipeline.cell) for pipeline in self.cells],
+            "samples": len(self.samples),
+            CELLS: [str(pipeline.cell) for pipeline in self.cells],
+            **self.options.configuration,
         }
         head = self._head(NEW_RUN, "retrieval", configuration)
         if self.options.resume is None:
@@ -504,6 +511,12 @@ def _begun(place: Path) -> RunFolder | None:
     with suppress(OSError):
         place.rmdir()
     return None
+
+
+def _remove_unbegun(group: RunFolder) -> None:
+    """Remove the folder of a sweep in which no cell was begun: there is nothing in it to go on with."""
+    if not any(path.is_dir() for path in group.path.iterdir()):
+        shutil.rmtree(group.path, ignore_errors=True)
 
 
 def _check_same(then: RunHead, now: RunHead) -> None:
