@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
 from benchmarks._wice import is_for_fitting
-from rag_evaluation_framework.judging.support.screening import screen_answer
+from rag_evaluation_framework.judging.lexical_support import screen_answer
 
 PARTS = ("cmu", "tc", "wow")
 NOT_ATTRIBUTABLE = "Not fully attributable"

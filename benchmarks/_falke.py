@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
 from benchmarks._packages import wheel_files
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.records.scores import Claim
 
 
 def rows(data: Path) -> list[Figure]:

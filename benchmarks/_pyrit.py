@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks._figures import Figure
 from benchmarks._packages import wheel_files
 from benchmarks._refusals import Labelled, compared
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
+from rag_evaluation_framework.judging.answer_classes import classify_answer
+from rag_evaluation_framework.text.tokens import content_keys
 
 REFUSED = "1"
 _LONG = 300

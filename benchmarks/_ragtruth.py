@@ -16,9 +16,8 @@ from pathlib import Path
 from benchmarks._auroc import called_across, f1, f1_at_share, figure
 from benchmarks._figures import Figure
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.support.screening import Screening, screen_answer
-from rag_evaluation_framework.judging.verdicts import ClaimVerdict
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport, Screening, screen_answer
+from rag_evaluation_framework.records.scores import ClaimVerdict
 from rag_evaluation_framework.statistics.intervals import bootstrap_interval
 
 TASKS = {"qa": "QA", "summary": "summary", "data2txt": "data-to-text"}

@@ -23,8 +23,7 @@ import numpy as np
 
 from benchmarks._auroc import Floats, f1, figure
 from benchmarks._figures import Figure
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.classes.answer_patterns import AnswerKind
+from rag_evaluation_framework.judging.answer_classes import AnswerKind, classify_answer
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 SYSTEMS = ("gpt4", "llama2new")

@@ -12,7 +12,7 @@ from benchmarks._figures import Figure
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.statistics.rank_statistics import spearman
+from rag_evaluation_framework.statistics.classification import spearman
 from rag_evaluation_framework.statistics.resampling import generator
 
 Answers = list[tuple[str, str, float]]

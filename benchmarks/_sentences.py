@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._figures import Figure, print_figures
-from rag_evaluation_framework.retrieval.sentences import sentence_spans
 from rag_evaluation_framework.statistics.resampling import generator
+from rag_evaluation_framework.text.sentences import sentence_spans
 
 Counts = npt.NDArray[np.signedinteger[Any]]
 

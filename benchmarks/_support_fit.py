@@ -22,12 +22,11 @@ import numpy.typing as npt
 
 from benchmarks import _begin, _wice
 from benchmarks._labelled_data import DATA
+from rag_evaluation_framework.judging import lexical_support
+from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.support import support_model
-from rag_evaluation_framework.judging.support.claim_features import ClaimFeatures, EvidenceBody
-from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
-from rag_evaluation_framework.judging.support.support_model import SupportModel, feature_values
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
+from rag_evaluation_framework.judging.lexical_support import SupportModel, feature_values
+from rag_evaluation_framework.text.tokens import content_keys
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,7 +48,7 @@ FEWEST_TOKENS = 4
 # Set by hand, for none of the data has them in number: see the card.
 LEAST_ODDS = 0.1
 POOLING_EXPONENT = 0.5
-FILE = Path(support_model.__file__).parent / "data" / "lexical_support.json"
+FILE = Path(lexical_support.__file__).parent / "data" / "lexical_support.json"
 
 
 @dataclass(frozen=True, slots=True)

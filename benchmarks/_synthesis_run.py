@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks._memory import peak_megabytes
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.synthesis.extractive import generate_extractively
-from rag_evaluation_framework.synthesis.written_datasets import write_generated
+from rag_evaluation_framework.synthesis.generated_datasets import write_generated
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
-from rag_evaluation_framework.judging.classes.profanity import screen_profanity
+from rag_evaluation_framework.judging.profanity import screen_profanity
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 Row = dict[str, str]

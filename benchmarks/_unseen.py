@@ -20,10 +20,9 @@ from benchmarks._auroc import figure
 from benchmarks._figures import Figure
 from benchmarks._refusals import DECLINED, Labelled, compared
 from benchmarks._sentences import boundaries_of
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.classes.answer_patterns import AnswerKind
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.answer_classes import AnswerKind, classify_answer
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(__file__).parent / "data"

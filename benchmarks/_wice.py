@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks._auroc import figure
 from benchmarks._figures import Figure
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks._labelled_data import DATA
-from rag_evaluation_framework.adapters.bpe_tokenizers import cl100k
 from rag_evaluation_framework.extensions import Embedder
-from rag_evaluation_framework.metrics.evaluate_spans import SpanReport, evaluate_spans
+from rag_evaluation_framework.metrics.spans import SpanReport, evaluate_spans
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.retrieval.chroma_convention import chroma_spans, piecewise_spans
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.remembering_embedder import RememberingEmbedder
+from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker, RecursiveCharacterChunker, sliced
+from rag_evaluation_framework.retrieval.embedders import RememberingEmbedder
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
-from rag_evaluation_framework.retrieval.span_chunker import sliced
-from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
+from rag_evaluation_framework.retrieval.tokenizers import cl100k
 
 CHROMA_DATA = DATA / "chroma_chunking"
 MODEL = "all-MiniLM-L6-v2"
@@ -102,7 +98,7 @@ def main() -> None:
     if missing:
         print(f"not run: {', '.join(missing)} not found")
         return
-    from rag_evaluation_framework.adapters.sentence_transformers_embedder import SentenceTransformerEmbedder
+    from rag_evaluation_framework.adapters.sentence_transformers import SentenceTransformerEmbedder
 
     print_tables(ReportData(CHROMA_DATA), RememberingEmbedder(SentenceTransformerEmbedder(MODEL)))
 

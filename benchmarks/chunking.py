@@ -15,11 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.sentences import sentence_spans
-from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
+from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker, RecursiveCharacterChunker
+from rag_evaluation_framework.text.sentences import sentence_spans
 
 Result = TypeVar("Result")
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._memory import peak_megabytes
-from rag_evaluation_framework.datasets.checks.file_validation import validate_file
-from rag_evaluation_framework.datasets.splits.build import BuildPaths, build_splits
-from rag_evaluation_framework.datasets.splits.split_mapping import SPLITS, reason_to_drop
+from rag_evaluation_framework.datasets.split_build import BuildPaths, build_splits
+from rag_evaluation_framework.datasets.split_mapping import SPLITS, reason_to_drop
+from rag_evaluation_framework.datasets.validation import validate_file
 
 ROUNDS = 3
 MEGABYTE = 1_000_000

@@ -11,10 +11,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from rag_evaluation_framework.datasets.checks.file_validation import validate_file
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.schemas import schema
-from rag_evaluation_framework.files.json_lines import read_lines
+from rag_evaluation_framework.datasets.schemas import schema, schema_issues
+from rag_evaluation_framework.datasets.validation import validate_file
+from rag_evaluation_framework.files.strict_json import read_lines
 
 _QUERIES = 4_000
 _SAMPLES = 8_000

@@ -14,8 +14,8 @@ import msgspec
 import yaml
 
 from rag_evaluation_framework.files import strict_json, yaml_documents
-from rag_evaluation_framework.files.compression import compress
-from rag_evaluation_framework.files.json_lines import read_lines
+from rag_evaluation_framework.files.access import compress
+from rag_evaluation_framework.files.strict_json import read_lines
 
 _WORDS = (
     "retrieval query document chunk span citation answer relevant context 检索 评估 über naïve the of and in"

@@ -15,19 +15,19 @@ from typing import Any
 from rag_evaluation_framework.errors import RagEvalError
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.judged_answers import (
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import (
+    JudgeSupport,
     judge_answer_class,
     judge_context_relevance,
+    judge_preference,
     judge_relevancy,
     judge_safety,
 )
-from rag_evaluation_framework.judging.judges.judged_pairs import judge_preference
-from rag_evaluation_framework.judging.judges.rubrics import DEFAULT_RUBRIC, judge_rubric
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.language_models.chat import Completion, Message
+from rag_evaluation_framework.judging.rubrics import DEFAULT_RUBRIC, judge_rubric
 from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.models.chat import Completion, Message
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 

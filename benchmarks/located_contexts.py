@@ -16,18 +16,16 @@ from typing import TypeVar
 
 from benchmarks._memory import peak_megabytes
 from benchmarks.scoring_speed import vocabulary
-from rag_evaluation_framework.datasets.checks.snippets import (
+from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
+from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
+from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
+from rag_evaluation_framework.text.search import (
     SqueezedText,
     Stretch,
     exact_places,
     without_dots,
     without_spaces,
 )
-from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 DOCUMENTS = 5_000
 SAMPLES = 200

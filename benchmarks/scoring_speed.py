@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks._memory import peak_megabytes
 from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.judging.support.screening import screen_answer
+from rag_evaluation_framework.judging.lexical_support import screen_answer
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 

@@ -19,11 +19,10 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import DocumentId
 from rag_evaluation_framework.retrieval.bm25 import BM25Index
-from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.retrieval.embedders import CachedEmbedder, HashingEmbedder
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 Result = TypeVar("Result")
 Vectors = npt.NDArray[np.float32]

@@ -11,11 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from rag_evaluation_framework.metrics.evaluate_spans import evaluate_spans
-from rag_evaluation_framework.metrics.span_columns import columns_of
-from rag_evaluation_framework.metrics.span_sets import count_characters, merge_spans
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.metrics.spans import columns_of, count_characters, evaluate_spans, merge_spans
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 Queries = Mapping[str, list[CharacterSpan]]
 Result = TypeVar("Result")

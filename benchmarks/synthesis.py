@@ -24,16 +24,15 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._template_documents import write_documents
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.evaluation.grid_runs import evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import TokenLevel
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.grid import grid_of
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.retrieval.sweep import grid_of
 from rag_evaluation_framework.statistics.resampling import generator
 from rag_evaluation_framework.synthesis.extractive import generate_extractively
 

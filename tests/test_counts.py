@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rag_evaluation_framework
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 
 
 @pytest.mark.parametrize(

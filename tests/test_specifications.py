@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.specifications import Specification, built, parse_specification
+from rag_evaluation_framework.extensions import Specification, built, parse_specification
 
 
 @pytest.mark.parametrize(

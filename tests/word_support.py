@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 
 # A Chinese character is a word of its own.
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+")

@@ -1,30 +1,13 @@
-"""Every exception of the package, and the records that say what is wrong and where.
-
-::
-
-    RagEvalError                 everything this package raises on purpose
-    ├── InputError               data that does not hold what it must: carries every Issue found
-    │   └── LimitExceededError   input larger, deeper or more compressed than the limits allow
-    ├── UsageError               a call, a name or an option that makes no sense
-    │   └── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
-    ├── MissingDatasetError      no dataset, or ground truth, of this id and version in the folder
-    ├── MissingResultsError      no results of this id in the folder
-    ├── MissingExtraError        an optional dependency is not installed: says what to install
-    ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
-    ├── TargetError              the system under test gave no answer: kind, and whether to try again
-    └── ModelError               a judge or generator gave nothing that can be used: kind
-        └── ModelOutageError     its endpoint is down, or turns everyone away
-
-Low code raises with the field alone; the reader that knows the file and line adds them once, with
-:meth:`InputError.located`.
-"""
+"""Every exception; Location, Issue, Problems; `counted`, `shown`; the disk's refusals in one line."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
@@ -298,3 +281,29 @@ class Problems:
             raise InputError(issue for error in inputs for issue in error.issues)
         if self._errors:
             raise UsageError("\n".join(map(str, self._errors)))
+
+
+# Numbers with what they count.
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number with what it counts, and with a verb if that follows.
+
+    >>> counted(1, "file"), counted(2_000, "file"), counted(1, "query is", "queries are")
+    ('1 file', '2,000 files', '1 query is')
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+# What the operating system refused, in one line that names the file.
+
+
+def refused(action: str, path: str | Path, error: OSError | ValueError) -> StorageError:
+    """Build the error for an action (``read``, ``write``) that failed; it keeps ``errno`` for callers.
+
+    A ``ValueError`` is what Python raises for a name that holds a NUL.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    refusal = StorageError(f"cannot {action} {path}: {os.strerror(number) if number else error}")
+    refusal.errno = number
+    return refusal

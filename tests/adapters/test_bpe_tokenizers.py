@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
+from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker
 from rag_evaluation_framework.retrieval.tokenizers import tokenizer_from
 
 pytest.importorskip("rs_bpe", reason="the extra tokens is not installed")

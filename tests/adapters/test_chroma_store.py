@@ -17,8 +17,8 @@ import pytest
 from rag_evaluation_framework.adapters.chroma_store import ChromaVectorStore
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.records.documents import DocumentId
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 chromadb = pytest.importorskip("chromadb", reason="the extra 'chroma' is not installed")
 

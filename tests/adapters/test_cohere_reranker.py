@@ -11,7 +11,7 @@ from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.runs import retries
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import DocumentId
 
 pytest.importorskip("cohere", reason="the extra 'cohere' is not installed")
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from component_server import running_components
 
+from rag_evaluation_framework.components import EMBEDDERS, RERANKERS, VECTOR_STORES, component_from
 from rag_evaluation_framework.errors import InputError, MissingExtraError, UsageError
 from rag_evaluation_framework.extensions import BatchVectorStore, Embedder, Reranker, VectorStore
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.retrieval.components import EMBEDDERS, RERANKERS, VECTOR_STORES, component_from
-from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.records.documents import DocumentId
+from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from tiny_models import write_cross_encoder, write_sentence_model
 
 TEXTS = [

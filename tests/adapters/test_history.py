@@ -17,7 +17,7 @@ from model_server import running_models
 
 from rag_evaluation_framework.adapters.conversations import ReferenceHistory
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
-from rag_evaluation_framework.adapters.openai_model import OpenAIModel
+from rag_evaluation_framework.adapters.openai import OpenAIModel
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.errors import TargetError, UsageError

@@ -13,7 +13,7 @@ from fault_agent import RunningServer, answer_to
 
 from rag_evaluation_framework.adapters import http_client
 from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
-from rag_evaluation_framework.adapters.masking import header_mask
+from rag_evaluation_framework.adapters.http_client import header_mask
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Response

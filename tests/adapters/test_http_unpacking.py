@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.adapters.http_unpacking import Unpacker
+from rag_evaluation_framework.adapters.http_client import Unpacker
 from rag_evaluation_framework.errors import TargetError
 
 LIMIT = 1_000_000

@@ -24,11 +24,10 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     TokenLevelEvaluation,
 )
 from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
 

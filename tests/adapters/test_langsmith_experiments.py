@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from langsmith_server import KEY, TENANT, LangSmithServer, id_of, signed_in
 
-from rag_evaluation_framework.adapters import langsmith_connection
-from rag_evaluation_framework.adapters.langsmith_uploads import upload_to_langsmith
-from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
+from rag_evaluation_framework.adapters import langsmith
+from rag_evaluation_framework.adapters.langsmith import upload_to_langsmith
+from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
@@ -25,13 +25,11 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
 )
 from rag_evaluation_framework.records.chunks import generate_chunk_id
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
 
@@ -187,7 +185,7 @@ def test_a_throttled_experiment_waits_as_long_as_it_is_told(
 ) -> None:
     upload_to_langsmith(boats(2), "boats")
     waited: list[float] = []
-    monkeypatch.setattr("rag_evaluation_framework.adapters.attempts.time.sleep", waited.append)
+    monkeypatch.setattr("rag_evaluation_framework.adapters.calls.time.sleep", waited.append)
     server.retry_after = "7"
     server.statuses = {MULTIPART: [429, 503]}
     assert run_tokens().experiment_url is not None
@@ -222,7 +220,7 @@ def test_a_server_that_is_slow_or_gone_costs_the_experiment_only(
     upload_to_langsmith(boats(2), "boats")
     evaluation = TokenLevelEvaluation(CORPUS, "boats")
     assert len(evaluation.dataset) == 2
-    monkeypatch.setattr(langsmith_connection, "TIMEOUT_MS", (5_000, 100))
+    monkeypatch.setattr(langsmith, "TIMEOUT_MS", (5_000, 100))
     server.delays = {MULTIPART: [0.3] * 4}
     result = evaluation.run(CHUNKER, HashingEmbedder(), 1, ExactVectorStore())
     assert "timeout: " in result.warnings[0]

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 from langsmith_server import EXAMPLES, KEY, LangSmithServer, id_of, signed_in
 
-from rag_evaluation_framework.adapters import langsmith_connection
-from rag_evaluation_framework.adapters.langsmith_uploads import check_langsmith, upload_to_langsmith
+from rag_evaluation_framework.adapters import langsmith
+from rag_evaluation_framework.adapters.langsmith import check_langsmith, upload_to_langsmith
 from rag_evaluation_framework.errors import RagEvalError, TargetError, UsageError
 from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.samples import Origin, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Turn
 
 pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
 
@@ -174,7 +173,7 @@ def test_a_throttled_upload_waits_as_long_as_it_is_told(
     server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr("rag_evaluation_framework.adapters.attempts.time.sleep", waited.append)
+    monkeypatch.setattr("rag_evaluation_framework.adapters.calls.time.sleep", waited.append)
     server.retry_after = "7"
     server.statuses = {f"POST {EXAMPLES}": [429, 429], "PATCH /datasets/{id}": [503]}
     assert counts(many(3)) == (3, 0, 0, 0)
@@ -184,7 +183,7 @@ def test_a_throttled_upload_waits_as_long_as_it_is_told(
 def test_a_reply_that_takes_too_long_is_asked_for_again(
     server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(langsmith_connection, "TIMEOUT_MS", (5_000, 200))
+    monkeypatch.setattr(langsmith, "TIMEOUT_MS", (5_000, 200))
     server.delays = {EXAMPLES: [0.5]}
     assert counts(many(3)) == (3, 0, 0, 0)
     assert len(server.datasets["boats"]) == 3

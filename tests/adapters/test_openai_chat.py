@@ -32,10 +32,10 @@ from chat_server import (
     truncated,
 )
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.runs import retries
-from rag_evaluation_framework.language_models.chat import ChatModel, Message
+from rag_evaluation_framework.models.chat import ChatModel, Message
 from rag_evaluation_framework.records.responses import Usage
 
 KEY = "sk-verysecret-0123456789"
@@ -383,8 +383,8 @@ def test_a_model_that_is_forgotten_ends_its_thread() -> None:
 def test_a_program_that_closes_nothing_ends_by_itself_and_quietly() -> None:
     program = """
 import sys
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-from rag_evaluation_framework.language_models.chat import Message
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+from rag_evaluation_framework.models.chat import Message
 model = OpenAIChatModel("m", base_url=sys.argv[1])
 print(model.chat([Message("user", "hello there")]).text)
 """

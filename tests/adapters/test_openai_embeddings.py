@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from component_server import DIMENSIONS, ComponentServer, embeddings, running_components
 
-from rag_evaluation_framework.adapters import openai_embeddings
-from rag_evaluation_framework.adapters.openai_embeddings import OpenAIEmbedder
+from rag_evaluation_framework.adapters import openai
+from rag_evaluation_framework.adapters.openai import OpenAIEmbedder
+from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError
 from rag_evaluation_framework.evaluation.runs import retries
-from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 
 KEY = "sk-verysecret-0123456789"
@@ -64,7 +64,7 @@ def test_tokens_that_the_server_does_not_tell_are_unknown_from_then_on(server: C
 def test_long_texts_share_no_batch_that_is_too_long(
     server: ComponentServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_embeddings, "_BATCH_CHARACTERS", 100)
+    monkeypatch.setattr(openai, "_BATCH_CHARACTERS", 100)
     embedder_of(server).embed(["x" * 60, "y" * 60, "z" * 300, "a", "b"])
     assert sorted(len(asked["input"]) for asked in server.requests) == [1, 1, 1, 2]
 

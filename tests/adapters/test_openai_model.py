@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fault_agent import RunningServer
 
-from rag_evaluation_framework.adapters.openai_model import OpenAIModel, prompted
+from rag_evaluation_framework.adapters.openai import OpenAIModel, prompted
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Response

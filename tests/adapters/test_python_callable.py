@@ -133,7 +133,7 @@ def test_a_module_in_the_current_directory_is_found_and_a_hanging_thread_does_no
     )
     program = """
 import asyncio
-from rag_evaluation_framework.adapters.targets import target_from
+from rag_evaluation_framework.components import target_from
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.records.responses import Request
 from rag_evaluation_framework.records.samples import Sample, Turn

@@ -8,10 +8,9 @@ import pytest
 
 from rag_evaluation_framework.adapters.chonkie_chunkers import ChonkieChunker
 from rag_evaluation_framework.adapters.langchain_splitters import LangChainChunker
+from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.retrieval.components import chunker_from
+from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.retrieval.positions import UnplacedChunkWarning
 
 WORDS = Document(DocumentId("words"), " ".join(f"word{number}" for number in range(300)))
@@ -109,9 +108,9 @@ def test_what_is_no_splitter_is_refused(adapter: type[LangChainChunker] | type[C
 def test_a_missing_package_says_what_to_install(
     package: str, specification: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rag_evaluation_framework.adapters import bpe_tokenizers
+    from rag_evaluation_framework.retrieval import tokenizers
 
     monkeypatch.setitem(sys.modules, package, None)
-    bpe_tokenizers.cl100k.cache_clear()
+    tokenizers.cl100k.cache_clear()
     with pytest.raises(MissingExtraError, match=rf"rag-evaluation-framework\[{extra}\]"):
         chunker_from(specification)

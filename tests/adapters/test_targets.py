@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
-from rag_evaluation_framework.adapters.openai_model import OpenAIModel
+from rag_evaluation_framework.adapters.openai import OpenAIModel
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
-from rag_evaluation_framework.adapters.targets import TARGETS, target_from
+from rag_evaluation_framework.components import TARGETS, target_from
 from rag_evaluation_framework.errors import UsageError
 
 

@@ -12,7 +12,7 @@ from click.testing import Result
 from command_lines import invoked
 from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.cli.calibrate import command
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for

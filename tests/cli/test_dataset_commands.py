@@ -11,11 +11,11 @@ from click import Command
 from click.testing import CliRunner, Result
 
 from rag_evaluation_framework.cli import datasets, init, stats
-from rag_evaluation_framework.datasets.annotators.annotations import read_annotations
-from rag_evaluation_framework.datasets.checks.quality import quality_issues
-from rag_evaluation_framework.datasets.configurations import read_configuration
-from rag_evaluation_framework.datasets.folders.catalogue import EvaluationDatasetLoader
-from rag_evaluation_framework.datasets.folders.layout import FOLDERS, create_layout, starter_files
+from rag_evaluation_framework.datasets.annotations import read_annotations
+from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
+from rag_evaluation_framework.datasets.project import FOLDERS, create_layout, starter_files
+from rag_evaluation_framework.datasets.quality import quality_issues
+from rag_evaluation_framework.datasets.value_files import read_configuration
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"

@@ -22,8 +22,8 @@ from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.cli.score import command as score_command
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 MANIFEST = """\

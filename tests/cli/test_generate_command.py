@@ -14,7 +14,7 @@ from chat_server import failing, in_turn, running_chat
 from langsmith_server import KEY, running_langsmith
 
 from command_lines import rag_eval_process
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.reports import generation as reports
 from rag_evaluation_framework.synthesis.drafts import Drafts
 

@@ -16,9 +16,9 @@ from rag_evaluation_framework.cli.generate import command as generate_command
 from rag_evaluation_framework.cli.golden import command as golden_command
 from rag_evaluation_framework.cli.runs import command as runs_command
 from rag_evaluation_framework.cli.score import command as score_command
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
-from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.runs import outages, retries
 from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples

@@ -11,7 +11,7 @@ from format_examples import ANSWER_QUALITY_ANNOTATION, CITATION_ANNOTATION
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.annotators.annotations import (
+from rag_evaluation_framework.datasets.annotations import (
     decoded_annotation,
     encoded_annotation,
     read_annotation_files,
@@ -20,13 +20,13 @@ from rag_evaluation_framework.datasets.annotators.annotations import (
 )
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files import strict_json, yaml_documents
-from rag_evaluation_framework.files.compression import compress
-from rag_evaluation_framework.records.annotations import (
+from rag_evaluation_framework.files.access import compress
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.samples import (
     AnnotationSet,
     AnswerQualityAnnotation,
     CitationAnnotation,
 )
-from rag_evaluation_framework.records.citations import SpanCitation
 
 BOTH = [CITATION_ANNOTATION, ANSWER_QUALITY_ANNOTATION]
 WHOLE = {"dataset_id": "demo_v1.0.0", "version": "1.0.0", "annotations": BOTH}

@@ -8,29 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.annotators.agreement import AgreementReport, agreement_report
-from rag_evaluation_framework.datasets.annotators.agreement_figures import (
+from rag_evaluation_framework.datasets.annotations import encoded_annotation
+from rag_evaluation_framework.datasets.annotator_agreement import (
     ALPHA,
     INTERVAL_ALPHA,
     KAPPA,
     AgreementFigure,
+    AgreementReport,
+    agreement_report,
+    jaccard,
+    majority,
+    marked_stretches,
+    merged_truth,
 )
-from rag_evaluation_framework.datasets.annotators.annotations import encoded_annotation
-from rag_evaluation_framework.datasets.annotators.marked_characters import jaccard, majority, marked_stretches
-from rag_evaluation_framework.datasets.annotators.merged_truth import merged_truth
-from rag_evaluation_framework.datasets.checks.validation import value_issues
+from rag_evaluation_framework.datasets.consistency import value_issues
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.annotations import (
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.samples import (
     QUALITY_SCORES,
     Annotation,
     AnnotationSet,
     AnswerQualityAnnotation,
     CitationAnnotation,
 )
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.statistics.agreement import cohens_kappa, krippendorff_alpha
-from rag_evaluation_framework.statistics.agreement_tables import Resampling
+from rag_evaluation_framework.statistics.agreement import Resampling, cohens_kappa, krippendorff_alpha
 
 FEW = Resampling(resamples=200)
 

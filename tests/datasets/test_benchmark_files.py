@@ -18,8 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.benchmark_files import read_benchmark, write_benchmark
-from rag_evaluation_framework.datasets.tables.hdf5_tables import read_table, table_bytes
+from rag_evaluation_framework.datasets.benchmark_files import (
+    read_benchmark,
+    read_table,
+    table_bytes,
+    write_benchmark,
+)
 from rag_evaluation_framework.errors import InputError, LimitExceededError
 
 BENCHMARK: dict[str, Any] = {

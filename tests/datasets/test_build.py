@@ -18,11 +18,17 @@ from typing import Any
 import pytest
 
 from peak_memory import PEAK_SOURCE
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.splits.build import BuildPaths, BuiltSplits, build_splits, build_time
-from rag_evaluation_framework.datasets.splits.manifest_counts import read_manifest, split_path
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.split_build import (
+    BuildPaths,
+    BuiltSplits,
+    build_splits,
+    build_time,
+    read_manifest,
+    split_path,
+)
 from rag_evaluation_framework.errors import InputError, LimitExceededError, StorageError, UsageError
-from rag_evaluation_framework.files.atomic_group import recover
+from rag_evaluation_framework.files.atomic import recover
 
 NOW = datetime(2025, 11, 4, 18, 30, tzinfo=UTC)
 EXAMPLE = Path(__file__).parents[2] / "examples" / "offline" / "offline_dataset.jsonl"
@@ -249,7 +255,7 @@ def test_windows_lines_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
 def test_a_line_beyond_the_limit_on_length_ends_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluation_framework.datasets.splits.offline_lines.MAX_LINE_BYTES", 200)
+    monkeypatch.setattr("rag_evaluation_framework.datasets.split_mapping.MAX_LINE_BYTES", 200)
     paths = write(tmp_path, raw("a"), raw("b", rag_prompt="x" * 200))
     with pytest.raises(LimitExceededError, match=r"jsonl:2: expected a line of at most 200 bytes"):
         build(paths, on_error="skip")
@@ -267,7 +273,7 @@ BUILD = """
     import sys
     from datetime import UTC, datetime
     from pathlib import Path
-    from rag_evaluation_framework.datasets.splits.build import BuildPaths, build_splits
+    from rag_evaluation_framework.datasets.split_build import BuildPaths, build_splits
     folder = Path(sys.argv[1])
     paths = BuildPaths(
         offline_dataset=folder / sys.argv[2],

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rag_evaluation_framework.cli.build import command
-from rag_evaluation_framework.datasets.splits.build_settings import read_build_settings
+from rag_evaluation_framework.datasets.split_build import read_build_settings
 from rag_evaluation_framework.errors import InputError, UsageError
 
 ROOT = Path(__file__).parents[2]

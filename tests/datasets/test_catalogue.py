@@ -12,11 +12,11 @@ from format_examples import SAMPLE_DATASET as SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
-from rag_evaluation_framework.datasets.folders.catalogue import EvaluationDatasetLoader
+from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
+from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.errors import InputError, MissingDatasetError, RagEvalError
 from rag_evaluation_framework.files import yaml_documents
-from rag_evaluation_framework.files.compression import compress
+from rag_evaluation_framework.files.access import compress
 
 
 def dataset(dataset_id: str, version: str = "1.0.0", **more: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.compressor import DataCompressor
+from rag_evaluation_framework.datasets.value_files import DataCompressor
 from rag_evaluation_framework.errors import InputError, LimitExceededError, UsageError
-from rag_evaluation_framework.files.compression import Limits, compress
+from rag_evaluation_framework.files.access import Limits, compress
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(

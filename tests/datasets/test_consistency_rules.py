@@ -18,8 +18,12 @@ from format_examples import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.checks.consistency_rules import RULES, rule_issues
-from rag_evaluation_framework.datasets.checks.validation import DataFormatValidator, value_issues
+from rag_evaluation_framework.datasets.consistency import (
+    RULES,
+    DataFormatValidator,
+    rule_issues,
+    value_issues,
+)
 from rag_evaluation_framework.datasets.schemas import KINDS, schema
 from rag_evaluation_framework.errors import Issue
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from rag_evaluation_framework.cli.convert import command
-from rag_evaluation_framework.datasets.convert import convert
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.conversion import convert
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
 
 RICH = (

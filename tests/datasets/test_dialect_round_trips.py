@@ -22,19 +22,17 @@ from sample_strategies import (
     squad_files,
 )
 
-from rag_evaluation_framework.datasets.dialects.agent_samples import AGENT_SAMPLES
-from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
-from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
-from rag_evaluation_framework.datasets.dialects.ragas import RAGAS
-from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, recognise
-from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
-from rag_evaluation_framework.datasets.dialects.sample_fields import dataset_fields, is_held, sample_fields
-from rag_evaluation_framework.datasets.dialects.squad import SQUAD
+from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
+from rag_evaluation_framework.datasets.dialect import RecordDialect, dataset_fields, is_held, sample_fields
+from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
+from rag_evaluation_framework.datasets.ragas import RAGAS
+from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
+from rag_evaluation_framework.datasets.squad import SQUAD
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.samples import Origin, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Turn
 
 few_files = settings(
     max_examples=25,

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.dialects.beir import BEIR
-from rag_evaluation_framework.datasets.dialects.rankings import read_qrels, read_run, write_qrels, write_run
-from rag_evaluation_framework.datasets.dialects.squad import SQUAD
-from rag_evaluation_framework.datasets.dialects.trec import TREC
+from rag_evaluation_framework.datasets.beir import BEIR
+from rag_evaluation_framework.datasets.squad import SQUAD
+from rag_evaluation_framework.datasets.trec import TREC, read_qrels, read_run, write_qrels, write_run
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Dialect
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
 
 CONTEXT = "The Normans (诺曼人) gave their name to Normandy."
 SQUAD_FILE = {

@@ -29,13 +29,13 @@ from single_mistakes import mistakes
 from rag_evaluation_framework.cli.schema import command as schema_command
 from rag_evaluation_framework.cli.validate import command
 from rag_evaluation_framework.datasets.benchmark_files import write_benchmark
-from rag_evaluation_framework.datasets.checks.file_validation import checked_files, validate_file
-from rag_evaluation_framework.datasets.dialects.recognition import recognise
-from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.schemas import KINDS, schema
+from rag_evaluation_framework.datasets.validation import checked_files, validate_file
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import Issue, LimitExceededError, UnknownNameError
-from rag_evaluation_framework.files.compression import compress
-from rag_evaluation_framework.files.values import written_path
+from rag_evaluation_framework.files.access import compress
+from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.files.yaml_documents import encode as encode_yaml
 
 LINE_KINDS = {"agent-sample", "offline-record", "qa-pair", "summary", "langsmith-example", "ragas-record"}

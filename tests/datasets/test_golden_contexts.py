@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.checks.golden_contexts import (
+from rag_evaluation_framework.datasets.golden_contexts import (
+    SourceText,
     golden_context_issues,
     located_contexts,
     spans_of_contexts,
 )
-from rag_evaluation_framework.datasets.checks.scenes import SourceText
-from rag_evaluation_framework.datasets.checks.snippets import Stretch
-from rag_evaluation_framework.datasets.dialects.golden_sets import FACTUAL
+from rag_evaluation_framework.datasets.golden_sets import FACTUAL
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.text.search import Stretch
 
 DIALOGUE = "Data/natlan/chapter1_dialogue.txt"
 SOURCE = """序章

@@ -15,9 +15,9 @@ from format_examples import (
     GOLDEN_TRACKING,
 )
 
-from rag_evaluation_framework.datasets.checks.consistency_rules import rule_issues
-from rag_evaluation_framework.datasets.checks.file_validation import validate_file
-from rag_evaluation_framework.datasets.dialects.golden_sets import BOUNDARY, FACTUAL
+from rag_evaluation_framework.datasets.consistency import rule_issues
+from rag_evaluation_framework.datasets.golden_sets import BOUNDARY, FACTUAL
+from rag_evaluation_framework.datasets.validation import validate_file
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn

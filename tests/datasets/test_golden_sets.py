@@ -17,7 +17,8 @@ from format_examples import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import (
+from rag_evaluation_framework.datasets.dialect import RecordDialect
+from rag_evaluation_framework.datasets.golden_sets import (
     BOUNDARY,
     FACTUAL,
     GOLDEN_DIALECTS,
@@ -27,7 +28,6 @@ from rag_evaluation_framework.datasets.dialects.golden_sets import (
     golden_contexts,
     golden_kind,
 )
-from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import (

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.dialects.ragas import RAGAS
-from rag_evaluation_framework.datasets.tables.parquet_tables import read_rows, write_rows
+from rag_evaluation_framework.datasets.parquet_tables import read_rows, write_rows
+from rag_evaluation_framework.datasets.ragas import RAGAS
 from rag_evaluation_framework.errors import InputError, LimitExceededError, UsageError
-from rag_evaluation_framework.files.compression import Limits
+from rag_evaluation_framework.files.access import Limits
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -20,7 +20,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 MEGABYTE = 1 << 20
 READ = """
 import json, sys, time
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import LimitExceededError
 start = time.process_time()
 try:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.checks.locating import line_of, lines_of
+from rag_evaluation_framework.files.json_scanner import line_of, lines_of, written_path
 from rag_evaluation_framework.files.strict_json import decode_with_lines
-from rag_evaluation_framework.files.values import written_path
 
 TEXT = """\
 {

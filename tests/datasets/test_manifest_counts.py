@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.splits.manifest_counts import count_issues, read_manifest
+from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
 from rag_evaluation_framework.errors import InputError
 
 

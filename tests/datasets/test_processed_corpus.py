@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.splits.build import BuildPaths, build_splits
-from rag_evaluation_framework.datasets.splits.processed_corpus import corpus_issues, split_issues
+from rag_evaluation_framework.datasets.split_build import (
+    BuildPaths,
+    build_splits,
+    corpus_issues,
+    split_issues,
+)
 from rag_evaluation_framework.errors import UsageError
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
-from rag_evaluation_framework.datasets.checks.near_duplicates import near_duplicates, normalised, similarity
-from rag_evaluation_framework.datasets.checks.quality import DataQualityChecker, quality_issues
+from rag_evaluation_framework.datasets.quality import DataQualityChecker, quality_issues
+from rag_evaluation_framework.records.documents import DocumentNames
+from rag_evaluation_framework.text.shingles import near_duplicates, normalised, similarity
 
 CONTENT = "机器学习 is a subset of artificial intelligence 🤖.\r\nIt learns from data."
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"

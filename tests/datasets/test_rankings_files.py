@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.checks.problems import MAX_ISSUES
-from rag_evaluation_framework.datasets.dialects.rankings import read_qrels, read_run
+from rag_evaluation_framework.datasets.schemas import MAX_ISSUES
+from rag_evaluation_framework.datasets.trec import read_qrels, read_run
 from rag_evaluation_framework.errors import InputError
 
 QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"文档": 1}}

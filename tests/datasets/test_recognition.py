@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, previews, read_dataset, recognise
+from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, read_dataset, recognise
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.extensions import Dialect
 

@@ -8,19 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.dialects.agent_samples import AGENT_SAMPLES
-from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
-from rag_evaluation_framework.datasets.dialects.langsmith import LANGSMITH
-from rag_evaluation_framework.datasets.dialects.ragas import RAGAS
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
-from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
-from rag_evaluation_framework.datasets.dialects.record_files import layout_of
-from rag_evaluation_framework.datasets.dialects.sample_ids import content_id
-from rag_evaluation_framework.datasets.tables import parquet_tables
+from rag_evaluation_framework.datasets import parquet_tables
+from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
+from rag_evaluation_framework.datasets.dialect import RecordDialect, content_id
+from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
+from rag_evaluation_framework.datasets.ragas import RAGAS
+from rag_evaluation_framework.datasets.recognition import read_dataset
+from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Dialect
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.samples import Origin, Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Origin, Recorded, Sample, Turn
 
 
 def places(dialect: Dialect, path: Path) -> list[tuple[int | None, str, str]]:

@@ -11,11 +11,12 @@ from format_examples import RESULTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.configurations import read_configuration, write_configuration
-from rag_evaluation_framework.datasets.results_files import (
+from rag_evaluation_framework.datasets.value_files import (
+    read_configuration,
     read_results,
     results_of_rows,
     results_rows,
+    write_configuration,
     write_results,
 )
 from rag_evaluation_framework.errors import InputError

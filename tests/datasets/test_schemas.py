@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 from single_mistakes import mistakes
 
-from rag_evaluation_framework.datasets.checks.schema_validation import WORDINGS, schema_issues
-from rag_evaluation_framework.datasets.schemas import KINDS, LENIENT_KINDS, schema
+from rag_evaluation_framework.datasets.schemas import KINDS, LENIENT_KINDS, WORDINGS, schema, schema_issues
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.files.values import written_path
+from rag_evaluation_framework.files.json_scanner import written_path
 
 BOTH = [(kind, False) for kind in KINDS] + [(kind, True) for kind in sorted(LENIENT_KINDS)]
 EXAMPLE_IDS = [f"{kind}-{index}" for index, (kind, _) in enumerate(EXAMPLES)]

@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.checks.snippets import WHITE_SPACE, SqueezedText, Stretch
+from rag_evaluation_framework.text.search import WHITE_SPACE, SqueezedText, Stretch
 
 # Few characters, so that snippets repeat, overlap themselves, and differ in nothing but white space.
 texts = st.text("ab中Ａ\ud800 \n\u3000\x1c", max_size=40)

@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.splits.offline_lines import exact_record, typed_record
-from rag_evaluation_framework.datasets.splits.split_lines import _is_told_whole, _mapped, split_line
-from rag_evaluation_framework.datasets.splits.split_mapping import SPLITS
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.split_mapping import (
+    SPLITS,
+    _is_told_whole,
+    _mapped,
+    exact_record,
+    split_line,
+    typed_record,
+)
 from rag_evaluation_framework.errors import InputError, LimitExceededError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(

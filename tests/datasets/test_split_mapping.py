@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.splits.split_mapping import (
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.split_mapping import (
     answer_citations,
     numbered_contexts,
     qa_record,

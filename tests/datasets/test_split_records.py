@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset, recognise
-from rag_evaluation_framework.datasets.dialects.record_dialect import RecordDialect
-from rag_evaluation_framework.datasets.dialects.split_records import OFFLINE_RECORDS, QA_PAIRS, SUMMARIES
-from rag_evaluation_framework.datasets.splits.split_mapping import qa_record, summary_record
+from rag_evaluation_framework.datasets.dialect import RecordDialect
+from rag_evaluation_framework.datasets.recognition import read_dataset, recognise
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.split_mapping import qa_record, summary_record
+from rag_evaluation_framework.datasets.split_records import OFFLINE_RECORDS, QA_PAIRS, SUMMARIES
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 
 RAW: dict[str, Any] = {
     "task_id": "1",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.folders.versions import (
+from rag_evaluation_framework.datasets.catalogue import (
     parse_version,
     precedence,
     same_version,

@@ -15,13 +15,11 @@ import pytest
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, Label, SupportMethod
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.samples import (
     Entities,
@@ -33,8 +31,16 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     Turn,
 )
-from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvidence
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.scores import (
+    BLAME_KINDS,
+    Blame,
+    BlameEvidence,
+    Claim,
+    ClaimVerdict,
+    Evidence,
+    Label,
+    SupportMethod,
+)
 
 SHIP = "The ferry is green."
 HARBOUR = "The harbour is deep."

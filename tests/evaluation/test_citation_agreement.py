@@ -28,7 +28,7 @@ from rag_evaluation_framework import (
 )
 from rag_evaluation_framework.evaluation.runs.scoring import scored_result
 from rag_evaluation_framework.metrics.declaration import all_metrics
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import DocumentId
 
 DOCUMENTS = {
     "boats.md": "The boat leaves at noon. The boat returns at six.",

@@ -11,15 +11,14 @@ from chat_server import ChatReply, refused, running_chat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import InputError, ModelError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from word_support import WordSupport, words
 
 DOCUMENTS = {

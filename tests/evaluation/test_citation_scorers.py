@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from chat_server import last_message, running_chat
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.citations import (
     Citation,
@@ -23,11 +22,10 @@ from rag_evaluation_framework.records.citations import (
     SpanCitation,
     TokenSpanCitation,
 )
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
-from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Score
 from word_support import WordSupport
 
 BOATS = "The boat leaves at noon. The boat returns at six."

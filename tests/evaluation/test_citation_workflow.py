@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.folders.layout import create_layout
+from rag_evaluation_framework.datasets.project import create_layout
 
 CREATING = '''
 from pathlib import Path

@@ -124,7 +124,7 @@ def test_the_token_level_workflow_runs_as_written(
 
 def test_the_chunk_level_workflow_runs_as_written(server: EmbeddingServer, tmp_path: Path) -> None:
     pytest.importorskip("chromadb", reason="needs the extra chroma")
-    from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+    from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 
     text = (tmp_path / "knowledge_base" / "fares.md").read_bytes().decode()
     content = RecursiveCharacterChunker(chunk_size=200).chunk(text)[3]

@@ -24,7 +24,7 @@ from format_examples import (
     GOLDEN_TRACKING,
 )
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import (
+from rag_evaluation_framework.datasets.golden_sets import (
     BOUNDARY,
     FACTUAL,
     MULTITURN,

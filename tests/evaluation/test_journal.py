@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
+from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import Progress, SampleResult, Timing, result_fields
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.results.journal import (
     Journal,
     JournalEntry,

@@ -12,13 +12,13 @@ import pytest
 from chat_server import Asked, ChatReply, failing, running_chat
 from scripted_judge import entries, judged_by, read_question
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelOutageError
 from rag_evaluation_framework.evaluation.runs.scoring import rescored_result, scored_result
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.rubrics import Criterion, Rubric
+from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.rubrics import Criterion, Rubric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 

@@ -11,22 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.hit_columns import DocumentLevel
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
 )
-from rag_evaluation_framework.metrics.chunks import ChunkRecall
-from rag_evaluation_framework.metrics.spans import SpanF1, SpanRecall, TokenLevelMetric
+from rag_evaluation_framework.metrics.spans import ChunkRecall, SpanF1, SpanRecall, TokenLevelMetric
 from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
-from rag_evaluation_framework.records.spans import CharacterSpan
-from rag_evaluation_framework.retrieval.chunking import Chunking
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
+from rag_evaluation_framework.retrieval.pipeline import Chunking
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 LETTERS = "abcdefgh"
 
@@ -210,8 +207,7 @@ def test_document_level_ranks_a_document_by_its_best_chunk() -> None:
 
 
 def _judged(judgements: dict[str, dict[str, int]]) -> Any:
-    from rag_evaluation_framework.records.datasets import Dataset
-    from rag_evaluation_framework.records.samples import Sample, Turn
+    from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 
     return Dataset(
         samples=tuple(

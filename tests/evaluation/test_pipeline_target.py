@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from simulated_targets import final_bytes, new_folder, samples
 
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.hit_columns import CHUNK_METRICS, retrieval_scorers
 from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
@@ -34,18 +34,15 @@ from rag_evaluation_framework.records.chunks import (
     generate_chunk_id,
     generate_pa_chunk_id,
 )
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 QUESTIONS = HANDBOOK / "questions.eval.json"

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from chat_server import running_chat
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.answer_verdicts import reference_declines
-from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, MissingDatasetError, MissingExtraError, UsageError
 from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.evaluation.retrieval_truth import (
@@ -19,11 +19,8 @@ from rag_evaluation_framework.evaluation.retrieval_truth import (
     relevant_spans,
 )
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
+from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 
 TEXT = "The boat leaves at noon. The boat returns at six. 船在中午离开。"
 

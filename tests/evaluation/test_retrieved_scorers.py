@@ -15,12 +15,10 @@ from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 BOATS = "The boat leaves at noon. The boat returns at six."
 CORPUS = Corpus(

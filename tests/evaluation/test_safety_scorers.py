@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from chat_server import running_chat
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn

@@ -22,8 +22,7 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
     parse_metric,
 )
-from rag_evaluation_framework.metrics.similarity import wording_similarity
-from rag_evaluation_framework.metrics.texts import chrf
+from rag_evaluation_framework.metrics.texts import chrf, wording_similarity
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.records.scores import TIMING_METHOD

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 
 # Few words, so that texts are in several documents and several times in one.
 words = st.sampled_from(

@@ -17,10 +17,10 @@ from killed_programs import kill_after
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 from rag_evaluation_framework.files.atomic import (
     atomic_writer,
+    recover,
     write_bytes_atomically,
     write_text_atomically,
 )
-from rag_evaluation_framework.files.atomic_group import recover
 
 
 def names(folder: Path) -> list[str]:

@@ -15,8 +15,7 @@ import pytest
 from killed_programs import kill_after
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.atomic_group import atomic_group, recover, replace_together
+from rag_evaluation_framework.files.atomic import atomic_group, atomic_writer, recover, replace_together
 
 TEMPORARY = ".rag-eval-0123456789abcdef.tmp"
 RECORD = ".rag-eval-fedcba9876543210.commit"
@@ -74,7 +73,7 @@ def test_a_kill_at_any_moment_leaves_all_old_or_all_new_files(tmp_path: Path) ->
     paths = [tmp_path / "qa.jsonl", tmp_path / "sub" / "summaries.jsonl", tmp_path / "manifest.json"]
     replace_together(dict.fromkeys(paths, b"first"))
     program = f"""
-        from rag_evaluation_framework.files.atomic_group import replace_together
+        from rag_evaluation_framework.files.atomic import replace_together
         print("ready", flush=True)
         for version in range(10**9):
             replace_together({{path: b"%09d" % version * 2_000 for path in {list(map(str, paths))!r}}})
@@ -101,7 +100,7 @@ def test_a_kill_after_every_single_step_is_recovered_from(stop_after: int, tmp_p
     # The process kills itself instead of changing the folder for the n-th time.
     program = f"""
         import os, signal, sys
-        from rag_evaluation_framework.files.atomic_group import replace_together
+        from rag_evaluation_framework.files.atomic import replace_together
         changes = 0
         def count(event, arguments):
             global changes

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework.errors import InputError, LimitExceededError, StorageError, UsageError
-from rag_evaluation_framework.files.compression import (
+from rag_evaluation_framework.files.access import (
     Compression,
     Limits,
     compress,
@@ -162,8 +162,8 @@ def test_a_bomb_of_hundreds_of_megabytes_takes_little_memory(kind: Compression, 
     assert path.stat().st_size < MIB
     program = f"""
         from rag_evaluation_framework.errors import LimitExceededError
-        from rag_evaluation_framework.files.json_lines import read_lines
-        from rag_evaluation_framework.files.compression import Limits, open_reading, read_bytes
+        from rag_evaluation_framework.files.strict_json import read_lines
+        from rag_evaluation_framework.files.access import Limits, open_reading, read_bytes
         for read in (read_bytes, lambda path: list(read_lines(path))):
             try:
                 read({str(path)!r})

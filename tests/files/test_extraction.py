@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, MissingExtraError
-from rag_evaluation_framework.files.extraction import extract_text
-from rag_evaluation_framework.files.html_text import read_html
-from rag_evaluation_framework.files.pdf_text import read_pdf
+from rag_evaluation_framework.files.extraction import extract_text, read_html, read_pdf
 from rag_evaluation_framework.records.documents import Corpus
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.json_comments import comment_issues, comment_lines, without_comments
+from rag_evaluation_framework.files.strict_json import comment_issues, comment_lines, without_comments
 
 COMMENTED = """[ // 第一
   {"url": "http://x//y", "quoted": "\\"// no\\\\"}, // it's "quoted" here

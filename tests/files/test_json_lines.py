@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework.errors import InputError, LimitExceededError
-from rag_evaluation_framework.files.compression import compress, recognise
-from rag_evaluation_framework.files.json_lines import read_lines, write_lines
+from rag_evaluation_framework.files.access import compress, recognise
+from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 
 VALUES = st.dictionaries(
     st.text(st.characters(exclude_categories=["Cs"])),
@@ -105,7 +105,7 @@ def test_a_failure_among_the_values_leaves_the_old_file(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl.gz"
     program = f"""
-        from rag_evaluation_framework.files.json_lines import read_lines, write_lines
+        from rag_evaluation_framework.files.strict_json import read_lines, write_lines
         record = {{"context": ["passage " * 40, "other " * 40]}}
         def turn(count):
             write_lines({str(path)!r}, ({{"id": number, **record}} for number in range(count)))

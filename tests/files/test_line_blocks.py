@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.files.json_lines import read_lines
-from rag_evaluation_framework.files.line_blocks import line_blocks
-from rag_evaluation_framework.files.strict_json import decode, decode_lines, encode
-from rag_evaluation_framework.files.values import MAX_DEPTH
+from rag_evaluation_framework.files.json_scanner import MAX_DEPTH
+from rag_evaluation_framework.files.strict_json import decode, decode_lines, encode, line_blocks, read_lines
 
 _DEEPEST = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
 _GOOD = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.errors import StorageError
-from rag_evaluation_framework.files.sqlite_files import opened, transaction
+from rag_evaluation_framework.files.sqlite import opened, transaction
 
 _TABLES = "CREATE TABLE IF NOT EXISTS kept (number INTEGER PRIMARY KEY) WITHOUT ROWID;"
 

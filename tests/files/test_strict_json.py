@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, LimitExceededError
-from rag_evaluation_framework.files.json_scanner import scan
+from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, scan
 from rag_evaluation_framework.files.strict_json import decode, decode_with_lines, encode
-from rag_evaluation_framework.files.values import MAX_DEPTH
 
 ACCEPTED: list[tuple[bytes, Any]] = [
     (b"null", None),

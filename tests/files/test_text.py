@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.files.compression import compress
-from rag_evaluation_framework.files.text import decode_text, path_inside, read_text, safe_name
+from rag_evaluation_framework.files.access import compress, decode_text, path_inside, read_text, safe_name
 
 
 def test_text_keeps_its_line_ends_and_loses_only_its_byte_order_mark(tmp_path: Path) -> None:

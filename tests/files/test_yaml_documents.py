@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, LimitExceededError
 from rag_evaluation_framework.files import yaml_documents
-from rag_evaluation_framework.files.values import MAX_DEPTH
+from rag_evaluation_framework.files.json_scanner import MAX_DEPTH
 from rag_evaluation_framework.files.yaml_documents import decode, decode_with_lines, encode
 
 # What the word on the left means, by the core schema of YAML 1.2.

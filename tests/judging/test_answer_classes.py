@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
-from rag_evaluation_framework.judging.classes.answer_patterns import answer_patterns
-from rag_evaluation_framework.judging.words.folded_text import folded_with_places, simplified_characters
+from rag_evaluation_framework.judging.answer_classes import answer_patterns, classify_answer
+from rag_evaluation_framework.text.normalisation import folded_with_places, simplified_characters
 
 REFUSED = [
     "Hello! I'm here to help, but it is not appropriate or ethical to give advice on hurting animals.",

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from labelled_data import present
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
+from rag_evaluation_framework.judging.answer_classes import classify_answer
 
 Classified = list[tuple[str, str]]
 """For each answer its label and its class."""

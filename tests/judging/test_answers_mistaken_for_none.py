@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.classes.answer_classes import classify_answer
+from rag_evaluation_framework.judging.answer_classes import classify_answer
 
 # What may follow an answer, and what asks back.
 COURTESIES = """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rag_evaluation_framework.judging.answer_classes import answer_patterns
 from rag_evaluation_framework.judging.cards import method_cards
-from rag_evaluation_framework.judging.classes.answer_patterns import answer_patterns
-from rag_evaluation_framework.judging.support.lexical_support import NAME, VERSION
+from rag_evaluation_framework.judging.lexical_support import NAME, VERSION
 from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 
 CARDS = {card.name: card for card in method_cards()}

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.citations.citation_support import (
+from rag_evaluation_framework.judging.citation_support import (
     CitationReport,
     check_inline_citations,
     check_listed_citations,
+    cited_answer,
     relevant_citations,
 )
-from rag_evaluation_framework.judging.citations.cited_sentences import cited_answer
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, OpenedCitation
-from rag_evaluation_framework.metrics.citation_claims import (
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, OpenedCitation
+from rag_evaluation_framework.metrics.citations import (
     citation_completeness,
     citation_correctness,
     citation_f1,
@@ -25,8 +25,7 @@ from rag_evaluation_framework.metrics.citation_claims import (
     citation_recall,
 )
 from rag_evaluation_framework.records.citations import Citation, ContextCitation
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Document, DocumentId
 from word_support import WordSupport
 
 CONTEXTS = [

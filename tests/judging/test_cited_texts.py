@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, cited_kinds, quotes
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, cited_kinds, quotes
 from rag_evaluation_framework.records.citations import (
     Citation,
     ContextCitation,
     SpanCitation,
     TokenSpanCitation,
 )
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Document, DocumentId
 
 BOATS = "The boat leaves at noon. It returns at six."
 TEXTS = CitableTexts(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.comparable_text import (
+from rag_evaluation_framework.text.normalisation import (
     alternatives,
     comparable,
     pieces,

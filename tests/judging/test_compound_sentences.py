@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.citations.cited_sentences import cited_answer
-from rag_evaluation_framework.judging.compound_sentences import statements_in
-from rag_evaluation_framework.judging.support.screening import screen_answer
+from rag_evaluation_framework.judging.citation_support import cited_answer
+from rag_evaluation_framework.judging.claims import statements_in
+from rag_evaluation_framework.judging.lexical_support import screen_answer
 
 
 def statements(sentence: str) -> list[str]:

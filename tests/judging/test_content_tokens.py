@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.content_tokens import (
+from rag_evaluation_framework.text.tokens import (
     content_keys,
     content_tokens,
     without_junctures,
     words_in,
     words_of_parts,
 )
-from rag_evaluation_framework.judging.words.english_stems import stem
+from rag_evaluation_framework.text.vocabulary import stem
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging import courtesies
-from rag_evaluation_framework.judging.courtesies import is_courtesy
+from rag_evaluation_framework.judging import answer_text
+from rag_evaluation_framework.judging.answer_text import is_courtesy
 
 COURTESIES = """
 Hello! | Hi there! | Hello John! | Dear Ms. Smith, | Hello and welcome! | Sure! | **Certainly!** 😊
@@ -74,6 +74,6 @@ def test_what_only_begins_like_a_courtesy_claims_something(sentence: str) -> Non
 
 
 @settings(max_examples=300)
-@given(st.from_regex(re.compile(rf"\A(?:{courtesies._ENGLISH})(?:[ ,!.]|\Z)")))
+@given(st.from_regex(re.compile(rf"\A(?:{answer_text._ENGLISH})(?:[ ,!.]|\Z)")))
 def test_whatever_a_courtesy_begins_with_is_a_cue(sentence: str) -> None:
-    assert courtesies._CUE.match(sentence)
+    assert answer_text._CUE.match(sentence)

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.dates import with_dates
-from rag_evaluation_framework.judging.words.even_text import even_text
-from rag_evaluation_framework.judging.words.kept_names import comparable_names
-from rag_evaluation_framework.judging.words.times_of_day import with_times
-from rag_evaluation_framework.judging.words.units import with_units
+from rag_evaluation_framework.text.numbers import (
+    comparable_names,
+    even_text,
+    with_dates,
+    with_times,
+    with_units,
+)
 
 
 @pytest.mark.parametrize(

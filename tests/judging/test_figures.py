@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.figures import paired_as_in, with_figures
+from rag_evaluation_framework.text.numbers import paired_as_in, with_figures
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from chat_server import ChatReply, refused, truncated
 from hostile_answers import hostile_answers
 from scripted_judge import Reading, entries, judged_by, judging
 
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.judged_answers import judge_relevancy
-from rag_evaluation_framework.judging.verdicts import Claim
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_relevancy
+from rag_evaluation_framework.records.scores import Claim
 
 EVIDENCE = ["The Razorbill sails at nine.", "Dogs travel free, on a lead."]
 BAIT = {

@@ -23,11 +23,10 @@ from chat_server import (
 from scripted_judge import judged_by
 
 from rag_evaluation_framework.errors import InputError, ModelError, UsageError
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.judged_answers import judge_relevancy, judge_safety
-from rag_evaluation_framework.judging.verdicts import Claim
-from rag_evaluation_framework.language_models.cache import RememberingModel
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_relevancy, judge_safety
+from rag_evaluation_framework.models.memory import RememberingModel
+from rag_evaluation_framework.records.scores import Claim
 
 GOOD = '{"reason": "names the ship", "label": "fully"}'
 

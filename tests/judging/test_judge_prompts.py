@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scripted_judge import judged_by, read_question
 
 from rag_evaluation_framework.errors import InputError, UnknownNameError
-from rag_evaluation_framework.judging.judges.prompt_messages import FRAME, messages_for
-from rag_evaluation_framework.judging.judges.prompts import (
+from rag_evaluation_framework.models.prompts import (
+    FRAME,
     load_prompt,
+    messages_for,
     parse_prompt,
     prompt_names,
     read_prompt,

@@ -10,9 +10,8 @@ from scripted_judge import Reading, entries, judged_by, judging
 
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.quotes import find_quote
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Evidence, SupportMethod
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport, find_quote
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Evidence, SupportMethod
 
 EVIDENCE = ["The Razorbill sails at nine.\nIt carries  forty cars.", "狗可以免费乘船，须系绳。"]
 

@@ -13,17 +13,15 @@ import pytest
 from chat_server import Asked, ChatReply, Script, failing, is_repair, refused, running_chat
 from scripted_judge import judged_by
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.evaluation.claim_views import verdict_fields
-from rag_evaluation_framework.judging.judges.judge import Judge, Verdict
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.prompts import load_prompt
-from rag_evaluation_framework.judging.judges.rubrics import Criterion, Rubric, judge_rubric
-from rag_evaluation_framework.judging.judges.verdict_memory import Memory
-from rag_evaluation_framework.judging.judges.votes import Vote, outcome
-from rag_evaluation_framework.judging.verdicts import Claim
-from rag_evaluation_framework.language_models.cache import RememberingModel
+from rag_evaluation_framework.judging.judge import Judge, Memory, Verdict, Vote, outcome
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport
+from rag_evaluation_framework.judging.rubrics import Criterion, Rubric, judge_rubric
+from rag_evaluation_framework.models.memory import RememberingModel
+from rag_evaluation_framework.models.prompts import load_prompt
+from rag_evaluation_framework.records.scores import Claim
 
 FIELDS = {"question": "Which ship?", "answer": "The Razorbill."}
 REFUSED = "refused"

@@ -8,16 +8,16 @@ import pytest
 from chat_server import in_turn
 from scripted_judge import Reading, entries, judged_by, judging
 
-from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass
-from rag_evaluation_framework.judging.judges.judged_answers import (
+from rag_evaluation_framework.judging.answer_classes import AnswerClass
+from rag_evaluation_framework.judging.judge import families, kinship_warning, same_family
+from rag_evaluation_framework.judging.judged_answers import (
     SafetyKind,
     judge_answer_class,
     judge_context_relevance,
+    judge_preference,
     judge_relevancy,
     judge_safety,
 )
-from rag_evaluation_framework.judging.judges.judged_pairs import judge_preference
-from rag_evaluation_framework.judging.judges.model_families import families, kinship_warning, same_family
 
 
 @pytest.mark.parametrize(("label", "value"), [("fully", 1.0), ("partly", 0.5), ("not", 0.0)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.support.key_places import KeyPlaces, key_blocks
-from rag_evaluation_framework.judging.words.content_tokens import content_keys, words_in
+from rag_evaluation_framework.judging.claim_features import KeyPlaces, key_blocks
+from rag_evaluation_framework.text.tokens import content_keys, words_in
 
 WORDS = ("rome", "port", "ship", "wall", "king", "the", "42")
 SENTENCES = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.support.claim_features import EvidenceBody
-from rag_evaluation_framework.judging.support.evidence_texts import evidence_text
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.judging.claim_features import EvidenceBody, evidence_text
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
 
 CONTEXTS = [
     "The old bridge was built in 1890 by Clara Weiss. It is 120 metres long.",

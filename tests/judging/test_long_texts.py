@@ -8,11 +8,11 @@ from time import process_time
 import pytest
 
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.golden.mentions import names_in
-from rag_evaluation_framework.judging.golden.turn_matching import match_reference
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim
-from rag_evaluation_framework.judging.words.quantities import quantities
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.mentions import names_in
+from rag_evaluation_framework.judging.turn_matching import match_reference
+from rag_evaluation_framework.records.scores import Claim
+from rag_evaluation_framework.text.numbers import quantities
 
 SECONDS = 5  # for 100,000 characters; where it grows with the square it is more
 

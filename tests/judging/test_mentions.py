@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.golden.mentions import names_in
+from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.metrics.golden import entity_coverage
 
 NAMES = ["玛拉妮", "热情", "探险"]

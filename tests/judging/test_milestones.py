@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.golden.milestones import first_tellings
+from rag_evaluation_framework.judging.milestones import first_tellings
 
 STEPS = ["初入纳塔", "报名竞技场", "赢得胜利", "授予古名"]
 TEXTS = st.text(alphabet="沈栖小萤不没是的友师爱ab not.,，。/ '", max_size=60)

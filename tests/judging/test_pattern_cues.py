@@ -9,8 +9,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.classes.answer_patterns import AnswerPattern, answer_patterns
-from rag_evaluation_framework.judging.classes.pattern_cues import cue_of, shape_of, words_in
+from rag_evaluation_framework.judging.answer_classes import (
+    AnswerPattern,
+    answer_patterns,
+    cue_of,
+    shape_of,
+    words_in,
+)
 
 PARTS = re.compile(r"\\.|\[(?:[^]\\]|\\.)+\]|\(\?<?[=!]|[()]|[^\\()\[]+")
 PHRASES = {"paper": shape_of("report|leaflet", {})}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.classes.profanity import screen_profanity
+from rag_evaluation_framework.judging.profanity import screen_profanity
 
 
 def words(text: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.words.quantities import quantities
+from rag_evaluation_framework.text.numbers import quantities
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.golden.relations import Direction, read_relation
+from rag_evaluation_framework.judging.relations import Direction, read_relation
 from rag_evaluation_framework.metrics.golden import relation_match
 
 FRIENDS = ("恰斯卡", "friend_of", "卡齐娜")

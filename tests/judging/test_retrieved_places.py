@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.golden.retrieved_places import golden_places, telling_places
+from rag_evaluation_framework.judging.milestones import golden_places, telling_places
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scripted_judge import Reading, entries, judged_by, judging
 
 from rag_evaluation_framework.errors import InputError, ModelError
-from rag_evaluation_framework.judging.judges.rubrics import (
+from rag_evaluation_framework.judging.rubrics import (
     DEFAULT_RUBRIC,
     Criterion,
     Rubric,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.said_text import said_in, without_source_list
+from rag_evaluation_framework.judging.answer_text import said_in, without_source_list
 
 SAID = "It rained here."
 

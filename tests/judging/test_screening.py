@@ -10,8 +10,12 @@ from benchmarks import _ragtruth, _wice
 from benchmarks._auroc import auroc
 
 from labelled_data import present
-from rag_evaluation_framework.judging.support.screening import screen_answer
-from rag_evaluation_framework.judging.support.support_model import SupportModel, probability, shipped_model
+from rag_evaluation_framework.judging.lexical_support import (
+    SupportModel,
+    probability,
+    screen_answer,
+    shipped_model,
+)
 
 RIDGE_TOP = {
     "station": "Ridge Top",

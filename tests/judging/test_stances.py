@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.golden.stances import asks_for_denied, stance_at
+from rag_evaluation_framework.judging.mentions import asks_for_denied, stance_at
 
 
 @pytest.mark.parametrize(

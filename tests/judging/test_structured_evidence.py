@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import Claim, LexicalSupport
-from rag_evaluation_framework.judging.support.structured_evidence import decoded, facts_of, is_structured
+from rag_evaluation_framework.judging.structured_evidence import decoded, facts_of, is_structured
 
 CAFE = {
     "name": "Blue Door",

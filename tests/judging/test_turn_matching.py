@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.files import yaml_documents
-from rag_evaluation_framework.judging.golden.turn_matching import match_reference
+from rag_evaluation_framework.judging.turn_matching import match_reference
 
 HELPED, HELPED_ASKED = "阿尤协助基尼奇击败了深渊魔物...", "在这个任务中“它”做了什么？"
 TABLES = yaml_documents.decode(Path(__file__).with_name("turns.yaml").read_text(encoding="utf-8"))

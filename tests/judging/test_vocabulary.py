@@ -5,25 +5,24 @@ from __future__ import annotations
 import pytest
 
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.golden.milestones import first_tellings
-from rag_evaluation_framework.judging.golden.stances import stance_at
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
-from rag_evaluation_framework.judging.words.figures import with_figures
-from rag_evaluation_framework.judging.words.folded_text import simplified_characters
-from rag_evaluation_framework.judging.words.negation import CHINESE_NEGATIONS, DENIAL, NEGATIONS
-from rag_evaluation_framework.judging.words.number_words import (
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.mentions import stance_at
+from rag_evaluation_framework.judging.milestones import first_tellings
+from rag_evaluation_framework.records.scores import Claim
+from rag_evaluation_framework.text.normalisation import simplified_characters
+from rag_evaluation_framework.text.numbers import quantities, with_figures
+from rag_evaluation_framework.text.tokens import content_keys
+from rag_evaluation_framework.text.vocabulary import (
     CHINESE_DIGITS,
     CHINESE_MYRIADS,
+    CHINESE_NEGATIONS,
     CHINESE_SCALES,
     COUNTED,
+    DENIAL,
+    NEGATIONS,
     NUMERALS,
-    PLAIN_NUMERALS,
-)
-from rag_evaluation_framework.judging.words.quantities import quantities
-from rag_evaluation_framework.judging.words.stop_words import (
     PARTICLES,
+    PLAIN_NUMERALS,
     STOP_CHARACTERS,
     STOP_WORDS,
     STRUCTURE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.judging.golden.yes_or_no import asks_yes_or_no, reply_to
+from rag_evaluation_framework.judging.turn_matching import asks_yes_or_no, reply_to
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
-from rag_evaluation_framework.language_models.endpoint_watch import IN_A_ROW, EndpointWatch
+from rag_evaluation_framework.models.chat import IN_A_ROW, EndpointWatch
 
 
 def is_outage(watch: EndpointWatch, kind: str) -> bool:

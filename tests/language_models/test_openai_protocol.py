@@ -7,14 +7,9 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.language_models.chat import Message
-from rag_evaluation_framework.language_models.openai_protocol import (
-    ChatSettings,
-    completion_of,
-    concession,
-    usage_of,
-)
-from rag_evaluation_framework.language_models.spending import Prices
+from rag_evaluation_framework.models.chat import Message
+from rag_evaluation_framework.models.clients import ChatSettings, completion_of, concession, usage_of
+from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.responses import Usage
 
 SETTINGS = ChatSettings(model="m", temperature=0, max_tokens=50, seed=7)

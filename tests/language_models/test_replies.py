@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import ModelError
-from rag_evaluation_framework.language_models.replies import fitting_value
+from rag_evaluation_framework.models.structured import fitting_value
 
 KINDS = ("not-json", "off-schema", "ambiguous", "truncated")
 LABELS = ("supported", "unsupported")

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.language_models.spending import Prices, Spending, total_usage
+from rag_evaluation_framework.models.spending import Prices, Spending, total_usage
 from rag_evaluation_framework.records.responses import Usage
 
 

@@ -27,12 +27,12 @@ from chat_server import (
     truncated,
 )
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.runs import retries
-from rag_evaluation_framework.language_models.cache import RememberingModel
-from rag_evaluation_framework.language_models.chat import Message
-from rag_evaluation_framework.language_models.structured import ask
+from rag_evaluation_framework.models.chat import Message
+from rag_evaluation_framework.models.memory import RememberingModel
+from rag_evaluation_framework.models.structured import ask
 from rag_evaluation_framework.records.responses import Usage
 
 SCHEMA: dict[str, Any] = {

@@ -15,16 +15,19 @@ from rag_evaluation_framework.metrics.claims import (
     claim_hallucination,
     claim_precision,
     claim_recall,
+    context_precision,
+    context_recall,
     context_utilization,
     faithfulness,
+    grounded_fraction,
     hallucination,
     noise_sensitivity,
+    rubric,
+    rubric_pass,
     self_knowledge,
+    unsupported_tokens,
 )
-from rag_evaluation_framework.metrics.contexts import context_precision, context_recall
-from rag_evaluation_framework.metrics.grounding import grounded_fraction, unsupported_tokens
-from rag_evaluation_framework.metrics.relevancy import answer_relevancy
-from rag_evaluation_framework.metrics.rubrics import rubric, rubric_pass
+from rag_evaluation_framework.metrics.texts import answer_relevancy
 
 T, F = True, False
 FLAGS = st.lists(st.booleans(), max_size=12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_evaluation_framework.metrics.assignment import heaviest_pairs
+from rag_evaluation_framework.metrics.citations import heaviest_pairs
 
 
 def test_earlier_rows_move_where_that_gains() -> None:

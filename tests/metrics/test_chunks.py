@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.metrics.chunks import (
+from rag_evaluation_framework.metrics.spans import (
     ChunkF1,
     ChunkLevelMetric,
     ChunkPrecision,

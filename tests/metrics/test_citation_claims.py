@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_evaluation_framework.metrics.citation_claims import (
+from rag_evaluation_framework.metrics.citations import (
     citation_completeness,
     citation_correctness,
     citation_f1,

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.metrics.citation_forms import citations_in, span_citations
 from rag_evaluation_framework.records.citations import (
     Citation,
     ContextCitation,
     SpanCitation,
     TokenSpanCitation,
+    citations_in,
+    span_citations,
 )
 
 PLACE = {"file_name": "a.md", "start_char": 5, "end_char": 9}

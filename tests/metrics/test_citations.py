@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.metrics.assignment import heaviest_pairs
 from rag_evaluation_framework.metrics.citations import (
     citation_exact_jaccard,
     citation_span_f1,
@@ -19,11 +18,11 @@ from rag_evaluation_framework.metrics.citations import (
     citation_span_recall,
     citation_tolerance_jaccard,
     evaluate_citation_spans,
+    heaviest_pairs,
 )
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 
 def cite(start: int, end: int, *, file: str = "guide.pdf", page: int | None = None) -> SpanCitation:

@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.metrics.inline_citations import blanked, parse_citations, without_citations
-from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
+from rag_evaluation_framework.records.citations import (
+    ContextCitation,
+    SpanCitation,
+    blanked,
+    parse_citations,
+    without_citations,
+)
 
 
 def span(file: str, page: int | None, start: int, end: int, text: str | None = None) -> SpanCitation:

@@ -8,8 +8,8 @@ import pytest
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
-from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
-from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
 RANKING = [metric for metric in all_metrics() if metric.family == "ranking"]
 

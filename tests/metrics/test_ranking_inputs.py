@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
-from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
 EVERY_METRIC = [
     "hit", "hit@3", "precision", "precision@3", "precision_strict@3", "recall", "recall@3", "ndcg", "ndcg@3",

@@ -8,9 +8,14 @@ from typing import get_args
 import pytest
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.judging.classes.answer_patterns import AnswerKind
+from rag_evaluation_framework.judging.answer_classes import AnswerKind
 from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.metrics.refusals import ANSWER_CLASSES, dont_know, over_refusal, refusal_recall
+from rag_evaluation_framework.metrics.safety import (
+    ANSWER_CLASSES,
+    dont_know,
+    over_refusal,
+    refusal_recall,
+)
 
 
 @pytest.mark.parametrize(

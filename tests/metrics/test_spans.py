@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.metrics.span_sets import merge_spans
 from rag_evaluation_framework.metrics.spans import (
     SpanF1,
     SpanIoU,
     SpanPrecision,
     SpanRecall,
     TokenLevelMetric,
+    merge_spans,
     precision_omega,
     span_f1,
     span_iou,
@@ -28,8 +28,7 @@ from rag_evaluation_framework.metrics.spans import (
     span_recall,
 )
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 Spans = list[CharacterSpan]
 Characters = set[tuple[str, int]]

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.metrics.evaluate_spans import evaluate_spans
-from rag_evaluation_framework.metrics.span_columns import SpanColumns
-from rag_evaluation_framework.metrics.span_sets import count_characters
 from rag_evaluation_framework.metrics.spans import (
+    SpanColumns,
+    count_characters,
+    evaluate_spans,
     precision_omega,
     span_f1,
     span_iou,
@@ -22,8 +22,7 @@ from rag_evaluation_framework.metrics.spans import (
     span_precision_unmerged,
     span_recall,
 )
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 METRICS = {
     "span_recall": span_recall,

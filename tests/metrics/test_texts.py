@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.metrics.rouge import common_subsequence_length
-from rag_evaluation_framework.metrics.texts import bleu, chrf, exact_match, rouge, string_match, token_f1
-from rag_evaluation_framework.metrics.tokens import folded, plain, plain_tokens, word_tokens
+from rag_evaluation_framework.metrics.texts import (
+    bleu,
+    chrf,
+    common_subsequence_length,
+    exact_match,
+    rouge,
+    string_match,
+    token_f1,
+)
+from rag_evaluation_framework.text.normalisation import folded, plain
+from rag_evaluation_framework.text.tokens import plain_tokens, word_tokens
 
 ALL = [string_match, exact_match, token_f1, rouge, bleu, chrf]
 

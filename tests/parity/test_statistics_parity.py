@@ -10,14 +10,19 @@ import pytest
 import scipy.stats
 
 from rag_evaluation_framework.statistics.agreement import krippendorff_alpha
-from rag_evaluation_framework.statistics.distributions import t_quantile, t_two_sided
-from rag_evaluation_framework.statistics.intervals import bootstrap_interval, normal_interval, wilson_interval
+from rag_evaluation_framework.statistics.intervals import (
+    bootstrap_interval,
+    normal_interval,
+    t_quantile,
+    t_two_sided,
+    wilson_interval,
+)
 from rag_evaluation_framework.statistics.paired import (
     paired_randomisation_test,
     paired_t_test,
+    smallest_detectable_difference,
     wilcoxon_test,
 )
-from rag_evaluation_framework.statistics.power import smallest_detectable_difference
 
 DEGREES = (1, 2, 3, 7, 30, 59, 60, 61, 199, 10_000, 1_000_000)
 

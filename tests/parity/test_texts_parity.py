@@ -11,9 +11,8 @@ from sacrebleu import sentence_bleu, sentence_chrf
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
-from rag_evaluation_framework.metrics.bleu import mteval_tokens, zh_tokens
-from rag_evaluation_framework.metrics.texts import bleu, chrf, rouge
-from rag_evaluation_framework.metrics.tokens import has_unspaced_script
+from rag_evaluation_framework.metrics.texts import bleu, chrf, mteval_tokens, rouge, zh_tokens
+from rag_evaluation_framework.text.scripts import has_unspaced_script
 
 ENGLISH_WORDS = (
     "the a of and to in is was Paris paris capital France river Seine 1889 3.14 1,000 2-3 -5 10% $5 U.S. "

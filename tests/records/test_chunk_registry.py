@@ -9,9 +9,13 @@ from rag_evaluation_framework.records.chunks import (
     generate_chunk_id,
     generate_pa_chunk_id,
 )
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import ChunkId, DocumentId, PositionAwareChunkId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.documents import (
+    CharacterSpan,
+    ChunkId,
+    Document,
+    DocumentId,
+    PositionAwareChunkId,
+)
 
 A, B = DocumentId("a.md"), DocumentId("b.md")
 

@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.pages import place_in, range_counted_in
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.citations import SpanCitation, place_in, range_counted_in
+from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 
 # Page 1 is characters 0 to 9, page 2 is empty, page 3 is characters 13 to 26.
 TEXT = "Page one.\n\n\n\n船在六点回来 today."

@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.records.chunks import Chunk, PositionAwareChunk
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.ground_truths import Query
-from rag_evaluation_framework.records.identifiers import DocumentId, PositionAwareChunkId
+from rag_evaluation_framework.records.documents import (
+    CharacterSpan,
+    Corpus,
+    Document,
+    DocumentId,
+    PositionAwareChunkId,
+)
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
-from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Query, Recorded, Sample, Turn
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 DOC = DocumentId("doc1")
 ASKED = (Turn(role="user", content="What is RAG?"),)

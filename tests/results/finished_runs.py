@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
+from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.records.spans import CharacterSpan
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, line_of
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.results.sample_list import content_hash, write_list

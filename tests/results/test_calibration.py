@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluation_framework.datasets.annotators.human_labels import HumanLabel, LabelField
+from rag_evaluation_framework.datasets.human_labels import HumanLabel, LabelField
 from rag_evaluation_framework.errors import InputError, Location, UnknownNameError, UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure, Response
@@ -20,7 +20,7 @@ from rag_evaluation_framework.results.answered_runs import AnsweredRun, answered
 from rag_evaluation_framework.results.calibration import calibrate, match_labels
 from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
-from rag_evaluation_framework.statistics.agreement_tables import Resampling
+from rag_evaluation_framework.statistics.agreement import Resampling
 from rag_evaluation_framework.statistics.classification import Confusion
 
 FIELDS = ["completeness", "accuracy", "relevance", "clarity", "conciseness", "overall"]

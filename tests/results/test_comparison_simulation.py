@@ -15,8 +15,10 @@ from scipy import stats
 
 from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.results.comparison import MetricComparison, compare_systems
-from rag_evaluation_framework.statistics.paired import paired_randomisation_test
-from rag_evaluation_framework.statistics.power import smallest_detectable_difference
+from rag_evaluation_framework.statistics.paired import (
+    paired_randomisation_test,
+    smallest_detectable_difference,
+)
 
 QUERIES = 40
 REPETITIONS = 1_000

@@ -16,9 +16,9 @@ from rag_evaluation_framework.evaluation.dataset_evaluations import (
 )
 from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunSettings, SampleChoice
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.results.run_groups import RunGroup
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"

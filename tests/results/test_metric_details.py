@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from finished_runs import head
 
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
+from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from finished_runs import RESULTS, SAMPLES, head, on_disk, run
 
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.resources import ResourceMeter
 from rag_evaluation_framework.files import strict_json

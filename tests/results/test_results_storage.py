@@ -17,7 +17,7 @@ from finished_runs import SAMPLES, on_disk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import InputError, MissingResultsError, StorageError, UsageError
 from rag_evaluation_framework.results.documents import write_run_results
 from rag_evaluation_framework.results.result_files import check_id

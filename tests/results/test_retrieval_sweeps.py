@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.datasets.checks.file_validation import validate_file
+from rag_evaluation_framework.components import chunker_from
+from rag_evaluation_framework.datasets.validation import validate_file
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.grid_runs import evaluate_sweep, sweep_document, write_sweep
 from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelEvaluation
@@ -20,10 +21,9 @@ from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.results_comparison import compare_documents
 from rag_evaluation_framework.results.run_summaries import IntervalSettings
-from rag_evaluation_framework.retrieval.components import chunker_from
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.statistics.corrections import holm
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.statistics.paired import holm
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 QUESTIONS = HANDBOOK / "questions.eval.json"
@@ -187,7 +187,7 @@ def written_beir(folder: Path) -> Path:
 def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queries(
     tmp_path: Path,
 ) -> None:
-    from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+    from rag_evaluation_framework.datasets.recognition import read_dataset
 
     dataset = read_dataset(written_beir(tmp_path / "beir"))
     ranked = evaluate_sweep(

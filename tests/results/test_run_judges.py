@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.resources import RunSpending, judge_change, judge_fields
-from rag_evaluation_framework.judging.judges.judge import Judge
+from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.language_models.clients import as_chat_model
-from rag_evaluation_framework.language_models.spending import CountedModel, Spending
+from rag_evaluation_framework.models.clients import as_chat_model
+from rag_evaluation_framework.models.spending import CountedModel, Spending
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import JudgeUsage, RunHead
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder

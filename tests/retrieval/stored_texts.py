@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import DocumentId
 
 TEXTS = [
     "The handbook grants thirty days of parental leave to every employee.",

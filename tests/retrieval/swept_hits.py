@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.chunking import Chunking
 from rag_evaluation_framework.retrieval.costs import CellCost
-from rag_evaluation_framework.retrieval.grid import Cell, Grid
-from rag_evaluation_framework.retrieval.sweep import Hits, swept_cells
+from rag_evaluation_framework.retrieval.pipeline import Chunking
+from rag_evaluation_framework.retrieval.sweep import Cell, Grid, Hits, swept_cells
 
 
 @dataclass

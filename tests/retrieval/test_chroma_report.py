@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 
 from labelled_data import present
-from rag_evaluation_framework.adapters.bpe_tokenizers import cl100k
 from rag_evaluation_framework.errors import MissingExtraError
-from rag_evaluation_framework.metrics.evaluate_spans import evaluate_spans
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.metrics.spans import evaluate_spans
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.retrieval.chroma_convention import chroma_spans, found_again, piecewise_spans
-from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
+from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker
+from rag_evaluation_framework.retrieval.tokenizers import cl100k
 
 # Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024: mean and deviation in %.
 PUBLISHED = {

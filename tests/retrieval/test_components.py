@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rag_evaluation_framework.components import CHUNKERS, chunker_from
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.retrieval.components import CHUNKERS, chunker_from
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
-from rag_evaluation_framework.specifications import parse_specification
+from rag_evaluation_framework.extensions import parse_specification
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, SemanticChunker
 
 
 def test_a_specification_builds_the_chunker_it_names() -> None:

@@ -11,16 +11,14 @@ import numpy.typing as npt
 import pytest
 from swept_hits import CellHits, sweep
 
+from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.retrieval.components import chunker_from
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.retrieval.chunkers import SemanticChunker
 from rag_evaluation_framework.retrieval.costs import CellCost, checked_price
-from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder
-from rag_evaluation_framework.retrieval.grid import grid_of
-from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
+from rag_evaluation_framework.retrieval.embedders import CachedEmbedder, HashingEmbedder
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 TEXT = "The ferry leaves at eight. It returns at noon. Tickets are sold on board. Dogs travel free. "
 CORPUS = Corpus([Document(DocumentId(f"{name}.md"), f"{name}: {TEXT * 3}") for name in "abc"])

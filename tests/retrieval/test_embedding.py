@@ -9,7 +9,7 @@ import pytest
 from stored_texts import TEXTS, chunks_of
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.retrieval.embedding import embedded
+from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
 
 

@@ -12,9 +12,8 @@ import pytest
 from stored_texts import TEXTS
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.embedding_cache import FILE_NAME, CachedEmbedder
-from rag_evaluation_framework.retrieval.vectors import Matrix
+from rag_evaluation_framework.retrieval.embedders import FILE_NAME, CachedEmbedder, HashingEmbedder
+from rag_evaluation_framework.retrieval.stores import Matrix
 
 
 class Counting:
@@ -95,7 +94,7 @@ def test_a_failure_midway_loses_no_finished_batch(tmp_path: Path, monkeypatch: p
                 raise ConnectionError("gone")
             return super().embed(texts)
 
-    monkeypatch.setattr("rag_evaluation_framework.retrieval.embedding_cache._EMBEDDED_AT_ONCE", 2)
+    monkeypatch.setattr("rag_evaluation_framework.retrieval.embedders._EMBEDDED_AT_ONCE", 2)
     with pytest.raises(ConnectionError, match="gone"):
         CachedEmbedder(FailingLate(), tmp_path).embed(TEXTS)
     second = Counting()

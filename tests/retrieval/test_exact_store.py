@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 from stored_texts import chunk, numbered_chunks, places, random_vectors
 
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.retrieval import exact_search
-from rag_evaluation_framework.retrieval.exact_search import nearest
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.stored_chunks import StoredChunks
-from rag_evaluation_framework.retrieval.vectors import unit_vectors
+from rag_evaluation_framework.retrieval import stores
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore, StoredChunks, nearest, unit_vectors
 
 
 def test_a_worked_example_is_ordered_by_the_cosine() -> None:
@@ -58,8 +55,8 @@ def test_rows_in_several_blocks_are_merged(monkeypatch: pytest.MonkeyPatch, k: i
     if rising:  # each block holds better ones than all before it
         vectors = vectors[np.argsort(vectors @ queries[0])]
     expected = (queries.astype(np.float64)[:, None, :] * vectors[None, :, :]).sum(axis=-1)
-    monkeypatch.setattr(exact_search, "_ROW_BLOCK", 130)
-    monkeypatch.setattr(exact_search, "_QUERY_BLOCK", 4)
+    monkeypatch.setattr(stores, "_ROW_BLOCK", 130)
+    monkeypatch.setattr(stores, "_QUERY_BLOCK", 4)
     numbers = nearest(queries, vectors, k, tie_order=lambda: np.arange(1000))[0]
     assert numbers.tolist() == np.argsort(-expected, axis=1, kind="stable")[:, :k].tolist()
 
@@ -78,8 +75,8 @@ def test_crowds_of_equal_vectors_in_any_order_are_cut_by_the_order_of_ties(
     vectors = unit_vectors(random_vectors(directions, 5, seed=seed))[rng.integers(0, directions, count)]
     queries, rank = unit_vectors(random_vectors(6, 5, seed=seed + 1)), rng.permutation(count)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_search, "_ROW_BLOCK", 64)
-        patch.setattr(exact_search, "_CROWD", 8)
+        patch.setattr(stores, "_ROW_BLOCK", 64)
+        patch.setattr(stores, "_CROWD", 8)
         numbers, scores = nearest(queries, vectors, k, tie_order=lambda: rank)
     expected = (queries.astype(np.float64)[:, None, :] * vectors[None, :, :]).sum(axis=-1)
     for row, cosines in enumerate(expected):
@@ -91,7 +88,7 @@ def test_crowds_of_equal_vectors_in_any_order_are_cut_by_the_order_of_ties(
 def test_the_order_of_ties_is_asked_for_only_where_there_are_ties() -> None:
     vectors, queries = unit_vectors(random_vectors(500, 8)), unit_vectors(random_vectors(9, 8, seed=1))
 
-    def no_order() -> exact_search.Numbers:
+    def no_order() -> stores.Numbers:
         raise AssertionError("no two cosines are equal")
 
     assert nearest(queries, vectors, 20, tie_order=no_order)[0].shape == (9, 20)

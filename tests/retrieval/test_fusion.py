@@ -12,9 +12,14 @@ from rag_evaluation_framework.extensions import Retriever
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.fusion import FusedRetriever, reciprocal_rank_fusion
-from rag_evaluation_framework.retrieval.retrievers import RETRIEVERS, DenseRetriever, retriever_from
+from rag_evaluation_framework.retrieval.retrievers import (
+    RETRIEVERS,
+    DenseRetriever,
+    FusedRetriever,
+    reciprocal_rank_fusion,
+    retriever_from,
+)
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 A, B, C, D = (chunk(text, start=start) for text, start in [("a", 0), ("b", 10), ("c", 20), ("d", 30)])
 

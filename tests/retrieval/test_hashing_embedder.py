@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_texts import TEXTS
 
+from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stored_texts import TEXTS, chunks_of
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.retrieval.rerankers import LexicalReranker
+from rag_evaluation_framework.retrieval.retrievers import LexicalReranker
 
 
 def test_a_worked_order() -> None:

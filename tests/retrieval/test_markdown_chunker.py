@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker, markdown_sections
 
 GUIDE = """---

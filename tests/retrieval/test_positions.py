@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.positions import (
     ChunkerPositionAdapter,
     UnplacedChunkWarning,
     position_aware,
 )
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
 
 TEXT = " ".join(f"word{number}" for number in range(160))
 

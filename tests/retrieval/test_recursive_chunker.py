@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.retrieval.measures import TokenMeasure
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, TokenMeasure
 from rag_evaluation_framework.retrieval.tokenizers import WordTokenizer
 
 

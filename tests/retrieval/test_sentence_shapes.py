@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.retrieval.sentences import sentence_spans
+from rag_evaluation_framework.text.sentences import sentence_spans
 
 # Each shape is written as its sentences, with the white space between them; none may be split or joined.
 SHAPES: dict[str, list[str]] = {

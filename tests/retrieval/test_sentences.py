@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from labelled_data import present
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.retrieval.semantic_chunker import SemanticChunker
-from rag_evaluation_framework.retrieval.sentence_chunker import SentenceChunker
-from rag_evaluation_framework.retrieval.sentence_words import ABBREVIATIONS, BEFORE_NUMBERS, NEVER_LAST
-from rag_evaluation_framework.retrieval.sentences import sentence_spans
+from rag_evaluation_framework.retrieval.chunkers import SemanticChunker, SentenceChunker
+from rag_evaluation_framework.text.sentences import ABBREVIATIONS, BEFORE_NUMBERS, NEVER_LAST, sentence_spans
 
 
 def sentences(text: str) -> list[str]:

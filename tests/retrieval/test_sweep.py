@@ -12,22 +12,17 @@ import numpy.typing as npt
 import pytest
 from swept_hits import CellHits, sweep
 
+from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Reranker, Retriever
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
-from rag_evaluation_framework.retrieval.chunking import chunk_corpus
-from rag_evaluation_framework.retrieval.components import chunker_from
-from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.fusion import FusedRetriever
-from rag_evaluation_framework.retrieval.grid import Cell, grid_of
-from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, default_vector_store
-from rag_evaluation_framework.retrieval.remembering_embedder import RememberingEmbedder
-from rag_evaluation_framework.retrieval.rerankers import LexicalReranker
-from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, RememberingEmbedder
+from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, chunk_corpus, default_vector_store
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, LexicalReranker
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.retrieval.sweep import Cell, grid_of
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 CHUNKERS = ("recursive(chunk_size=200, overlap=50)", "recursive(chunk_size=400)", "sentence(chunk_size=300)")

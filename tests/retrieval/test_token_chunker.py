@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.retrieval.measures import CharacterMeasure, Measure, TokenMeasure
-from rag_evaluation_framework.retrieval.token_chunker import FixedTokenChunker
+from rag_evaluation_framework.retrieval.chunkers import (
+    CharacterMeasure,
+    FixedTokenChunker,
+    Measure,
+    TokenMeasure,
+)
 from rag_evaluation_framework.retrieval.tokenizers import (
     HuggingFaceTokenizer,
     IntArray,

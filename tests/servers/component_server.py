@@ -14,8 +14,8 @@ from typing import Any
 
 from serving import QuietHandler, serving
 
-from rag_evaluation_framework.metrics.tokens import word_tokens
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.text.tokens import word_tokens
 
 DIMENSIONS = 24
 

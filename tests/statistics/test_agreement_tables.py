@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.statistics.agreement import cohens_kappa, krippendorff_alpha
-from rag_evaluation_framework.statistics.agreement_tables import (
+from rag_evaluation_framework.statistics.agreement import (
     Resampling,
     alpha_of_moments,
     alpha_of_tables,
+    cohens_kappa,
     coincidence_table,
     kappa_of_tables,
+    krippendorff_alpha,
     moments,
     pair_table,
 )

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.statistics.classification import Confusion
-from rag_evaluation_framework.statistics.decision_thresholds import suggested_threshold
+from rag_evaluation_framework.statistics.classification import Confusion, suggested_threshold
 
 # Ten negatives at 0.1 and 0.2, ten positives at 0.2 and 0.6.
 SCORES = [0.1] * 8 + [0.2] * 2 + [0.2] * 1 + [0.6] * 9

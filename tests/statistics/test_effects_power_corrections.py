@@ -10,11 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.statistics.corrections import holm
-from rag_evaluation_framework.statistics.effects import Outcomes, cohens_d, wins_ties_losses
-from rag_evaluation_framework.statistics.paired import paired_randomisation_test
-from rag_evaluation_framework.statistics.power import sample_size, smallest_detectable_difference
-from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation, whole_multiples
+from rag_evaluation_framework.statistics.paired import (
+    Outcomes,
+    cohens_d,
+    holm,
+    paired_randomisation_test,
+    sample_size,
+    smallest_detectable_difference,
+    wins_ties_losses,
+)
+from rag_evaluation_framework.statistics.resampling import (
+    exact_mean,
+    standard_deviation,
+    whole_multiples,
+)
 
 p_values = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20)
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.statistics.exact_sum import exact_sum
+from rag_evaluation_framework.statistics.resampling import exact_sum
 
 
 @given(st.lists(st.floats(0, 1)))

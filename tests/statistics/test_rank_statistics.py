@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.statistics.agreement_tables import Resampling
-from rag_evaluation_framework.statistics.rank_statistics import auroc, pearson, spearman
+from rag_evaluation_framework.statistics.agreement import Resampling
+from rag_evaluation_framework.statistics.classification import auroc, pearson, spearman
 
 FEW = Resampling(resamples=200)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.statistics.classification import reliability
 from rag_evaluation_framework.statistics.intervals import wilson_interval
-from rag_evaluation_framework.statistics.reliability import reliability
 
 
 def test_the_error_is_the_mean_distance_of_said_and_true_share_weighted_by_items() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from scripted_questions import corpus_of
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-from rag_evaluation_framework.datasets.dialects.evaluation_sets import EVALUATION_SETS
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.synthesis.generation import generate_with_model
 
 DOCUMENTS = 40

@@ -10,8 +10,7 @@ import json
 import re
 from typing import Any
 
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 
 _SHOWN = re.compile(r"<<([0-9a-f]{16}) ([^<>\n]+)>>\n(.*?)\n<</\1 \2>>", re.DOTALL)
 _COUNT = re.compile(r"^Write (one|\d+)\b", re.MULTILINE)

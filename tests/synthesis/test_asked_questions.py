@@ -9,10 +9,10 @@ import pytest
 
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.responses import Failure, Response
-from rag_evaluation_framework.synthesis.asking.asked_questions import drafts_of
-from rag_evaluation_framework.synthesis.asking.question_tasks import QuestionTask, Shown
-from rag_evaluation_framework.synthesis.asking.unanswerable import ObviousAnswers, without_answered
 from rag_evaluation_framework.synthesis.drafts import Drafts
+from rag_evaluation_framework.synthesis.generation import ObviousAnswers, without_answered
+from rag_evaluation_framework.synthesis.model_questions import drafts_of
+from rag_evaluation_framework.synthesis.question_plan import QuestionTask, Shown
 
 FARES = (
     "# Fares\n\nA single ticket costs £4.50. Dogs travel free. Bicycles cost £2 each.\n\nDogs travel free.\n"

@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutated_excerpts import Mutated, mutated_excerpts
 
-from rag_evaluation_framework.synthesis.locating.approximate_search import Place, approximate_places
-from rag_evaluation_framework.synthesis.locating.excerpts import ExcerptFinder, Located, Unlocated, locate
-from rag_evaluation_framework.synthesis.locating.folded_text import FoldedText, folded
+from rag_evaluation_framework.text.normalisation import FoldedText, folded_for_search
+from rag_evaluation_framework.text.search import (
+    ExcerptFinder,
+    Located,
+    Place,
+    Unlocated,
+    approximate_places,
+    locate,
+)
 
 TEXT = (
     "# Fares\n\nA single ticket costs **£4.50** for adults and “half price” for children under 12.\r\n"
@@ -171,7 +177,9 @@ def is_another_passage(mutated: Mutated, found: Located) -> bool:
     passage, own = mutated.text[found.start : found.end], mutated.text[mutated.start : mutated.end]
     if passage.strip(' "“”….') == bare and "".join(own.split()) != "".join(passage.split()):
         return True
-    return edits(folded(bare), folded(passage)) < edits(folded(bare), folded(own))
+    return edits(folded_for_search(bare), folded_for_search(passage)) < edits(
+        folded_for_search(bare), folded_for_search(own)
+    )
 
 
 def test_of_ten_thousand_mutated_excerpts_each_is_found_where_it_was_copied_or_turned_away() -> None:
@@ -237,9 +245,9 @@ def test_folded_text_leads_back_to_the_characters_it_comes_from(text: str) -> No
     for at in range(len(even.folded)):
         span = even.span(at, at + 1)
         if span is not None and even.folded[at] != " ":
-            assert even.folded[at] in folded(text[slice(*span)]) or text[span[0]] in "*_`"
+            assert even.folded[at] in folded_for_search(text[slice(*span)]) or text[span[0]] in "*_`"
 
 
 @given(st.text(max_size=40))
 def test_folding_twice_is_folding_once(text: str) -> None:
-    assert folded(folded(text)) == folded(text)
+    assert folded_for_search(folded_for_search(text)) == folded_for_search(text)

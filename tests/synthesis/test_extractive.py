@@ -10,20 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.synthesis.chinese_questions import chinese_questions
+from rag_evaluation_framework.synthesis.english_clauses import clause_of
+from rag_evaluation_framework.synthesis.english_questions import (
+    asked_by_reader,
+    english_questions,
+    known_words,
+)
 from rag_evaluation_framework.synthesis.extractive import (
     NAME,
     SPARE,
     extractive_drafts,
     generate_extractively,
 )
-from rag_evaluation_framework.synthesis.rules.chinese import chinese_questions
-from rag_evaluation_framework.synthesis.rules.english import english_questions, known_words
-from rag_evaluation_framework.synthesis.rules.english_clauses import clause_of
-from rag_evaluation_framework.synthesis.rules.english_persons import asked_by_reader
-from rag_evaluation_framework.synthesis.rules.passages import passages_of
-from rag_evaluation_framework.synthesis.rules.structures import structure_questions
+from rag_evaluation_framework.synthesis.passages import passages_of
+from rag_evaluation_framework.synthesis.structures import structure_questions
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 

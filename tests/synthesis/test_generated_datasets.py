@@ -6,20 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.components import chunker_from
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
 from rag_evaluation_framework.records.chunks import generate_chunk_id, generate_pa_chunk_id
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.samples import Refusal
-from rag_evaluation_framework.retrieval.chunking import chunk_corpus
-from rag_evaluation_framework.retrieval.components import chunker_from
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.records.samples import Dataset, Refusal
+from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.synthesis.extractive import generate_extractively
-from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
-from rag_evaluation_framework.synthesis.written_datasets import check_format, format_of, write_generated
+from rag_evaluation_framework.synthesis.generated_datasets import (
+    check_format,
+    dataset_of,
+    format_of,
+    write_generated,
+)
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 TEXT = "The card costs 105.00. It is valid for a year. Dogs pay 2.00 for each crossing."

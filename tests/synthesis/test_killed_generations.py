@@ -23,12 +23,12 @@ from killable_generation import CONCURRENCY, DOCUMENTS, SETTINGS
 from scripted_questions import Request, corpus_of, well_behaved
 
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.synthesis.asking.question_plan import (
+from rag_evaluation_framework.synthesis.question_plan import (
     QuestionSettings,
     planned_tasks,
+    sample_of,
     window_cut,
 )
-from rag_evaluation_framework.synthesis.asking.question_tasks import sample_of
 
 SCRIPT = Path(__file__).with_name("killable_generation.py")
 KILLS = 50 if os.environ.get("RAG_EVAL_LONG_TESTS") else 8

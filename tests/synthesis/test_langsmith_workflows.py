@@ -17,12 +17,10 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     TokenLevelEvaluation,
 )
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, SentenceChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.sentence_chunker import SentenceChunker
-from rag_evaluation_framework.synthesis.chunk_level_generator import ChunkLevelDataGenerator
-from rag_evaluation_framework.synthesis.token_level_generator import TokenLevelDataGenerator
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.synthesis.generators import ChunkLevelDataGenerator, TokenLevelDataGenerator
 
 PASSAGES = {
     "Harbour ferries depart at noon and again at dusk every working day.": "When do ferries depart?",

@@ -16,22 +16,20 @@ from chat_server import in_turn, running_chat
 from langsmith_server import signed_in
 from scripted_questions import corpus_of, well_behaved
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import MissingDatasetError, ModelError, UsageError
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
 )
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.runs import Progress
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.synthesis.asking.windows import windows_of
-from rag_evaluation_framework.synthesis.chunk_level_generator import ChunkLevelDataGenerator
-from rag_evaluation_framework.synthesis.quality import QualityControl
-from rag_evaluation_framework.synthesis.token_level_generator import TokenLevelDataGenerator
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.synthesis.draft_quality import QualityControl
+from rag_evaluation_framework.synthesis.generators import ChunkLevelDataGenerator, TokenLevelDataGenerator
+from rag_evaluation_framework.synthesis.question_plan import windows_of
 
 CORPUS = corpus_of(4)
 CHUNKER = RecursiveCharacterChunker(chunk_size=80)

@@ -13,25 +13,23 @@ from typing import Any
 import pytest
 from chat_server import ChatReply, failing, in_turn, running_chat
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-from rag_evaluation_framework.datasets.checks.schema_validation import schema_issues
-from rag_evaluation_framework.language_models.clients import as_chat_model
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+from rag_evaluation_framework.datasets.schemas import schema_issues
+from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.drafts import Rejection
 from rag_evaluation_framework.synthesis.extractive import extractive_drafts
-from rag_evaluation_framework.synthesis.offline.cited_answers import (
-    ask_with_citations,
-    cited_numbers,
-    verified,
-)
-from rag_evaluation_framework.synthesis.offline.offline_records import (
+from rag_evaluation_framework.synthesis.offline_records import (
     Record,
     Task,
+    ask_with_citations,
+    cited_numbers,
     offline_records,
     offline_tasks,
+    verified,
 )
 
 ROOT = Path(__file__).parents[2]

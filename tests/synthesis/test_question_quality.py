@@ -10,17 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.synthesis.checks.balance import harder_first
-from rag_evaluation_framework.synthesis.checks.leakage import Leakage, longest_common_run
-from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, QuestionKind
-from rag_evaluation_framework.synthesis.quality import (
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.synthesis.draft_quality import (
     REASONS,
-    Balance,
+    Leakage,
     NearDuplicates,
     QualityControl,
     RoundTrip,
+    longest_common_run,
+)
+from rag_evaluation_framework.synthesis.drafts import (
+    Balance,
+    Draft,
+    Drafts,
+    Excerpt,
+    QuestionKind,
+    harder_first,
 )
 
 FARES = "The ten-trip card costs 105.00. Dogs travel for two pounds. Kayaks go on Kittiwake only."

@@ -8,27 +8,24 @@ from itertools import islice
 import pytest
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.language_models.chat import Message
-from rag_evaluation_framework.language_models.openai_protocol import ChatSettings
+from rag_evaluation_framework.models.chat import Message
+from rag_evaluation_framework.models.clients import ChatSettings
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.results.sample_list import fingerprint
-from rag_evaluation_framework.retrieval.chunking import chunk_corpus
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.synthesis.asking.prompts import code_of, load_prompt, prompt_names
-from rag_evaluation_framework.synthesis.asking.question_plan import (
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
+from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS
+from rag_evaluation_framework.synthesis.question_plan import (
     QuestionSettings,
+    QuestionTask,
     chunk_cut,
     planned_tasks,
-    window_cut,
-)
-from rag_evaluation_framework.synthesis.asking.question_tasks import (
-    DIFFICULTIES,
-    KINDS,
-    QuestionTask,
     question_mix,
     sample_of,
     schema_of,
+    window_cut,
 )
+from rag_evaluation_framework.synthesis.question_prompts import code_of, load_prompt, prompt_names
 
 CORPUS = Corpus(
     [

@@ -23,14 +23,12 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     TokenLevelEvaluation,
 )
 from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
+from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.exact_store import ExactVectorStore
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.synthesis.uploading import (
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.synthesis.generated_datasets import (
     Delivered,
     Destination,
     default_dataset_name,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.synthesis.asking.windows import shared_out, windows_of
+from rag_evaluation_framework.synthesis.question_plan import shared_out, windows_of
 
 SECTION = "## Part {0}\n\n" + "A sentence of the part, which is number {0}. " * 10 + "\n\n"
 LONG = "# Title\n\n" + "".join(SECTION.format(number) for number in range(10))

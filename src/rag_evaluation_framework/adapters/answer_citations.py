@@ -1,6 +1,6 @@
 """Citations as systems return them beside an answer, and the positions that come with contexts.
 
-The forms and names of both are those of :mod:`rag_evaluation_framework.metrics.citation_forms`. What cannot
+The forms and names of both are those of :mod:`rag_evaluation_framework.records.citations`. What cannot
 be read is counted, never guessed.
 """
 
@@ -10,10 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.metrics.citation_forms import citations_in, given_field
-from rag_evaluation_framework.records.citations import Citation
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 
 
 def read_citations(items: Iterable[Any]) -> tuple[tuple[Citation, ...], int]:

@@ -15,12 +15,11 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rag_evaluation_framework.adapters.extras import extra_module, require_extra
+from rag_evaluation_framework.adapters.extras import require_extra
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.candidate_store import CandidateStore, Proposals
-from rag_evaluation_framework.retrieval.vectors import Matrix
-from rag_evaluation_framework.specifications import Specification
+from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix, Proposals
 
 EXTRA = "chroma"
 PORT = 8000

@@ -12,19 +12,16 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from rag_evaluation_framework.adapters.attempts import attempted
-from rag_evaluation_framework.adapters.extras import extra_module, require_extra
+from rag_evaluation_framework.adapters.calls import attempted
+from rag_evaluation_framework.adapters.extras import require_extra
 from rag_evaluation_framework.adapters.http_agent import joined_address, shown_address
-from rag_evaluation_framework.adapters.http_client import Reply
-from rag_evaluation_framework.adapters.http_status import status_failure
-from rag_evaluation_framework.adapters.masking import header_mask
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.adapters.http_client import Reply, header_mask, status_failure
+from rag_evaluation_framework.errors import TargetError, UsageError, counted, shown
+from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.costs import checked_price
-from rag_evaluation_framework.retrieval.embedding import check_texts
-from rag_evaluation_framework.retrieval.vectors import check_k
-from rag_evaluation_framework.specifications import Specification
+from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.retrieval.stores import check_k
 
 MODEL = "rerank-v3.5"
 BASE_URL = "https://api.cohere.com"

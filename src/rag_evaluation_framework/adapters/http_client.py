@@ -1,25 +1,113 @@
-"""One HTTP POST within limits: time, size on the wire and unpacked, one origin, no memory of earlier replies.
-
-Nothing is retried and no redirect is followed, so a header sent to one origin never reaches another.
-Cookies, proxies and ``.netrc`` of the environment are not used. Whatever goes wrong is a
-:class:`TargetError` whose text is ours: it holds neither the address's query nor a header.
-"""
+"""One POST within limits: unpacking, status, secrets masked."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import ssl
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urljoin, urlsplit
 
-from rag_evaluation_framework.adapters.http_unpacking import Unpacker
+import msgspec
+
 from rag_evaluation_framework.errors import TargetError
+from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.runs.retries import LONGEST_RETRY_AFTER
 
 if TYPE_CHECKING:
     import aiohttp
+
+# A reply's body put together piece by piece, unpacked with a limit on what comes out.
+#
+# gzip shrinks zeros a thousandfold: a megabyte on the wire can be a gigabyte in memory. The unpacker
+# inflates in small steps and stops, giving back what it holds, as soon as the limit is passed.
+
+_GZIP_BITS = 16 + zlib.MAX_WBITS
+_RAW_DEFLATE_BITS = -zlib.MAX_WBITS
+# RFC 1950: the low four bits of a zlib stream's first byte are 8; raw deflate, which some servers send under
+# the same name, never begins so in practice.
+_ZLIB_METHOD = 8
+_STEP_BYTES = 1 << 16
+
+
+class _Inflater(Protocol):
+    """What a zlib decompression object offers."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = ...) -> bytes: ...
+
+
+class Unpacker:
+    """Collects the pieces of one body; :meth:`finished` returns it whole."""
+
+    def __init__(self, encoding: str, max_bytes: int) -> None:
+        self._encoding = encoding.strip().lower()
+        if self._encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise TargetError("unsupported-encoding", "expected a body in gzip, deflate or plain")
+        self._max_bytes = max_bytes
+        self._inflater: _Inflater | None = None
+        self._pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece from the wire; a body that grows beyond the limit is a ``TargetError``."""
+        if self._encoding in ("", "identity"):
+            self._keep(data)
+            return
+        try:
+            self._inflate(data)
+        except zlib.error:
+            raise TargetError("damaged-body", f"the body is not {self._encoding}", retry=True) from None
+
+    def finished(self) -> bytes:
+        """Return the body; a compressed one that stops halfway is a ``TargetError``."""
+        if self._inflater is not None and not self._inflater.eof:
+            raise TargetError("truncated-body", "the compressed body ended halfway", retry=True)
+        return b"".join(self._pieces)
+
+    def too_large(self) -> TargetError:
+        return TargetError(
+            "body-too-large", f"expected a body of at most {self._max_bytes:,} bytes, got more"
+        )
+
+    def _inflate(self, data: bytes) -> None:
+        waiting = bool(data)
+        while waiting:
+            if self._inflater is None or self._inflater.eof:  # gzip may have several members in a row
+                self._inflater = self._new_inflater(data[0])
+            piece = self._inflater.decompress(data, _STEP_BYTES)
+            self._keep(piece)
+            ended = self._inflater.eof
+            data = self._inflater.unused_data if ended else self._inflater.unconsumed_tail
+            # A full step may have left output inside zlib although all input was taken.
+            waiting = bool(data) or (not ended and len(piece) == _STEP_BYTES)
+
+    def _new_inflater(self, first_byte: int) -> _Inflater:
+        if self._encoding == "deflate":
+            is_zlib = first_byte & 0x0F == _ZLIB_METHOD
+            return zlib.decompressobj(zlib.MAX_WBITS if is_zlib else _RAW_DEFLATE_BITS)
+        return zlib.decompressobj(_GZIP_BITS)
+
+    def _keep(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.size > self._max_bytes:
+            self._pieces.clear()
+            raise self.too_large()
+        self._pieces.append(piece)
+
 
 MAX_BODY_BYTES = 10_000_000
 CONNECT_TIMEOUT = 10.0
@@ -150,3 +238,192 @@ def _failure(error: Exception) -> TargetError:
     if isinstance(error, aiohttp.ClientConnectionError | OSError):
         return TargetError("connection-reset", "the connection was closed without a reply", retry=True)
     return TargetError("invalid-request", f"the request could not be sent ({type(error).__name__})")
+
+
+# What a status means for a run: the published table of what is tried again, and ``Retry-After``.
+#
+# ==============================================================  ==========================================
+# 408, 425, 429, 500, 502, 503, 504                               tried again
+# 429, and 503 with ``Retry-After``                               and the system asks for less
+# a reset, a timeout, a truncated or damaged body                 tried again
+# a connection that cannot be made                                tried again
+# malformed JSON                                                  tried again once
+# 400, 401, 403, 404, 413, 422 and every other status             final
+# a redirect                                                      final: it is never followed
+# a body over the limit, no body, no answer in it, wrong charset  final
+# ==============================================================  ==========================================
+#
+# The engine does the trying; here a failure is only named.
+
+RETRIED_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+_QUOTED_CHARACTERS = 300
+_LOOKED_AT_BYTES = 8_192
+_MAX_DIGITS = 300  # beyond them a float is infinite
+
+
+def status_failure(
+    reply: Reply, *, url: str, mask: Callable[[str], str], now: datetime | None = None
+) -> TargetError | None:
+    """Return the failure that a reply's status stands for, or ``None`` for a status of success.
+
+    ``mask`` hides secrets in what is quoted of the body.
+    """
+    if 200 <= reply.status < 300:
+        return None
+    kind = f"http-{reply.status}"
+    if 300 <= reply.status < 400:
+        return TargetError(kind, _redirect(reply, url, mask))
+    wait = retry_after(reply.headers.get("retry-after", ""), now or datetime.now(UTC))
+    return TargetError(
+        kind,
+        _described(reply, mask),
+        retry=reply.status in RETRIED_STATUSES,
+        throttled=reply.status == 429 or (reply.status == 503 and wait is not None),
+        retry_after=wait if reply.status in RETRIED_STATUSES else None,
+    )
+
+
+def retry_after(header: str, now: datetime) -> float | None:
+    """Read ``Retry-After``, seconds or a date, as seconds from now, at most 60.
+
+    A negative or unreadable value is no value; a date that has passed is 0.
+
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    >>> retry_after("1.5", noon), retry_after("99999", noon), retry_after("soon", noon)
+    (1.5, 60.0, None)
+    >>> retry_after("Thu, 01 Jan 2026 12:00:20 GMT", noon)
+    20.0
+    """
+    text = header.strip()
+    if not text or len(text) > _MAX_DIGITS:
+        return None
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return min(float(text), LONGEST_RETRY_AFTER)
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return min(max((moment - now).total_seconds(), 0.0), LONGEST_RETRY_AFTER)
+
+
+def quoted(body: bytes, mask: Callable[[str], str]) -> str:
+    """Return the beginning of a body on one line, for a message to people, with secrets hidden."""
+    # Hidden before the text is cut, so that no half of a secret is left over.
+    text = " ".join(mask(body[:_LOOKED_AT_BYTES].decode("utf-8", errors="replace")).split())
+    return text if len(text) <= _QUOTED_CHARACTERS else text[: _QUOTED_CHARACTERS - 1] + "…"
+
+
+def _described(reply: Reply, mask: Callable[[str], str]) -> str:
+    try:
+        phrase = HTTPStatus(reply.status).phrase
+    except ValueError:
+        phrase = "a status that is not registered"
+    body = quoted(reply.body, mask)
+    is_text = "content-encoding" not in reply.headers and "\0" not in body
+    return f"{phrase}: {body}" if body and is_text else phrase
+
+
+def _redirect(reply: Reply, url: str, mask: Callable[[str], str]) -> str:
+    place = reply.headers.get("location", "")
+    try:
+        old, new = urlsplit(url), urlsplit(urljoin(url, place))
+        same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
+        named = f"{new.scheme}://{new.netloc.rpartition('@')[2]}{new.path}"
+    except ValueError:
+        return "redirects are not followed; this one leads nowhere"
+    if not place:
+        return "redirects are not followed; this one names no place"
+    where = "elsewhere on the same origin" if same else "another origin"
+    return mask(f"redirects are not followed; this one leads to {where}: {named}")
+
+
+# Hiding what a target sends as a secret, wherever the system under test sends it back.
+
+
+def unmasked(text: str) -> str:
+    """Return the text as it is: the mask of a target that has no secrets."""
+    return text
+
+
+def header_mask(values: Iterable[str]) -> Callable[[str], str]:
+    """Return a function that hides these header values, and their last words, in a text."""
+    secrets = Secrets()
+    for value in values:
+        secrets.add(value)
+    return secrets.mask if secrets else unmasked
+
+
+# From a reply's bytes to the JSON value it holds, or to the failure that says why there is none.
+
+_decoder = msgspec.json.Decoder()
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]{1,40})", re.IGNORECASE | re.ASCII)
+# JSON is UTF-8 (RFC 8259). Where the bytes are not, a character set that was declared is believed, if it
+# is one of those in use on the web; others of Python's codecs take quadratic time or do more than decode.
+_KNOWN_CHARSETS = re.compile(
+    r"(utf-?16(le|be)?|utf-?32(le|be)?|iso-?8859-?\d+|latin-?1|windows-?125\d|cp125\d|gbk|gb2312|gb18030|big5"
+    r"|shift[_-]?jis|euc-?jp|euc-?kr|koi8-?[ru])\Z",
+    re.IGNORECASE,
+)
+
+
+def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str]) -> Any:
+    """Return the JSON value of a reply; any other reply raises a :class:`TargetError` that says what it was.
+
+    ``mask`` hides secrets, in what an error quotes and in every string of the value.
+    """
+    failure = status_failure(reply, url=url, mask=mask)
+    if failure is not None:
+        raise failure
+    body = reply.body.removeprefix(_BYTE_ORDER_MARK)
+    if not body.strip():
+        raise TargetError("empty-reply", f"expected JSON, got status {reply.status} and no body")
+    if body.lstrip()[:1] == b"<":
+        raise TargetError("html-page", f"expected JSON, got a page: {quoted(body, mask)}")
+    try:
+        return masked(_decoder.decode(_utf8(body, reply.headers.get("content-type", ""))), mask)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        reason = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
+        message = f"expected JSON, got {quoted(body, mask)} ({reason})"
+        raise TargetError("malformed-json", message, retry=True) from None
+
+
+def masked(value: Any, mask: Callable[[str], str]) -> Any:
+    """Return a JSON value with secrets hidden in each of its strings."""
+    if mask is unmasked:
+        return value
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list):
+        return [masked(item, mask) for item in value]
+    if isinstance(value, dict):
+        return {mask(key): masked(item, mask) for key, item in value.items()}
+    return value
+
+
+def _utf8(body: bytes, content_type: str) -> bytes:
+    """Return the body as UTF-8, or raise a ``TargetError`` when no character set fits."""
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        declared = _CHARSET.search(content_type)
+        name = declared[1] if declared else "utf-8"
+        recoded = _recoded(body, name)
+        if recoded is None:
+            found = f"byte 0x{body[error.start]:02x} at {error.start} (declared: {name})"
+            raise TargetError("wrong-charset", f"expected UTF-8, got {found}") from None
+        return recoded
+    return body
+
+
+def _recoded(body: bytes, charset: str) -> bytes | None:
+    if not _KNOWN_CHARSETS.match(charset):
+        return None
+    try:
+        return body.decode(charset).encode("utf-8")
+    except (UnicodeError, LookupError):
+        return None

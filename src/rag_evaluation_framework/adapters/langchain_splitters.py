@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.adapters.extras import extra_module
-from rag_evaluation_framework.adapters.foreign_chunkers import given_or_built
+from rag_evaluation_framework.adapters.extras import given_or_built
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
-from rag_evaluation_framework.specifications import Specification
 
 
 class LangChainChunker:

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.adapters.extras import extra_module, require_extra
-from rag_evaluation_framework.adapters.local_models import weights_digest
+from rag_evaluation_framework.adapters.extras import require_extra, weights_digest
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
+from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.retrieval.embedding import check_texts
-from rag_evaluation_framework.retrieval.vectors import Matrix, checked_vectors, unit_vectors
-from rag_evaluation_framework.specifications import Specification
+from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.retrieval.stores import Matrix, checked_vectors, unit_vectors
 
 EXTRA = "onnx"
 

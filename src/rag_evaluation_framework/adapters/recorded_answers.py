@@ -18,7 +18,7 @@ from typing import Any
 from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer, shape
 from rag_evaluation_framework.adapters.conversations import response_of
 from rag_evaluation_framework.errors import InputError, Issue, TargetError, shown
-from rag_evaluation_framework.files.json_lines import read_lines
+from rag_evaluation_framework.files.strict_json import read_lines
 from rag_evaluation_framework.records.responses import Request, Response
 
 _IDS = ("id", "sample_id", "query_id", "task_id")

@@ -53,14 +53,10 @@ def command(
     scores by interval alpha. Several files are read as one.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
-    from rag_evaluation_framework.datasets.annotators.agreement import agreement_report
-    from rag_evaluation_framework.datasets.annotators.annotations import (
-        read_annotation_files,
-        write_annotations,
-    )
-    from rag_evaluation_framework.datasets.annotators.merged_truth import merged_truth
+    from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
+    from rag_evaluation_framework.datasets.annotator_agreement import agreement_report, merged_truth
     from rag_evaluation_framework.reports.agreement import agreement_text
-    from rag_evaluation_framework.statistics.agreement_tables import Resampling
+    from rag_evaluation_framework.statistics.agreement import Resampling
 
     warnings: list[Issue] = []
     annotations = read_annotation_files(files, on_warning=warnings.append)

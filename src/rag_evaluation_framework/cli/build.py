@@ -13,10 +13,10 @@ import click
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, FILE
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.splits.build import BuildPaths, BuiltSplits
+    from rag_evaluation_framework.datasets.split_build import BuildPaths, BuiltSplits
 
 EXAMPLES = """\b
 Examples:
@@ -84,13 +84,13 @@ def command(
     many records were of other task types, and how many were dropped and why. Names that end in .gz or .zst
     are compressed. SOURCE_DATE_EPOCH sets the time in the manifest.
     """
-    from rag_evaluation_framework.datasets.splits.build import (
+    from rag_evaluation_framework.datasets.split_build import (
         DEFAULT_VERSION,
         BuildPaths,
         build_splits,
         build_time,
+        read_build_settings,
     )
-    from rag_evaluation_framework.datasets.splits.build_settings import read_build_settings
 
     settings = read_build_settings(config) if config else {}
     configured = settings.pop("version", DEFAULT_VERSION)

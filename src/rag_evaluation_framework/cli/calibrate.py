@@ -103,13 +103,13 @@ def command(
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.cli.label_files import labels_in
-    from rag_evaluation_framework.datasets.annotators.human_labels import LABEL, LabelField
+    from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
     from rag_evaluation_framework.reports.calibration import calibration_text
     from rag_evaluation_framework.results.answered_runs import open_answered_run
     from rag_evaluation_framework.results.calibration import calibrate
     from rag_evaluation_framework.results.calibration_pairs import LabelPair
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
-    from rag_evaluation_framework.statistics.agreement_tables import Resampling
+    from rag_evaluation_framework.statistics.agreement import Resampling
 
     problems = Problems()
     cuts = dict(problems.each(_threshold, thresholds))

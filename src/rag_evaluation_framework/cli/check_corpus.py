@@ -13,8 +13,7 @@ import click
 from rag_evaluation_framework.cli.exit_codes import run_program
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import AS_JSON, CONTEXT, EXISTING_FOLDER, FILE
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import Issue
+from rag_evaluation_framework.errors import Issue, counted
 
 EXAMPLES = """\b
 Examples:
@@ -41,7 +40,7 @@ def command(corpora: tuple[Path, ...], manifest: Path, pattern: str, as_json: bo
 
     Exit code 0, or 2 if something is wrong.
     """
-    from rag_evaluation_framework.datasets.splits.processed_corpus import corpus_issues, split_issues
+    from rag_evaluation_framework.datasets.split_build import corpus_issues, split_issues
 
     issues = chain(split_issues(manifest), *(corpus_issues(folder, pattern=pattern) for folder in corpora))
     count = _print_json(issues) if as_json else _print_text(issues)

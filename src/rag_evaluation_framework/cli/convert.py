@@ -8,7 +8,7 @@ import click
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.shared_options import AS_JSON
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 
 EXAMPLES = """\b
 Examples:
@@ -39,7 +39,7 @@ def command(
     allows the loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an
     unknown x lists the dialects.
     """
-    from rag_evaluation_framework.datasets.convert import convert
+    from rag_evaluation_framework.datasets.conversion import convert
 
     done = convert(source, target, from_=from_, to=to, lossy=lossy)
     if as_json:

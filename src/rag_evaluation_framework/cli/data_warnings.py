@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import Issue
+from rag_evaluation_framework.errors import Issue, counted
 
 _SHOWN = 5
 

@@ -29,7 +29,7 @@ def command(folder: Path, as_json: bool) -> None:
 
     Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
     """
-    from rag_evaluation_framework.datasets.folders.dataset_folder import datasets_folder, datasets_in
+    from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
     from rag_evaluation_framework.reports.dataset_list import dataset_list_text, dataset_rows
 
     if not folder.is_dir():

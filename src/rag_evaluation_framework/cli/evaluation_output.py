@@ -12,13 +12,12 @@ import click
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.run_options import RunOptions
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UsageError, refused
 from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices, check_writable
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.files.atomic import write_text_atomically
-from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.reports.evaluation_json import evaluation_document, plan_document
 from rag_evaluation_framework.reports.evaluation_text import evaluation_text, plan_text
 from rag_evaluation_framework.reports.github_annotations import github_annotations

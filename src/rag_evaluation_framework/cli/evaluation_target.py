@@ -22,7 +22,7 @@ def target_of(
     if text.startswith(("http://", "https://")) or options.url is not None:
         target = _agent(text, manifest, secrets)
     else:
-        from rag_evaluation_framework.adapters.targets import target_from
+        from rag_evaluation_framework.components import target_from
 
         _hide_what_is_there(manifest, secrets)
         target = target_from(text)

@@ -11,16 +11,16 @@ import click
 from click.core import ParameterSource
 
 from rag_evaluation_framework.adapters.http_agent import shown_address
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.cli.generate_options import GenerateOptions
 from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework.components import EMBEDDERS, chunker_from, component_from
+from rag_evaluation_framework.errors import ModelError, UsageError, counted
 from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Progress
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.reports.generation import (
     GenerationSummary,
     generation_document,
@@ -28,14 +28,19 @@ from rag_evaluation_framework.reports.generation import (
 )
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.retrieval.components import EMBEDDERS, chunker_from, component_from
-from rag_evaluation_framework.synthesis.asking.model_questions import chunker_of, settings_of
+from rag_evaluation_framework.synthesis.draft_quality import NearDuplicates, QualityControl
 from rag_evaluation_framework.synthesis.drafts import KINDS, Drafts
 from rag_evaluation_framework.synthesis.extractive import generate_extractively
+from rag_evaluation_framework.synthesis.generated_datasets import (
+    check_format,
+    default_dataset_name,
+    deliver,
+    destination,
+    format_of,
+    write_generated,
+)
 from rag_evaluation_framework.synthesis.generation import Generation, generate_with_model
-from rag_evaluation_framework.synthesis.quality import NearDuplicates, QualityControl
-from rag_evaluation_framework.synthesis.uploading import default_dataset_name, deliver, destination
-from rag_evaluation_framework.synthesis.written_datasets import check_format, format_of, write_generated
+from rag_evaluation_framework.synthesis.model_questions import chunker_of, settings_of
 
 _INCOMPLETE, _INTERRUPTED = 3, 130
 # What a resume does not take from the run, and does not do without.

@@ -24,7 +24,7 @@ def command(folder: Path, as_json: bool) -> None:
 
     Nothing is ever overwritten: files that exist already are listed as kept.
     """
-    from rag_evaluation_framework.datasets.folders.layout import create_layout
+    from rag_evaluation_framework.datasets.project import create_layout
 
     done = create_layout(folder)
     if as_json:

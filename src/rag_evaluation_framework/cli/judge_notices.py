@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.preflight import Plan
@@ -56,7 +56,7 @@ def with_judge_warnings(
 
 def kinship_warnings(methods: ScoringMethods, models: Iterable[str]) -> list[str]:
     """Return a warning for each model that the judge is related to."""
-    from rag_evaluation_framework.judging.judges.model_families import kinship_warning
+    from rag_evaluation_framework.judging.judge import kinship_warning
 
     judges = [] if methods.judge is None else [judge.name for judge in methods.judge.models]
     return [warning for model in models if (warning := kinship_warning(judges, model))]

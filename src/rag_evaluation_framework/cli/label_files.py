@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rag_evaluation_framework.cli.data_warnings import print_warnings
-from rag_evaluation_framework.datasets.annotators.annotations import read_annotation_files
-from rag_evaluation_framework.datasets.annotators.human_labels import (
+from rag_evaluation_framework.datasets.annotations import read_annotation_files
+from rag_evaluation_framework.datasets.human_labels import (
     HumanLabel,
     LabelField,
     labels_of_annotations,

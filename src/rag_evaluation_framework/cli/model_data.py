@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_evaluation_framework.cli.evaluate_models_options import DEFAULT_CONFIG, DatasetType, ModelOptions
-from rag_evaluation_framework.datasets.dialects.recognition import recognise
-from rag_evaluation_framework.datasets.splits.build import BuildPaths
-from rag_evaluation_framework.datasets.splits.build_settings import read_build_settings
-from rag_evaluation_framework.datasets.splits.split_versions import split_version
+from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings, split_version
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples

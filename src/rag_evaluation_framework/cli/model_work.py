@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from rag_evaluation_framework.adapters.http_agent import shown_address
-from rag_evaluation_framework.adapters.openai_model import BASE_URL, KEY_VARIABLE, OpenAIModel
+from rag_evaluation_framework.adapters.openai import BASE_URL, KEY_VARIABLE, OpenAIModel
 from rag_evaluation_framework.cli.evaluate_models_options import ADDRESS_VARIABLE, MODEL_IN_NAME, ModelOptions
 from rag_evaluation_framework.cli.model_data import ChosenSamples
 from rag_evaluation_framework.errors import UsageError

@@ -11,23 +11,21 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.splits.build import BuildPaths
-from rag_evaluation_framework.datasets.splits.build_settings import read_build_settings
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.components import chunker_from
+from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings
+from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
-from rag_evaluation_framework.files.json_lines import write_lines
-from rag_evaluation_framework.language_models.cache import RememberingModel
-from rag_evaluation_framework.language_models.chat import ChatModel
+from rag_evaluation_framework.files.strict_json import write_lines
+from rag_evaluation_framework.models.chat import ChatModel
+from rag_evaluation_framework.models.memory import RememberingModel
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.components import chunker_from
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.retrieval.retrievers import retriever_from
 from rag_evaluation_framework.synthesis.drafts import Rejection
 from rag_evaluation_framework.synthesis.extractive import NAME, VERSION, generate_extractively
-from rag_evaluation_framework.synthesis.offline.offline_records import (
+from rag_evaluation_framework.synthesis.offline_records import (
     TASK_TYPES,
     Task,
     offline_records,

@@ -13,7 +13,7 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.reports.excerpts import one_line
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.adapters.probing import Probe
+    from rag_evaluation_framework.adapters.http_agent import Probe
 
 _UNREACHABLE = 3
 _TEXT_CHARACTERS = 300
@@ -80,8 +80,7 @@ def command(
     # Imported here, not above: the HTTP client should not slow down --help.
     import asyncio
 
-    from rag_evaluation_framework.adapters.http_agent import HttpAgent
-    from rag_evaluation_framework.adapters.probing import probe
+    from rag_evaluation_framework.adapters.http_agent import HttpAgent, probe
 
     given = {
         "answer": answer_path,

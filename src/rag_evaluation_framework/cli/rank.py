@@ -87,9 +87,9 @@ def command(
     with gzip or Zstandard.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
-    from rag_evaluation_framework.datasets.dialects.rankings import RetrievalRun, read_qrels, read_run
+    from rag_evaluation_framework.datasets.trec import RetrievalRun, read_qrels, read_run
     from rag_evaluation_framework.metrics.declaration import parse_metrics
-    from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+    from rag_evaluation_framework.metrics.judged_rankings import RankingRules
     from rag_evaluation_framework.reports.rankings import ranking_text
     from rag_evaluation_framework.results.rankings import rank_systems
 

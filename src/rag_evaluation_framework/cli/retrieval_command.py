@@ -13,19 +13,18 @@ from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.retrieval_settings import RetrievalSettings, settings_of
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.dialects.recognition import recognise
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.components import EMBEDDERS, component_from
+from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.errors import InputError, UsageError, counted
 from rag_evaluation_framework.evaluation.grid_runs import evaluate_sweep, sweep_document, write_sweep
 from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.extensions import Embedder
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.reports.step_line import StepLine
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_summaries import IntervalSettings
-from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
-from rag_evaluation_framework.retrieval.embedding_cache import CachedEmbedder
+from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
 
 
 def compare_pipelines(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.configurations import read_configuration
+from rag_evaluation_framework.datasets.value_files import read_configuration
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
 
 DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"

@@ -13,8 +13,7 @@ from rag_evaluation_framework.cli.json_output import print_json
 from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
 from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
 from rag_evaluation_framework.cli.shared_options import AS_JSON, DIALECT, FILE, RUNS_DIR, SEED, metrics_option
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.rescoring import RescoredRows

@@ -20,10 +20,10 @@ from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
-    from rag_evaluation_framework.judging.judges.judge import Judge
+    from rag_evaluation_framework.judging.judge import Judge
     from rag_evaluation_framework.judging.methods import ScoringMethods
-    from rag_evaluation_framework.language_models.chat import ChatModel
-    from rag_evaluation_framework.language_models.spending import Spending
+    from rag_evaluation_framework.models.chat import ChatModel
+    from rag_evaluation_framework.models.spending import Spending
 
 _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
@@ -120,11 +120,11 @@ class ScoringOptions:
         Each of the user's options replaces what a manifest ``declared``; the rest of the declaration still
         holds, even for another model.
         """
-        from rag_evaluation_framework.judging.judges.rubrics import read_rubric
+        from rag_evaluation_framework.components import EMBEDDERS, component_from
         from rag_evaluation_framework.judging.methods import ScoringMethods
-        from rag_evaluation_framework.language_models.spending import Spending
+        from rag_evaluation_framework.judging.rubrics import read_rubric
+        from rag_evaluation_framework.models.spending import Spending
         from rag_evaluation_framework.records.documents import Corpus
-        from rag_evaluation_framework.retrieval.components import EMBEDDERS, component_from
 
         settings = self._judge_settings(declared)
         spending = None if settings is None else Spending()
@@ -155,15 +155,15 @@ class ScoringOptions:
         return None
 
     def _judge(self, settings: JudgeSettings, spending: Spending | None) -> Judge:
-        from rag_evaluation_framework.judging.judges.judge import Judge
-        from rag_evaluation_framework.language_models.cache import RememberingModel
+        from rag_evaluation_framework.judging.judge import Judge
+        from rag_evaluation_framework.models.memory import RememberingModel
 
         opened = [self._model(text, settings, spending) for text in settings.models]
         return Judge(*(RememberingModel(model, self.judge_cache) for model in opened), votes=settings.votes)
 
     def _model(self, text: str, settings: JudgeSettings, spending: Spending | None) -> ChatModel:
-        from rag_evaluation_framework.adapters.openai_chat import OpenAIChatModel
-        from rag_evaluation_framework.specifications import built, parse_specification
+        from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+        from rag_evaluation_framework.extensions import built, parse_specification
 
         arguments: dict[str, Any] = {"model": text}
         if "(" in text:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.files import strict_json
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.datasets.checks.file_validation import CheckedFile
+    from rag_evaluation_framework.datasets.validation import CheckedFile
 
 EXAMPLES = """\b
 Examples:
@@ -52,7 +52,7 @@ def command(
     Reports every problem with file, line, path and a stable code. Exit code 0, or 2 if there is an error;
     warnings do not fail. Any file may be compressed with gzip or Zstandard.
     """
-    from rag_evaluation_framework.datasets.checks.file_validation import checked_files
+    from rag_evaluation_framework.datasets.validation import checked_files
 
     checked = checked_files(paths, format=format_, lenient=lenient, against=against)
     counts = _print_json(checked) if as_json else _print_text(checked)

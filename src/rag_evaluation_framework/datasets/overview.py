@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.files.text import read_text
+from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import Sample
 

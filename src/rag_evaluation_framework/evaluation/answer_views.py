@@ -10,6 +10,7 @@ import numpy as np
 
 from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.extensions import Embedder
+from rag_evaluation_framework.judging.answer_text import said_in
 from rag_evaluation_framework.judging.answer_verdicts import (
     class_by_patterns,
     class_of_answer,
@@ -19,27 +20,21 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     is_the_refusal,
     may_be_declined,
 )
-from rag_evaluation_framework.judging.classes.profanity import ProfanityScreening, screen_profanity
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judged_answers import (
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import (
     Rating,
     answer_class_verdict,
     judge_relevancy,
     judge_safety,
     panel_fields,
 )
-from rag_evaluation_framework.judging.judges.rubrics import (
-    DEFAULT_RUBRIC,
-    Rubric,
-    RubricVerdict,
-    judge_rubric,
-)
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.judging.said_text import said_in
-from rag_evaluation_framework.judging.words.content_tokens import content_keys
+from rag_evaluation_framework.judging.profanity import ProfanityScreening, screen_profanity
+from rag_evaluation_framework.judging.rubrics import DEFAULT_RUBRIC, Rubric, RubricVerdict, judge_rubric
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.similarity import wording_similarity
-from rag_evaluation_framework.retrieval.embedding import embedded
+from rag_evaluation_framework.metrics.texts import wording_similarity
+from rag_evaluation_framework.retrieval.embedders import embedded
+from rag_evaluation_framework.text.tokens import content_keys
 
 
 class AnswerReader(Reader):

@@ -29,8 +29,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.errors import ModelError, counted
 from rag_evaluation_framework.evaluation.retrieved_truth import (
     RetrievedTruth,
     relevant_passages,
@@ -56,9 +55,8 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     told_in,
 )
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.verdicts import SupportMethod
-from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
     AnsweredTurn,
@@ -68,7 +66,7 @@ from rag_evaluation_framework.records.responses import (
     is_conversation,
 )
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind
+from rag_evaluation_framework.records.scores import Blame, BlameEvidence, BlameKind, SupportMethod
 
 
 def blame(

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame

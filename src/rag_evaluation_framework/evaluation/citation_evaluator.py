@@ -37,18 +37,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialects.evaluation_queries import decode_document
+from rag_evaluation_framework.datasets.evaluation_sets import decode_document
 from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, invalid, shown
 from rag_evaluation_framework.evaluation.claim_views import flag_counts
 from rag_evaluation_framework.judging.answer_verdicts import Reading
+from rag_evaluation_framework.judging.citation_support import CitationReport
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.judging.citations.citation_support import CitationReport
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, OpenedCitation
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.support.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.verdicts import ClaimVerdict, SupportMethod
-from rag_evaluation_framework.metrics.citation_claims import (
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, OpenedCitation
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.metrics.citations import (
+    DEFAULT_TOLERANCE,
     OVERALL_WEIGHTS,
     citation_completeness,
     citation_correctness,
@@ -56,16 +56,15 @@ from rag_evaluation_framework.metrics.citation_claims import (
     citation_precision,
     citation_recall,
     citation_validity,
+    factual_consistency,
+    hallucination_rate,
     overall_citation_accuracy,
 )
-from rag_evaluation_framework.metrics.citation_forms import citations_in, span_citations
-from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
-from rag_evaluation_framework.metrics.consistency import factual_consistency, hallucination_rate
-from rag_evaluation_framework.records.citations import Citation
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.citations import Citation, citations_in, span_citations
+from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.scores import ClaimVerdict, SupportMethod
 
 _KEYS = ("weights", "tolerance_chars", "support", "judge", "consistency_threshold")
 

@@ -8,23 +8,23 @@ from typing import Any, cast
 
 from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once
+from rag_evaluation_framework.judging.citation_support import CitationReport
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.judging.citations.citation_support import CitationReport
-from rag_evaluation_framework.judging.judges.judge import Judge
-from rag_evaluation_framework.judging.judges.judged_answers import (
+from rag_evaluation_framework.judging.claim_features import Number, number_set, readings
+from rag_evaluation_framework.judging.judge import Judge
+from rag_evaluation_framework.judging.judged_answers import (
     ContextRatings,
     judge_context_relevance,
     panel_fields,
 )
-from rag_evaluation_framework.judging.support.evidence_texts import Number, number_set, readings
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
-from rag_evaluation_framework.judging.words.content_tokens import content_keys, content_tokens
-from rag_evaluation_framework.judging.words.quantities import quantities
 from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.similarity import wording_similarity
+from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.metrics.views import NoValueError
 from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
 _NOTHING_CITED = "the answer cites nothing"
 _NOTHING_READ = "the answer cites nothing that can be read"

@@ -15,14 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
-from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
 from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.compression import plain_name
 from rag_evaluation_framework.metrics.declaration import without_parameters
-from rag_evaluation_framework.metrics.refusals import OVER_REFUSAL, REFUSAL_RECALL
+from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL
 from rag_evaluation_framework.records.responses import TURNS
 from rag_evaluation_framework.records.runs import JudgeUsage, RunHead
 from rag_evaluation_framework.records.scores import Score

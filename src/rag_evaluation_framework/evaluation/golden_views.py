@@ -17,13 +17,12 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     may_be_declined,
     told_in,
 )
-from rag_evaluation_framework.judging.golden.mentions import names_in
-from rag_evaluation_framework.judging.golden.milestones import first_tellings
-from rag_evaluation_framework.judging.golden.relations import Direction, RelationReading, read_relation
-from rag_evaluation_framework.judging.golden.retrieved_places import golden_places, telling_places
-from rag_evaluation_framework.judging.golden.turn_matching import match_reference
+from rag_evaluation_framework.judging.mentions import names_in
+from rag_evaluation_framework.judging.milestones import first_tellings, golden_places, telling_places
+from rag_evaluation_framework.judging.relations import Direction, RelationReading, read_relation
+from rag_evaluation_framework.judging.turn_matching import match_reference
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import NoValueError
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,

@@ -26,8 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused
 from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
 from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
@@ -44,9 +43,7 @@ from rag_evaluation_framework.extensions import (
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import (
     RunHead,
@@ -55,6 +52,7 @@ from rag_evaluation_framework.records.runs import (
     SampleResult,
     package_versions,
 )
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
@@ -70,10 +68,17 @@ from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolde
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
-from rag_evaluation_framework.retrieval.chunking import Chunking
-from rag_evaluation_framework.retrieval.grid import Cell, Grid, grid_of
-from rag_evaluation_framework.retrieval.remembering_embedder import OnTexts
-from rag_evaluation_framework.retrieval.sweep import CellFigures, CellPipeline, OnStep, swept_cells
+from rag_evaluation_framework.retrieval.embedders import OnTexts
+from rag_evaluation_framework.retrieval.pipeline import Chunking
+from rag_evaluation_framework.retrieval.sweep import (
+    Cell,
+    CellFigures,
+    CellPipeline,
+    Grid,
+    OnStep,
+    grid_of,
+    swept_cells,
+)
 
 UNNAMED_DATASET = "dataset"
 PERFORMANCE_FILE = "performance.json"

@@ -25,19 +25,21 @@ from rag_evaluation_framework.evaluation.retrieval_truth import (
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.metrics.chunks import chunk_f1, chunk_precision, chunk_recall
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
-from rag_evaluation_framework.metrics.evaluate_ranking import evaluate_ranking
-from rag_evaluation_framework.metrics.evaluate_spans import evaluate_spans
-from rag_evaluation_framework.metrics.spans import FRACTIONS
+from rag_evaluation_framework.metrics.ranking import evaluate_ranking
+from rag_evaluation_framework.metrics.spans import (
+    FRACTIONS,
+    chunk_f1,
+    chunk_precision,
+    chunk_recall,
+    evaluate_spans,
+)
 from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.records.spans import CharacterSpan
-from rag_evaluation_framework.retrieval.chunking import Chunking
+from rag_evaluation_framework.retrieval.pipeline import Chunking
 
 CUSTOM = "custom"
 """The method of a score that somebody else's metric computed."""

@@ -15,28 +15,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.checks.golden_contexts import (
+from rag_evaluation_framework.datasets.golden_contexts import (
     source_texts,
     spans_of_contexts,
     unlocated_contexts,
 )
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.errors import InputError, counted
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-from rag_evaluation_framework.metrics.judge_mappings import judge_mappings
-from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
-from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.metrics.qrels import judge_mappings
 from rag_evaluation_framework.metrics.views import HITS, NoValueError
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 NO_TRUTH = "the dataset has no relevant {} for it"
 LOCATED = "golden_context"

@@ -16,19 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from rag_evaluation_framework.datasets.dialects.recognition import read_dataset
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError, UsageError, shown
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.records.datasets import Dataset
 from rag_evaluation_framework.records.runs import Run
+from rag_evaluation_framework.records.samples import Dataset
 
 DATASETS_FOLDER = "langsmith"
 API_KEYS = ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
 
 DATASET_SOURCES: Registry[Callable[[str], Dataset]] = Registry("dataset_source")
-DATASET_SOURCES.register(
-    "langsmith", "rag_evaluation_framework.adapters.langsmith_datasets:read_langsmith_dataset"
-)
+DATASET_SOURCES.register("langsmith", "rag_evaluation_framework.adapters.langsmith:read_langsmith_dataset")
 
 NO_TRACKING = "LANGSMITH_TEST_TRACKING"
 """LangSmith's own variable for tests that leave nothing behind; ``false`` switches experiments off."""
@@ -87,9 +85,7 @@ class ExperimentHost(Protocol):
 
 
 EXPERIMENT_HOSTS: Registry[ExperimentHost] = Registry("experiment_host")
-EXPERIMENT_HOSTS.register(
-    "langsmith", "rag_evaluation_framework.adapters.langsmith_experiments:upload_experiment"
-)
+EXPERIMENT_HOSTS.register("langsmith", "rag_evaluation_framework.adapters.langsmith:upload_experiment")
 
 
 @dataclass(frozen=True, slots=True)

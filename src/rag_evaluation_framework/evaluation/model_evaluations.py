@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.resources import ResourceMeter, RunSpending
 from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.evaluation.scoring import MetricScorer

@@ -14,7 +14,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
-from rag_evaluation_framework.files.compression import plain_name
+from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.records.runs import RunHead, package_versions
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, tied_runs
 

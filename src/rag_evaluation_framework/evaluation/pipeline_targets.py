@@ -14,14 +14,12 @@ from contextlib import suppress
 from copy import copy
 from typing import Protocol, TypeAlias
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import InputError, TargetError, UsageError, in_full, shown
+from rag_evaluation_framework.errors import InputError, TargetError, UsageError, counted, in_full, shown
+from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.responses import Hit, Request, Response
-from rag_evaluation_framework.retrieval.chunking import UNPLACED
-from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
-from rag_evaluation_framework.retrieval.vectors import check_k
-from rag_evaluation_framework.specifications import Specification
+from rag_evaluation_framework.retrieval.pipeline import UNPLACED, RetrievalPipeline
+from rag_evaluation_framework.retrieval.stores import check_k
 
 BATCH_SIZE = 256
 """At most so many questions are searched for at once."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO, Any
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.dialects.recognition import recognise
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blamed_answers import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.hit_views import located_for

@@ -20,7 +20,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import Plan
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.language_models.chat import endpoint_of
+from rag_evaluation_framework.models.chat import endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, Spread
 from rag_evaluation_framework.results.run_folder import RunFolder

@@ -30,13 +30,12 @@ from rag_evaluation_framework.extensions import (
     Reranker,
     VectorStore,
 )
-from rag_evaluation_framework.metrics.chunks import ChunkLevelMetric
-from rag_evaluation_framework.metrics.spans import TokenLevelMetric
-from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.metrics.spans import ChunkLevelMetric, TokenLevelMetric
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Run
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.retrieval.grid import grid_of
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 MetricT = TypeVar("MetricT", bound=GivenMetric)
 

@@ -13,16 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.checks.document_names import DocumentNames
-from rag_evaluation_framework.datasets.checks.golden_contexts import spans_of_contexts
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.datasets import Dataset
-from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.pages import place_in
-from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, shown
+from rag_evaluation_framework.records.citations import SpanCitation, place_in
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentNames
+from rag_evaluation_framework.records.samples import Dataset, Sample
 
 Level = Literal["token", "chunk", "document"]
 LEVELS: tuple[Level, ...] = ("token", "chunk", "document")

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.evaluation.wanted_points import WantedPoints, statements_of, supported_by
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts, quotes
-from rag_evaluation_framework.judging.verdicts import SupportMethod
-from rag_evaluation_framework.metrics.span_sets import merge_spans
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
+from rag_evaluation_framework.metrics.spans import merge_spans
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
-from rag_evaluation_framework.records.identifiers import DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.records.scores import SupportMethod
 
 # A passage may be cut by the edge of a chunk; with half of it, it counts as found.
 _ENOUGH = 0.5

@@ -28,7 +28,7 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Score
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Turns: TypeAlias = list[tuple[int, Sample, Response]]
 """The turns of a conversation by their numbers, each as a sample and a response of its own."""

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.golden.mentions import names_in
-from rag_evaluation_framework.judging.golden.milestones import first_tellings
-from rag_evaluation_framework.judging.golden.relations import RelationReading, read_relation
-from rag_evaluation_framework.judging.golden.turn_matching import TurnMatch, match_reference
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, Label, SupportMethod
+from rag_evaluation_framework.judging.mentions import names_in
+from rag_evaluation_framework.judging.milestones import first_tellings
+from rag_evaluation_framework.judging.relations import RelationReading, read_relation
+from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_reference
 from rag_evaluation_framework.records.responses import AnsweredTurn
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label, SupportMethod
 
 
 @dataclass(frozen=True, slots=True)

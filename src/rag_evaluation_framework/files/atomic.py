@@ -1,27 +1,161 @@
-"""Writing one file so that it is the old one or the new one, whole, at every moment.
-
-The new content goes to a temporary file in the same folder, is flushed to the disk and renamed over the
-old one. Whatever fails before that (a full disk, an exception, a kill) leaves the old file as it was.
-
-- A symbolic link is followed: the file it points to is replaced, the link stays.
-- Permission bits of an existing file are kept; a new file gets what the umask allows.
-- Other hard links to the old file keep the old content.
-- Devices and pipes (``/dev/stdout``) cannot be replaced and are written to directly.
-"""
+"""One file or a group of files, the old or the new, whole, even after a kill."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import io
+import json
 import os
+import re
+import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.files.refusals import refused
-from rag_evaluation_framework.files.staging import RawFile, StagedFile, exists_already, target_of
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, invalid, refused
+
+# A file on its way: written beside its target under a temporary name, then moved into place at once.
+#
+# The temporary file is locked for as long as its writer lives, so that what a killed process left behind
+# can be told from what a living one is writing.
+
+TEMPORARY_NAME = re.compile(r"\.rag-eval-[0-9a-f]{16}\.tmp\Z")
+
+# Where hard links are missing (FAT, some network shares) ``link`` fails with one of these.
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+
+class RawFile(io.FileIO):
+    """An open file whose refusals (disk full, input/output error) name the file that was meant."""
+
+    def __init__(self, descriptor: int, meant: Path) -> None:
+        super().__init__(descriptor, "wb")
+        self._meant = meant
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]  # any buffer, as FileIO takes
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise refused("write", self._meant, error) from error
+
+
+class StagedFile:
+    """A temporary file in the folder of its target. :meth:`place` it, and always :meth:`discard` it."""
+
+    def __init__(self, target: Path, status: os.stat_result | None) -> None:
+        self.target = target
+        try:
+            self.temporary, descriptor = _create_locked(target.parent)
+        except OSError as error:
+            raise refused("write", target, error) from error
+        self._raw = RawFile(descriptor, target)
+        self._placed = False
+        if status is not None:
+            # A file system that refuses has no permission bits to keep.
+            with suppress(OSError):
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+        self.stream = cast("BinaryIO", io.BufferedWriter(self._raw))
+
+    def finish(self) -> None:
+        """Bring everything written so far onto the disk."""
+        self.stream.flush()
+        try:
+            os.fsync(self._raw.fileno())
+        except OSError as error:
+            raise refused("write", self.target, error) from error
+
+    def place(self, *, overwrite: bool = True) -> None:
+        """Move the finished file into place. Without ``overwrite``, a file that is there is an error."""
+        try:
+            if overwrite:
+                self.temporary.replace(self.target)
+            else:
+                self._place_exclusively()
+        except FileExistsError:
+            raise exists_already(self.target) from None
+        except OSError as error:
+            raise refused("write", self.target, error) from error
+        self._placed = True
+        sync_folder(self.target.parent)
+
+    def _place_exclusively(self) -> None:
+        try:
+            os.link(self.temporary, self.target)
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            # Claiming the name comes next best: only a kill right here would leave an empty file.
+            os.close(os.open(self.target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            self.temporary.replace(self.target)
+        else:
+            self.temporary.unlink()
+
+    def close(self) -> None:
+        """Give up the lock; the file stays where it is."""
+        # The raw file first: what is left in the buffer after a failure is not to be written.
+        self._raw.close()
+
+    def discard(self) -> None:
+        """Close, and remove the temporary file if it has not been placed."""
+        if not self._placed:
+            with suppress(OSError):
+                self.temporary.unlink()
+        self.close()
+
+
+def target_of(path: str | Path) -> tuple[Path, os.stat_result | None]:
+    """Return the file a path leads to, links followed, and its status, ``None`` if there is no file yet."""
+    try:
+        target = Path(os.path.realpath(path))
+        status = target.stat()
+    except FileNotFoundError:
+        return target, None
+    except (OSError, ValueError) as error:
+        raise refused("write", path, error) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise refused("write", path, IsADirectoryError(errno.EISDIR, ""))
+    return target, status
+
+
+def exists_already(path: Path) -> UsageError:
+    """Build the error for a file that must be new and is not."""
+    return UsageError(f"expected no file at {path}, got one that exists already")
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder onto the disk."""
+    # Some file systems refuse to sync a folder; a rename is then as durable as they make it.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def is_abandoned(descriptor: int) -> bool:
+    """Tell whether nobody holds the lock of an open file; the caller holds it from now on."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _create_locked(folder: Path) -> tuple[Path, int]:
+    while True:
+        temporary = folder / f".rag-eval-{secrets.token_hex(8)}.tmp"
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        # Where files cannot be locked nothing counts as abandoned, so nothing needs to be locked.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # In the instant between creating and locking, a recovery may have taken it for abandoned.
+        if os.fstat(descriptor).st_nlink:
+            return temporary, descriptor
+        os.close(descriptor)
 
 
 @contextmanager
@@ -76,3 +210,258 @@ def _direct_writer(target: Path) -> Iterator[BinaryIO]:
     finally:
         # The raw file: what could not be written is not tried again.
         raw.close()
+
+
+# Writing several files so that all are the old ones or all are the new ones, even after a kill.
+#
+# A file system renames one file at a time, so a *commit record* makes several renames one step:
+#
+# 1. every new file is staged beside its target and brought onto the disk;
+# 2. the record, which lists the renames to do, appears in the folder of the first file: from here the
+#    new files count;
+# 3. the renames are done and the record is removed.
+#
+# A kill before step 2 leaves the old files, a kill after it leaves a record, and :func:`recover` brings
+# the folder to the one state or the other. A reader that needs the files to belong together calls it
+# first; writing a group does so by itself. Where a group spans folders, the other folders hold a record
+# that points to the first, written before it and removed before it. Steps 2 and 3 run under a lock on the
+# folders, one writer or recovery after another.
+#
+# A record can only move a temporary file, named as ours are, within the folder where it lies. A folder
+# that came from a stranger can therefore do nothing with one to the files outside it.
+
+_RECORD_NAME = re.compile(r"\.rag-eval-[0-9a-f]{16}\.commit\Z")
+
+
+@contextmanager
+def atomic_group(paths: Sequence[str | Path], *, overwrite: bool = True) -> Iterator[tuple[BinaryIO, ...]]:
+    """Open several files for writing; all appear at the end of the ``with`` block, or none does.
+
+    Without ``overwrite`` any file that exists already is a :class:`UsageError`; the last look is taken right
+    before the commit.
+    """
+    for folder in dict.fromkeys(target_of(path)[0].parent for path in paths):
+        recover(folder)
+    staged: list[StagedFile] = []
+    group = _Group(staged)
+    try:
+        for path in paths:
+            staged.append(_staged(path, [file.target for file in staged], overwrite=overwrite))
+        yield tuple(file.stream for file in staged)
+        for file in staged:
+            file.finish()
+            if not overwrite and file.target.exists():
+                raise exists_already(file.target)
+        group.commit()
+    finally:
+        group.close()
+
+
+def replace_together(contents: Mapping[str | Path, bytes], *, overwrite: bool = True) -> None:
+    """Write several whole files at once: all are replaced, or none is."""
+    with atomic_group(tuple(contents), overwrite=overwrite) as streams:
+        for stream, data in zip(streams, contents.values(), strict=True):
+            stream.write(data)
+
+
+def recover(folder: str | Path) -> tuple[Path, ...]:
+    """Finish what a killed writer had committed in a folder, and remove what it had not.
+
+    Returns the files that were brought to their new content. A folder without leftovers, or that does not
+    exist, is left alone; a living writer's commit is waited for.
+    """
+    folder = Path(folder)
+    finished: list[Path] = []
+    for record in _named(folder, _RECORD_NAME):
+        finished.extend(_finish(record))
+    for temporary in _named(folder, TEMPORARY_NAME):
+        _remove_if_abandoned(temporary)
+    return tuple(finished)
+
+
+class _Group:
+    """Staged files that are committed together."""
+
+    def __init__(self, staged: list[StagedFile]) -> None:
+        self.staged = staged
+        self.committed = False
+
+    def commit(self) -> None:
+        folders = list(dict.fromkeys(file.target.parent for file in self.staged))
+        while not self.committed and folders:
+            with _locked(folders):
+                if not any(_named(folder, _RECORD_NAME) for folder in folders):
+                    self._commit_alone(folders[0], folders[1:])
+            if not self.committed:
+                # Somebody was killed since we began, in a group that may reach beyond our folders.
+                for folder in folders:
+                    recover(folder)
+
+    def _commit_alone(self, first: Path, others: Sequence[Path]) -> None:
+        name = f".rag-eval-{secrets.token_hex(8)}.commit"
+        record = first / name
+        pointers = [folder / name for folder in others]
+        renames = [
+            [os.path.relpath(file.target.parent, first), file.temporary.name, file.target.name]
+            for file in self.staged
+        ]
+        content = {"pointers": [os.path.relpath(pointer, first) for pointer in pointers], "renames": renames}
+        try:
+            for pointer in pointers:
+                _write_record(pointer, {"record": os.path.relpath(record, pointer.parent)})
+            _write_record(record, content)
+            self.committed = True
+        finally:
+            if not self.committed:
+                _remove(pointers)
+        _rename_all(record, content)
+
+    def close(self) -> None:
+        for file in self.staged:
+            if self.committed:
+                file.close()
+            else:
+                file.discard()
+
+
+def _staged(path: str | Path, taken: Sequence[Path], *, overwrite: bool) -> StagedFile:
+    target, status = target_of(path)
+    if target in taken:
+        raise UsageError(f"expected different files, got {path} twice")
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"expected a regular file, got {path}, which is a device or a pipe")
+    if status is not None and not overwrite:
+        raise exists_already(target)
+    return StagedFile(target, status)
+
+
+def _write_record(path: Path, content: Mapping[str, Any]) -> None:
+    # The standard encoder: it also carries names that are not valid UTF-8.
+    write_bytes_atomically(path, json.dumps(content).encode("ascii"))
+
+
+def _rename_all(record: Path, content: Mapping[str, Any]) -> list[Path]:
+    """Do the renames of a record that are still to be done, then remove it; return the targets."""
+    targets = []
+    for folder, temporary, name in content["renames"]:
+        target = record.parent / folder / name
+        try:
+            (record.parent / folder / temporary).replace(target)
+            targets.append(target)
+        except FileNotFoundError:
+            continue  # done already, before the kill
+        except OSError as error:
+            raise refused("write", target, error) from error
+    for folder in dict.fromkeys(folder for folder, _, _ in content["renames"]):
+        sync_folder(record.parent / folder)
+    _remove([*(record.parent / pointer for pointer in content["pointers"]), record])
+    return targets
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise refused("remove", path, error) from error
+
+
+def _finish(path: Path) -> list[Path]:
+    """Finish the commit that a record, or a pointer to one, stands for."""
+    content = _read(path)
+    if "record" not in content:
+        return _finish_record(path, content)
+    # Once the lock of its folder has been free, the pointer's writer is done or dead.
+    with _locked([path.parent]):
+        record = path.parent / content["record"]
+    finished = _finish_record(record, _read(record))
+    _remove([path])
+    return finished
+
+
+def _finish_record(record: Path, content: Mapping[str, Any]) -> list[Path]:
+    """Finish a commit, unless it has been finished meanwhile; without a record there was none."""
+    renames = content.get("renames", [])
+    with _locked([record.parent, *(record.parent / folder for folder, _, _ in renames)]):
+        return _rename_all(record, content) if renames and record.exists() else []
+
+
+@contextmanager
+def _locked(folders: Iterable[Path]) -> Iterator[None]:
+    """Hold the locks of the folders, always taken in the same order; wait for those who hold them."""
+    with ExitStack() as locks:
+        for folder in sorted({Path(os.path.realpath(folder)) for folder in folders}):
+            # A file system without locks, or a folder that is gone, is no reason to stop.
+            with suppress(OSError):
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                locks.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a record; one that is gone meanwhile is empty."""
+    try:
+        return _checked(path, path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise refused("read", path, error) from error
+
+
+def _checked(path: Path, data: bytes) -> dict[str, Any]:
+    """Read a record, and make sure that it can do no more than ours do."""
+    match _parsed(data):
+        case {"record": str(record), **rest} if not rest and _RECORD_NAME.match(Path(record).name):
+            return {"record": record}
+        case {"renames": list(renames), "pointers": list(pointers), **rest} if (
+            not rest
+            and all(map(_is_rename, renames))
+            and all(isinstance(pointer, str) and Path(pointer).name == path.name for pointer in pointers)
+        ):
+            return {"renames": renames, "pointers": pointers}
+    raise invalid("", "a record of files to rename", data[:40], code="damaged-record").located(str(path))
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_rename(rename: Any) -> bool:
+    match rename:
+        case [str(folder), str(temporary), str(name)]:
+            return TEMPORARY_NAME.match(temporary) is not None and "\0" not in folder and _is_plain(name)
+    return False
+
+
+def _is_plain(name: str) -> bool:
+    return name not in ("", ".", "..") and not set("/\0").intersection(name)
+
+
+def _named(folder: Path, name: re.Pattern[str]) -> list[Path]:
+    try:
+        return sorted(
+            path
+            for path in folder.iterdir()
+            if name.match(path.name) and path.is_file() and not path.is_symlink()
+        )
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise refused("read", folder, error) from error
+
+
+def _remove_if_abandoned(temporary: Path) -> None:
+    # What cannot be removed (a read-only folder) does no harm.
+    with suppress(OSError):
+        descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            # With the lock in hand its writer is dead. If it left a record since we looked, this file is
+            # part of a commit, and the next recovery finishes that.
+            if is_abandoned(descriptor) and not _named(temporary.parent, _RECORD_NAME):
+                temporary.unlink()
+        finally:
+            os.close(descriptor)

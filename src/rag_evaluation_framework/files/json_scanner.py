@@ -1,25 +1,108 @@
-"""The exact, slower reader of JSON: knows the line of every value, and says precisely what is wrong.
-
-:mod:`strict_json` reads with a fast decoder and comes here only when that decoder refuses, or when a
-caller wants to know where each value stands. Both accept the same texts; a test holds them to it.
-"""
+"""The exact JSON reader that knows every line; the line of a path."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from rag_evaluation_framework.errors import InputError, Issue, shown
-from rag_evaluation_framework.files.values import (
-    MAX_DEPTH,
-    MAX_DIGITS,
-    Lines,
-    ValuePath,
-    has_lone_surrogate,
-    too_deep,
-    written_path,
-)
+from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, shown
+
+# What JSON and YAML have in common here: the values they may hold, and the paths that lead to them.
+#
+# A value is ``None``, a boolean, a finite number, a string without lone surrogates, a list (or tuple) of
+# values, or a dictionary from strings to values, nested at most :data:`MAX_DEPTH` deep.
+
+ValuePath = tuple[str | int, ...]
+Lines = dict[ValuePath, int]
+
+# Evaluation data nests about ten deep. The limit leaves room for every recursive walk (ours, the standard
+# library's) within Python's own limit of 1,000 frames, so that no input can end in a RecursionError.
+MAX_DEPTH = 200
+
+# Python's own bound on the quadratic conversion between text and integers.
+MAX_DIGITS = sys.int_info.default_max_str_digits
+
+_PLAIN_KEY = re.compile(r"[^\s.\[\]\"'\x00-\x1f]+\Z")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def written_path(path: Sequence[str | int]) -> str:
+    """Write a path for people: ``("spec", "datasets", 0)`` is ``spec.datasets[0]``."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _PLAIN_KEY.match(part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{json.dumps(part)}]"
+    return text
+
+
+def check_value(value: Any) -> None:
+    """Raise :class:`InputError`, naming the path, unless the value is one that JSON and YAML can hold."""
+    waiting: list[tuple[ValuePath, Any]] = [((), value)]
+    while waiting:
+        path, item = waiting.pop()
+        if isinstance(item, dict | list | tuple):
+            if len(path) >= MAX_DEPTH:
+                raise too_deep(path[:3])
+            # Reversed, so that the first problem in reading order is the one reported.
+            if isinstance(item, dict):
+                _check_keys(path, item)
+                waiting.extend(((*path, key), item[key]) for key in reversed(item))
+            else:
+                waiting.extend(((*path, index), item[index]) for index in reversed(range(len(item))))
+        else:
+            _check_scalar(path, item)
+
+
+def too_deep(path: Sequence[str | int] = (), *, line: int | None = None) -> LimitExceededError:
+    """Build the error for a value nested beyond :data:`MAX_DEPTH`."""
+    expected = f"at most {MAX_DEPTH} levels of nesting"
+    return LimitExceededError([Issue("too-deep", expected, "more", written_path(path), line=line)])
+
+
+def has_lone_surrogate(text: str) -> bool:
+    """Tell whether a string holds half of a surrogate pair, which no UTF-8 file can."""
+    return not text.isascii() and _LONE_SURROGATE.search(text) is not None
+
+
+def _check_keys(path: ValuePath, item: Mapping[Any, Any]) -> None:
+    for key in item:
+        if not isinstance(key, str):
+            raise _not_a_value("key-not-a-string", "keys that are strings", shown(key), path)
+        if has_lone_surrogate(key):
+            raise _not_a_value("lone-surrogate", "keys of Unicode characters", shown(key), path)
+
+
+def _check_scalar(path: ValuePath, item: Any) -> None:
+    if item is None or isinstance(item, bool):
+        return
+    if isinstance(item, str):
+        if has_lone_surrogate(item):
+            raise _not_a_value("lone-surrogate", "a string of Unicode characters", shown(item), path)
+    elif isinstance(item, float):
+        if not math.isfinite(item):
+            raise _not_a_value("non-finite-number", "a finite number", str(float(item)), path)
+    elif isinstance(item, int):
+        # Four bits hold more than one decimal digit, so a number this short needs no exact count.
+        if item.bit_length() > 3 * MAX_DIGITS and abs(item) >= 10**MAX_DIGITS:
+            found = f"one of {item.bit_length()} bits"
+            raise _not_a_value("number-too-long", f"an integer of at most {MAX_DIGITS} digits", found, path)
+    else:
+        expected = "null, a boolean, a number, a string, a list or a dictionary"
+        raise _not_a_value("not-a-json-value", expected, f"{shown(item)} ({type(item).__name__})", path)
+
+
+def _not_a_value(code: str, expected: str, found: str, path: ValuePath) -> InputError:
+    return InputError([Issue(code, expected, found, written_path(path))])
+
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -226,3 +309,116 @@ class _Scanner:
         path: ValuePath = tuple(self.path)
         where = f"{found} at column {column}"
         raise InputError([Issue(code, expected, where, written_path(path), line=self.line_here())])
+
+
+# Finds the line of a value in a JSON text by its path, when there is an error to show.
+#
+# One linear pass over a text that was read before, so nothing is checked here. ``//`` comments are passed
+# over. A path is written as in an :class:`~rag_evaluation_framework.errors.Issue`:
+# ``queries[3].citations[0].end_char``.
+
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|//[^\n]*|[\[\]{},:]|[^\s\[\]{},:"/]++', re.DOTALL)
+_NEXT_BRACKET = re.compile(r'(?:[^"\[\]{}/]++|"(?:[^"\\]++|\\.)*+"|//[^\n]*+|/)*+[\[\]{}]', re.DOTALL)
+_PATH_PART = re.compile(r'\[(?P<index>\d+)\]|\[(?P<quoted>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[\]"]+)')
+
+
+def line_of(text: str, path: str) -> int | None:
+    """Return the 1-based line on which a value begins, or the nearest value around it that exists."""
+    return lines_of(text, [path])[path]
+
+
+def lines_of(text: str, paths: Iterable[str]) -> dict[str, int | None]:
+    """Return the line of each path, all found in one pass; ``None`` where the text has no value at all."""
+    root = _Place()
+    wanted = {path: list(_parts(path)) for path in paths}
+    for parts in wanted.values():
+        place = root
+        for part in parts:
+            place = place.inside.setdefault(part, _Place())
+    _walk(text, root)
+    return {path: _deepest_line(root, parts) for path, parts in wanted.items()}
+
+
+@dataclass(slots=True)
+class _Place:
+    """A place that a wanted path leads to or through, and its line once it was met."""
+
+    inside: dict[str | int, _Place] = field(default_factory=dict)
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class _Container:
+    """A list or object that is open; ``part`` is the index or key of the value that comes next."""
+
+    place: _Place | None
+    part: str | int | None
+
+    def next_place(self) -> _Place | None:
+        return None if self.place is None or self.part is None else self.place.inside.get(self.part)
+
+
+def _walk(text: str, root: _Place) -> None:
+    """Write down the line of every wanted place; lists and objects with no such place inside are skipped."""
+    line, counted, position = 1, 0, 0
+    open_: list[_Container] = []
+    while token := _TOKEN.search(text, position):
+        mark, position = token[0], token.end()
+        if mark[0] == "/" or mark == ":":
+            continue
+        container = open_[-1] if open_ else None
+        if mark == ",":
+            if container is not None:
+                container.part = container.part + 1 if isinstance(container.part, int) else None
+        elif mark in "]}":
+            open_.pop()
+        elif container is not None and container.part is None:
+            container.part = _key(mark, container.place)
+        else:
+            place = container.next_place() if container else root
+            if place is not None and place.line is None:
+                line += text.count("\n", counted, token.start())
+                counted = token.start()
+                place.line = line
+            if mark in "[{":
+                if place is not None and place.inside:
+                    open_.append(_Container(place, 0 if mark == "[" else None))
+                else:
+                    position = _container_end(text, position)
+
+
+def _container_end(text: str, position: int) -> int:
+    """Return where the list or object ends that is open at a position."""
+    depth = 1
+    for bracket in _NEXT_BRACKET.finditer(text, position):
+        depth += 1 if text[bracket.end() - 1] in "[{" else -1
+        if not depth:
+            return bracket.end()
+    return len(text)
+
+
+def _key(mark: str, place: _Place | None) -> str:
+    """Return what a key says; where nothing is wanted inside, its spelling does not matter."""
+    if place is None or "\\" not in mark:
+        return mark[1:-1]
+    key: str = json.loads(mark)
+    return key
+
+
+def _parts(path: str) -> Iterator[str | int]:
+    """Take a written path apart: ``queries[3].id`` is ``queries``, 3, ``id``."""
+    for part in _PATH_PART.finditer(path):
+        if part["index"]:
+            yield int(part["index"])
+        else:
+            yield json.loads(part["quoted"]) if part["quoted"] else part["key"]
+
+
+def _deepest_line(root: _Place, parts: Iterable[str | int]) -> int | None:
+    line, place = root.line, root
+    for part in parts:
+        if part not in place.inside or place.inside[part].line is None:
+            break
+        place = place.inside[part]
+        line = place.line
+    return line

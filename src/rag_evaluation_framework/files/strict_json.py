@@ -1,24 +1,25 @@
-"""Strict JSON: what is not JSON, or would not survive being read, is an error that says where.
-
-Refused: NaN and infinities, numbers beyond a double, duplicate keys, lone surrogates, text that is not
-UTF-8, bare control characters, anything after the value, nesting beyond
-:data:`~rag_evaluation_framework.files.values.MAX_DEPTH`. Integers are exact up to 4,300 digits. A byte
-order mark at the start is dropped.
-
-Reading runs at the speed of msgspec's decoder, which is strict about all of this except duplicate keys
-and depth; both are checked on the bytes by counting. Many short texts are read faster together than one by
-one: :func:`decode_lines`.
-"""
+"""Strict JSON values and lines, in and out; comments blanked; paths to values."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, cast
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, Issue
-from rag_evaluation_framework.files.json_scanner import scan
-from rag_evaluation_framework.files.values import MAX_DEPTH, Lines, check_value, too_deep
+from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, refused
+from rag_evaluation_framework.files.access import (
+    DEFAULT_LIMITS,
+    Limits,
+    compressing,
+    named_compression,
+    open_reading,
+)
+from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, Lines, check_value, scan, too_deep
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ALL_BUT_COLONS_AND_OPENINGS = bytes(byte for byte in range(256) if byte not in b":[{")
@@ -164,3 +165,208 @@ def _read_exactly(raw: bytes, *, file: str | None, line: int | None) -> Any:
         return scan(raw, line=line or 1)[0]
     except InputError as error:
         raise error.located(file) from None
+
+
+# JSON that people wrote by hand, with ``//`` comments: the comments are blanked out and reported.
+#
+# A comment begins with ``//`` outside a string and runs to the end of its line. It is replaced by as many
+# spaces, so every position, column and line of what remains is that of the file. Only the comments are
+# looked at here: whether the rest is JSON is for the strict reader to say.
+
+# A string is passed over whole, escapes included. One that is never closed ends with its line, where the
+# strict reader will stop. Possessive, so that no text makes the search slow.
+_STRING_OR_COMMENT = re.compile(r'"[^"\\\r\n]*+(?:\\.[^"\\\r\n]*+)*+"?+|(?P<comment>//[^\r\n]*+)')
+
+
+def without_comments(text: str) -> str:
+    """Return the text with spaces in the place of every comment.
+
+    >>> without_comments('{"url": "http://x"} // why')
+    '{"url": "http://x"}       '
+    """
+    if "//" not in text:
+        return text
+    return _STRING_OR_COMMENT.sub(lambda found: " " * len(found[0]) if found["comment"] else found[0], text)
+
+
+def comment_lines(text: str) -> list[int]:
+    """Return the 1-based line of every comment."""
+    if "//" not in text:
+        return []
+    lines: list[int] = []
+    line, counted = 1, 0
+    for found in _STRING_OR_COMMENT.finditer(text):
+        if found["comment"]:
+            line += text.count("\n", counted, found.start())
+            counted = found.start()
+            lines.append(line)
+    return lines
+
+
+def comment_issues(text: str) -> list[Issue]:
+    """Return one warning where a text has comments, with the line of the first; none where it has none."""
+    lines = comment_lines(text)
+    if not lines:
+        return []
+    found = "a // comment" if len(lines) == 1 else f"{len(lines):,} // comments"
+    expected = "JSON without comments (they are passed over, and lost when the file is written)"
+    return [Issue("json-comment", expected, found, severity="warning", line=lines[0])]
+
+
+# A stream read in blocks of whole lines, which costs a tenth of reading it line by line.
+#
+# Only ``\n`` ends a line. A block is what one read brought, up to its last line end; lines longer than a
+# block come in one of their own, in memory bounded by the longest line allowed. Nothing is waited for
+# beyond what a pipe has to give.
+
+_BYTE_ORDER_MARK_OF_LINES = b"\xef\xbb\xbf"
+# A hundred records or so: enough to share the cost of a call, few enough to stay in the processor's cache.
+_BLOCK_BYTES = 1 << 16
+
+
+def line_blocks(stream: BinaryIO, *, file: str | None, max_line_bytes: int) -> Iterator[bytes | InputError]:
+    """Yield the bytes of some whole lines at a time, or an error in the place of one line.
+
+    The last line may have no end. A byte order mark at the start is dropped.
+    """
+    blocks = _blocks(_pieces(stream, file=file, size=min(_BLOCK_BYTES, max_line_bytes)), max_line_bytes)
+    start = next(blocks, b"")
+    yield start.removeprefix(_BYTE_ORDER_MARK_OF_LINES) if isinstance(start, bytes) else start
+    yield from blocks
+
+
+def _pieces(stream: BinaryIO, *, file: str | None, size: int) -> Iterator[bytes | InputError]:
+    """Yield what the stream gives, piece by piece; damage to it is the last."""
+    while True:
+        try:
+            # One read of the operating system at most: readers of a pipe see each line as it comes.
+            piece = cast("BufferedReader", stream).read1(size)
+        except InputError as error:
+            yield error
+            return
+        except OSError as error:
+            raise refused("read", file or "the bytes given", error) from error
+        if not piece:
+            return
+        yield piece
+
+
+def _blocks(pieces: Iterator[bytes | InputError], max_line_bytes: int) -> Iterator[bytes | InputError]:
+    """Put the pieces of lines together; no piece is longer than a line may be."""
+    begun: list[bytes] = []  # the line whose end is still to come, unless it is too long already
+    size = 0
+    for piece in pieces:
+        if isinstance(piece, InputError):
+            yield piece
+            return
+        start, end = 0, piece.rfind(b"\n") + 1
+        if end:
+            if size + piece.index(b"\n") > max_line_bytes:
+                yield _too_long(max_line_bytes)
+                begun.clear()
+                start = piece.index(b"\n") + 1
+            if start < end:
+                yield b"".join([*begun, memoryview(piece)[start:end]])
+            begun.clear()
+            size = 0
+        size += len(piece) - end
+        if size > max_line_bytes:
+            begun.clear()
+        elif end < len(piece):
+            begun.append(piece[end:])
+    if size > max_line_bytes:
+        yield _too_long(max_line_bytes)
+    elif size:
+        yield b"".join(begun)
+
+
+def _too_long(max_line_bytes: int) -> LimitExceededError:
+    return LimitExceededError([Issue("line-too-long", f"a line of at most {max_line_bytes:,} bytes", "more")])
+
+
+# JSON lines: one value a line, read and written as a stream, so that memory does not grow with the
+# file.
+#
+# Only ``\n`` (or ``\r\n``) ends a line: U+2028, U+0085 and the like inside strings do not. Blank lines
+# are skipped but counted. gzip and Zstandard are recognised by content when reading, by name when
+# writing.
+
+# A record with every context of a long conversation is well under a megabyte.
+MAX_LINE_BYTES = 64 << 20
+
+_WHITE_SPACE = b" \t\r\n"
+
+
+def read_lines(
+    source: str | Path | bytes,
+    *,
+    file: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Yield the 1-based line number and the value of every line that is not blank.
+
+    A bad line raises :class:`InputError` with file and line. With ``on_error`` the error goes there
+    instead and reading continues on the next line; damage to the compressed stream itself ends it.
+    """
+    name = file if file is not None or isinstance(source, bytes) else str(source)
+    number = 0
+    with open_reading(source, limits=limits, file=name) as stream:
+        for block in line_blocks(stream, file=name, max_line_bytes=max_line_bytes):
+            if isinstance(block, bytes) and (values := decode_lines(block)) is not None:
+                yield from enumerate(values, number + 1)
+                number += len(values)
+                continue
+            for line in _lines(block):
+                number += 1
+                try:
+                    if isinstance(line, InputError):
+                        raise line.located(name, number)
+                    if _is_blank(line):
+                        continue
+                    # Without its end: what is missing is missing on this line, not on the next.
+                    value = decode(line.rstrip(b"\r\n"), file=name, line=number)
+                except InputError as error:
+                    if on_error is None:
+                        raise
+                    on_error(error)
+                else:
+                    yield number, value
+
+
+def write_lines(path: str | Path, values: Iterable[Any], *, overwrite: bool = True) -> int:
+    """Write each value on a line of its own, atomically, and return how many there were.
+
+    A name that ends in ``.gz`` or ``.zst`` is compressed. If anything fails, in the values too, the old file
+    is as it was.
+    """
+    written = 0
+    with (
+        atomic_writer(path, overwrite=overwrite) as file,
+        compressing(file, named_compression(path)) as stream,
+    ):
+        for value in values:
+            stream.write(encode(value) + b"\n")
+            written += 1
+    return written
+
+
+def numbered_lines(
+    stream: BinaryIO, *, file: str | None, max_line_bytes: int = MAX_LINE_BYTES
+) -> Iterator[tuple[int, bytes | InputError]]:
+    """Yield the number and the bytes of each line that is not blank, or the error in its place."""
+    number = 0
+    for block in line_blocks(stream, file=file, max_line_bytes=max_line_bytes):
+        for line in _lines(block):
+            number += 1
+            if isinstance(line, InputError) or not _is_blank(line):
+                yield number, line
+
+
+def _lines(block: bytes | InputError) -> Iterable[bytes | InputError]:
+    return [block] if isinstance(block, InputError) else BytesIO(block)
+
+
+def _is_blank(line: bytes) -> bool:
+    return line[:1] in _WHITE_SPACE and not line.strip(_WHITE_SPACE)

@@ -1,38 +1,126 @@
-"""YAML that means the same as JSON: read with limits and line numbers, written so that it reads back equal.
-
-Plain words follow YAML 1.2's core schema: only ``true`` and ``false`` (``True``, ``TRUE``) are booleans,
-``null``, ``~`` and nothing are null, ``010`` is ten, ``0o10`` eight, ``1e3`` a number. ``yes``, ``off``,
-``1:30``, ``1_000`` and ``2024-01-15T10:00:00Z`` are the strings they look like.
-
-Refused: duplicate keys, keys that are not strings, merge keys (``<<``), tags beyond the core schema,
-``.nan`` and ``.inf``, several documents, nesting beyond the limit of JSON, and aliases that expand to
-more than :data:`MAX_ALIASED_VALUES` values.
-"""
+"""YAML that means the same as JSON, with lines and limits; a reader by paths that keeps every problem."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import yaml
 
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, shown
-from rag_evaluation_framework.files.text import decode_text
-from rag_evaluation_framework.files.values import (
+from rag_evaluation_framework.files.access import decode_text
+from rag_evaluation_framework.files.json_scanner import (
     MAX_DEPTH,
+    MAX_DIGITS,
     Lines,
+    ValuePath,
     check_value,
     has_lone_surrogate,
     too_deep,
     written_path,
 )
-from rag_evaluation_framework.files.yaml_scalars import (
-    UnreadableNumberError,
-    YamlDumper,
-    read_plain,
-    read_tagged,
-)
+
+# What a single YAML word means, when reading and when writing: the core schema of YAML 1.2.
+
+_NULL = re.compile(r"(?:null|Null|NULL|~|)\Z")
+_TRUE = re.compile(r"(?:true|True|TRUE)\Z")
+_FALSE = re.compile(r"(?:false|False|FALSE)\Z")
+_INTEGER = re.compile(r"[-+]?[0-9]+\Z")
+_OCTAL = re.compile(r"0o[0-7]+\Z")
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_NOT_FINITE = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+# Only words that begin like this can be anything but strings.
+_MAY_NOT_BE_TEXT = frozenset("-+.0123456789~ntfNTF")
+
+_TAG = "tag:yaml.org,2002:"
+_TYPES_OF_TAGS: dict[str, type | tuple[type, ...]] = {
+    f"{_TAG}null": type(None),
+    f"{_TAG}bool": bool,
+    f"{_TAG}int": int,
+    f"{_TAG}float": (int, float),
+}
+
+
+class UnreadableNumberError(ValueError):
+    """A word that reads as a number which no JSON file can hold; the message says what is expected."""
+
+
+def read_plain(word: str) -> Any:
+    """Return what a word without quotes means."""
+    if word and word[0] not in _MAY_NOT_BE_TEXT:
+        return word
+    if _INTEGER.match(word):
+        if len(word.lstrip("-+")) > MAX_DIGITS:
+            raise UnreadableNumberError(f"an integer of at most {MAX_DIGITS} digits")
+        return int(word)
+    if _FLOAT.match(word):
+        number = float(word)
+        if math.isinf(number):
+            raise UnreadableNumberError("a number within the range of a double")
+        return number
+    if _NOT_FINITE.match(word):
+        raise UnreadableNumberError("a finite number")
+    return _read_rare(word)
+
+
+def _read_rare(word: str) -> Any:
+    if _OCTAL.match(word):
+        return int(word[2:], 8)
+    if _HEXADECIMAL.match(word):
+        return int(word[2:], 16)
+    if _TRUE.match(word):
+        return True
+    if _FALSE.match(word):
+        return False
+    return None if _NULL.match(word) else word
+
+
+def read_tagged(tag: str, word: str) -> Any:
+    """Return what a word with an explicit tag means; ``ValueError`` if the tag is unknown or does not fit."""
+    if tag == f"{_TAG}str":
+        return word
+    value = read_plain(word)
+    fits = tag in _TYPES_OF_TAGS and isinstance(value, _TYPES_OF_TAGS[tag])
+    if not fits:
+        raise ValueError(tag)
+    return float(value) if tag == f"{_TAG}float" else value
+
+
+class YamlDumper(yaml.SafeDumper):
+    """Writes strings plain where both YAML 1.1 and 1.2 read them back as strings, and repeats no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def represent_text(self, data: str) -> yaml.ScalarNode:
+        return self.represent_scalar(f"{_TAG}str", str(data), style=_style(data))
+
+
+def _style(text: str) -> str | None:
+    """Choose lines as they are for simple text of several lines, double quotes where they could change it."""
+    if text.isprintable():
+        return None
+    lines = text.split("\n")
+    if len(lines) > 1 and all(line.isprintable() and line and line == line.strip() for line in lines):
+        return "|"
+    return '"'
+
+
+YamlDumper.add_representer(str, YamlDumper.represent_text)
+# Subclasses (an enumeration of strings, numpy's ``float64``) are written as what they are at heart.
+YamlDumper.add_multi_representer(str, YamlDumper.represent_text)
+YamlDumper.add_multi_representer(float, lambda dumper, data: dumper.represent_float(float(data)))
+YamlDumper.add_multi_representer(int, lambda dumper, data: dumper.represent_int(int(data)))
+YamlDumper.add_multi_representer(dict, lambda dumper, data: dumper.represent_dict(data.items()))
+# PyYAML's own resolvers are those of YAML 1.1; these are what 1.2 adds to them.
+YamlDumper.add_implicit_resolver(f"{_TAG}int", _OCTAL, ["0"])
+YamlDumper.add_implicit_resolver(f"{_TAG}int", _INTEGER, list("-+0123456789"))
+YamlDumper.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
+
 
 # Defaults shared between a few sections stay far below this; a bomb of nine aliased levels is 10**9.
 MAX_ALIASED_VALUES = 100_000
@@ -273,3 +361,137 @@ def _syntax(error: yaml.YAMLError) -> InputError:
     return InputError(
         [Issue("yaml-syntax", "valid YAML", f"{found} at column {mark.column + 1}", line=mark.line + 1)]
     )
+
+
+# Reads the values of a YAML document by their paths, and keeps every problem with its line.
+
+# How alike two keys must be for one to be the other misspelt, and where unknown keys are allowed.
+_ALIKE, _SURELY_ALIKE = 0.6, 0.75
+
+
+class YamlReader:
+    """The values of one document, each read by its path: ``reader.text("criteria", 0, "name")``.
+
+    A value that is wrong, or that YAML cannot hold, is noted and read as its default; :meth:`raise_all`
+    raises everything noted.
+    """
+
+    code = "invalid-value"
+    """The code of a problem that has none of its own."""
+
+    def __init__(self, text: str, *, file: str | None = None) -> None:
+        self.value, self._lines, self.issues = decode_noting(text, file=file)
+        self.file = file
+        self._unreadable = {(issue.path, issue.found) for issue in self.issues}
+
+    def problem(self, path: ValuePath, expected: str, found: str, *, code: str | None = None) -> None:
+        """Note what is wrong with the value at a path."""
+        self.problems(path, InputError([Issue(code or self.code, expected, found)]))
+
+    def problems(self, path: ValuePath, error: InputError) -> None:
+        """Note an error that was raised without knowing its place; what YAML cannot hold is noted already."""
+        place = (self.file, self.line(path), written_path(path))
+        located = (issue.located(*place) for issue in error.issues)
+        self.issues += [issue for issue in located if (issue.path, issue.found) not in self._unreadable]
+
+    def raise_all(self) -> None:
+        """Raise everything noted, in the order of the lines."""
+        if self.issues:
+            raise InputError(sorted(self.issues, key=lambda issue: issue.line or 0))
+
+    def at(self, *path: str | int) -> Any:
+        """Return whatever is at a path; ``None`` where nothing is."""
+        found = self.value
+        for step in path:
+            if isinstance(step, str):
+                found = found.get(step) if isinstance(found, dict) else None
+            else:
+                found = found[step] if isinstance(found, list) and step < len(found) else None
+        return found
+
+    def line(self, path: ValuePath) -> int | None:
+        """Return the line of a value; where it is missing, that of the nearest thing around it."""
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path)
+
+    def text(self, *path: str | int) -> str:
+        """Return the text at a path, which must not be blank."""
+        found = self.at(*path)
+        if isinstance(found, str) and found.strip():
+            return found.strip()
+        self._wrong(path, "a text")
+        return ""
+
+    def optional_text(self, *path: str | int) -> str | None:
+        """Return the text at a path, if there is one."""
+        return None if self.at(*path) is None else self.text(*path) or None
+
+    def texts(self, *path: str | int, expected: str) -> tuple[str, ...]:
+        """Return the texts listed at a path, each once; there must be at least one."""
+        listed = self.items(*path, expected=expected)
+        if all(isinstance(each, str) and each.strip() for each in listed):
+            return tuple(dict.fromkeys(each.strip() for each in listed))
+        self._wrong(path, expected)
+        return ()
+
+    def items(self, *path: str | int, expected: str) -> list[Any]:
+        """Return the list at a path, which must not be empty."""
+        found = self.at(*path)
+        if isinstance(found, list) and found:
+            return found
+        self._wrong(path, expected)
+        return []
+
+    def mapping(self, *path: str | int, required: bool = False) -> dict[str, Any]:
+        """Return the mapping at a path, empty where nothing is; one that is required must not be empty."""
+        found = self.at(*path)
+        if isinstance(found, dict) and (found or not required):
+            return found
+        if found is not None or required:
+            self._wrong(path, "a mapping")
+        return {}
+
+    def whole_number(self, *path: str | int, default: int | None = None) -> int:
+        """Return the whole number of at least 1 at a path; it may be missing only if there is a default."""
+        found = self.at(*path)
+        if found is None and default is not None:
+            return default
+        if isinstance(found, int) and not isinstance(found, bool) and found >= 1:
+            return found
+        self._wrong(path, "a whole number of at least 1")
+        return 1
+
+    def share(self, *path: str | int, default: float | None = None) -> float:
+        """Return the number from 0 to 1 at a path; it may be missing only if there is a default."""
+        found = self.at(*path)
+        if found is None and default is not None:
+            return default
+        if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1:
+            return float(found)
+        self._wrong(path, "a number from 0 to 1")
+        return 0.0
+
+    def true_or_false(self, *path: str | int) -> bool:
+        """Return the boolean at a path; nothing is false."""
+        found = self.at(*path)
+        if found is not None and not isinstance(found, bool):
+            self._wrong(path, "true or false")
+        return found is True
+
+    def check_keys(self, known: Sequence[str], *path: str | int, strict: bool = False) -> None:
+        """Note the keys at a path that look like a known one misspelt; with ``strict``, all unknown ones."""
+        there = self.at(*path)
+        for key in there if isinstance(there, dict) else ():
+            if key in known:
+                continue
+            near = get_close_matches(key, known, n=1, cutoff=_ALIKE if strict else _SURELY_ALIKE)
+            if near and near[0] not in there:
+                self.problem((*path, key), f"the key {near[0]}", key, code="misspelt-key")
+            elif strict:
+                self.problem((*path, key), f"one of {', '.join(known)}", key, code="unknown-key")
+
+    def _wrong(self, path: ValuePath, expected: str) -> None:
+        found = self.at(*path)
+        text = "nothing" if found in (None, {}) else "an empty list" if found == [] else shown(found)
+        self.problem(path, expected, text)

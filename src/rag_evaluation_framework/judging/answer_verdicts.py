@@ -14,21 +14,19 @@ from functools import lru_cache
 from itertools import compress, pairwise
 from typing import Any, Generic, TypeVar
 
-from rag_evaluation_framework.characters import CLOSERS
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.judging.answer_text import said_in
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.classes.answer_classes import AnswerClass, classify_answer
-from rag_evaluation_framework.judging.golden.phrases import phrase, says
-from rag_evaluation_framework.judging.golden.stances import only_doubts
-from rag_evaluation_framework.judging.judges.judge_support import JudgeSupport
-from rag_evaluation_framework.judging.judges.judged_answers import judge_answer_class
-from rag_evaluation_framework.judging.said_text import said_in
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.judging.words.comparable_text import comparable, variants
-from rag_evaluation_framework.metrics.refusals import DECLINED
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
+from rag_evaluation_framework.judging.mentions import only_doubts, phrase, says
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.retrieval.sentences import sentence_spans
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
+from rag_evaluation_framework.text.normalisation import comparable, variants
+from rag_evaluation_framework.text.scripts import CLOSERS
+from rag_evaluation_framework.text.sentences import sentence_spans
 
 _FINAL_MARKS = ".!?。"
 # The metrics of an answer ask one after another, and as many answers are scored at once as there are threads.

@@ -15,15 +15,16 @@ from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once
-from rag_evaluation_framework.judging.citations.citation_support import (
+from rag_evaluation_framework.judging.citation_support import (
     CitationReport,
+    CitedAnswer,
     check_inline_citations,
     check_listed_citations,
+    cited_answer,
     each_once,
     open_written,
 )
-from rag_evaluation_framework.judging.citations.cited_sentences import CitedAnswer, cited_answer
-from rag_evaluation_framework.judging.citations.cited_texts import (
+from rag_evaluation_framework.judging.cited_texts import (
     CHARACTERS,
     CONTEXTS,
     TOKENS,
@@ -31,11 +32,14 @@ from rag_evaluation_framework.judging.citations.cited_texts import (
     OpenedCitation,
     cited_kinds,
 )
-from rag_evaluation_framework.judging.verdicts import Claim, ClaimVerdict
-from rag_evaluation_framework.metrics.citation_claims import citation_validity
-from rag_evaluation_framework.metrics.citations import CitationSpanReport, evaluate_citation_spans
-from rag_evaluation_framework.metrics.consistency import factual_consistency
+from rag_evaluation_framework.metrics.citations import (
+    CitationSpanReport,
+    citation_validity,
+    evaluate_citation_spans,
+    factual_consistency,
+)
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 
 _MOST_UNREAD = 1000
 _UNREAD = OpenedCitation(citation=None, issue=Issue("unreadable-citation", "a citation", "something else"))

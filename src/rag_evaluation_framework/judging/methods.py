@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.answer_verdicts import Reading
     from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
     from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-    from rag_evaluation_framework.judging.judges.judge import Judge
-    from rag_evaluation_framework.judging.judges.rubrics import Rubric
-    from rag_evaluation_framework.judging.verdicts import SupportMethod
-    from rag_evaluation_framework.language_models.spending import Spending
+    from rag_evaluation_framework.judging.judge import Judge
+    from rag_evaluation_framework.judging.rubrics import Rubric
+    from rag_evaluation_framework.models.spending import Spending
+    from rag_evaluation_framework.records.scores import SupportMethod
 
 HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
 HOW_TO_EMBED = "give --embedder EMBEDDER"

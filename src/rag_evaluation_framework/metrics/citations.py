@@ -1,27 +1,192 @@
-"""Cited characters against the true ones, span by span and character by character. No model is asked."""
+"""Metrics of cited spans and of citations against claims; consistency."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import Any
 
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.metrics.citation_forms import CitationLike, span_citations
-from rag_evaluation_framework.metrics.citation_pairs import (
-    CitationPair,
-    distinct_places,
-    pair_citations,
-    same_place,
-)
+from rag_evaluation_framework.metrics.claims import share
 from rag_evaluation_framework.metrics.declaration import Within, metric
-from rag_evaluation_framework.metrics.span_columns import columns_of
-from rag_evaluation_framework.metrics.span_sets import count_characters
-from rag_evaluation_framework.metrics.views import CITED_SPANS
-from rag_evaluation_framework.records.citations import SpanCitation
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
+from rag_evaluation_framework.metrics.spans import columns_of, count_characters
+from rag_evaluation_framework.metrics.views import CITATIONS, CITED_SPANS
+from rag_evaluation_framework.records.citations import CitationLike, SpanCitation, span_citations
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
+
+# Pairing one to one so that the total weight is as large as it can be.
+
+
+def heaviest_pairs(weights: Sequence[Mapping[int, int]]) -> dict[int, int]:
+    """Return row → column, each used at most once, with the largest total weight.
+
+    ``weights[row]`` has the columns a row may go to, with weights above 0. Of several best answers the
+    same one is always returned.
+
+    Rows are added one at a time along the cheapest alternating path (Jonker and Volgenant, Computing 38,
+    1987), found with Dijkstra's algorithm on costs that the columns' prices keep above 0. A search stays
+    within what the row can reach, so many small groups cost no more than each by itself.
+    """
+    pairing = _Pairing(weights)
+    for row in range(len(weights)):
+        pairing.add(row)
+    return {row: column for row, column in sorted(pairing.column_of.items()) if column >= 0}
+
+
+class _Pairing:
+    """The best pairing of the rows added so far. A row left alone sits in a column of its own, ``~row``."""
+
+    def __init__(self, weights: Sequence[Mapping[int, int]]) -> None:
+        self.weights = weights
+        self.column_of: dict[int, int] = {}
+        self.row_of: dict[int, int] = {}
+        self.price: dict[int, int] = {}
+
+    def add(self, root: int) -> None:
+        """Find a place for one more row, moving earlier ones where that gains."""
+        settled, reached_from = self.search(root)
+        column, cost = next(reversed(settled.items()))
+        for visited, distance in settled.items():
+            self.price[visited] = self.price.get(visited, 0) + distance - cost
+        row = reached_from[column]
+        while row != root:
+            left = self.column_of[row]
+            self.column_of[row], self.row_of[column] = column, row
+            column, row = left, reached_from[left]
+        self.column_of[root], self.row_of[column] = column, root
+
+    def search(self, root: int) -> tuple[dict[int, int], dict[int, int]]:
+        """Visit columns, nearest first, up to a free one: their distances, and the rows that led there."""
+        settled: dict[int, int] = {}
+        nearest: dict[int, int] = {}
+        reached_from: dict[int, int] = {}
+        queue: list[tuple[int, int]] = []
+        row, travelled = root, 0
+        while True:
+            for column, weight in (*self.weights[row].items(), (~row, 0)):
+                distance = travelled - weight - self.price.get(column, 0)
+                if column not in settled and (column not in nearest or distance < nearest[column]):
+                    nearest[column], reached_from[column] = distance, row
+                    heappush(queue, (distance, column))
+            distance, column = heappop(queue)
+            while column in settled:
+                distance, column = heappop(queue)
+            settled[column] = distance
+            if column not in self.row_of:
+                return settled, reached_from
+            row = self.row_of[column]
+            travelled = distance + self.weights[row].get(column, 0) + self.price[column]
+
+
+# Which predicted citation stands for which true one, and how well each pair agrees.
+
+# Between pairings of equal overlap the better Jaccard decides, to this many steps.
+_JACCARD_STEPS = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class CitationPair:
+    """A true and a predicted citation that share characters."""
+
+    true: SpanCitation
+    predicted: SpanCitation
+    exact_jaccard: float
+    tolerance_jaccard: float
+
+
+def pair_citations(
+    true: Sequence[SpanCitation], predicted: Sequence[SpanCitation], *, tolerance_chars: int
+) -> list[CitationPair]:
+    """Pair one to one, within a file and a page where both have one, so that most characters are shared.
+
+    Between equally good pairings the one with the larger sum of Jaccards is taken. Neither depends on the
+    order in which the citations come. Citations that share no character are not paired.
+    """
+    true, predicted = sorted(true, key=_place), sorted(predicted, key=_place)
+    weights: list[dict[int, int]] = [{} for _ in true]
+    scale = (len(true) + 1) * _JACCARD_STEPS
+    for row, column in _overlapping(true, predicted):
+        shared = _shared(true[row], predicted[column])
+        weights[row][column] = shared * scale + int(jaccard(true[row], predicted[column]) * _JACCARD_STEPS)
+    return [
+        CitationPair(
+            true[row],
+            predicted[column],
+            jaccard(true[row], predicted[column]),
+            tolerance_jaccard(true[row], predicted[column], tolerance_chars=tolerance_chars),
+        )
+        for row, column in heaviest_pairs(weights).items()
+    ]
+
+
+def jaccard(true: SpanCitation, predicted: SpanCitation) -> float:
+    """Return shared characters / characters of either."""
+    shared = _shared(true, predicted)
+    return shared / (true.end - true.start + predicted.end - predicted.start - shared)
+
+
+def tolerance_jaccard(true: SpanCitation, predicted: SpanCitation, *, tolerance_chars: int) -> float:
+    """Return the Jaccard after moving each predicted end within the tolerance onto the true one.
+
+    It is never below the exact one and 1 when both ends are within the tolerance. Spans that share no
+    character stay at 0, however near they are.
+    """
+    if not _shared(true, predicted):
+        return 0.0
+    start = true.start if abs(predicted.start - true.start) <= tolerance_chars else predicted.start
+    end = true.end if abs(predicted.end - true.end) <= tolerance_chars else predicted.end
+    return jaccard(true, replace(predicted, start=start, end=end))
+
+
+def distinct_places(citations: Iterable[SpanCitation]) -> list[SpanCitation]:
+    """Leave out what cites the same characters again."""
+    return list({(each.file, each.page, each.start, each.end): each for each in citations}.values())
+
+
+def same_place(first: SpanCitation, second: SpanCitation) -> bool:
+    """Tell whether two citations are of one file, and of one page where both have one."""
+    return first.file == second.file and (first.page == second.page or None in (first.page, second.page))
+
+
+def _shared(first: SpanCitation, second: SpanCitation) -> int:
+    return max(0, min(first.end, second.end) - max(first.start, second.start))
+
+
+def _place(citation: SpanCitation) -> tuple[str, int, int, int]:
+    return citation.file, citation.start, citation.end, -1 if citation.page is None else citation.page
+
+
+def _overlapping(true: Sequence[SpanCitation], predicted: Sequence[SpanCitation]) -> list[tuple[int, int]]:
+    """Return (number of the true one, number of the predicted one) of all that share characters.
+
+    One sweep over the starts, file by file, keeping the citations of each side that have not ended.
+    """
+    sides = (true, predicted)
+    events = sorted(
+        (citation.file, citation.start, side, number)
+        for side, citations in enumerate(sides)
+        for number, citation in enumerate(citations)
+    )
+    found: list[tuple[int, int]] = []
+    open_numbers: tuple[list[int], list[int]] = ([], [])
+    for _, _, side, number in events:
+        citation, others = sides[side][number], sides[1 - side]
+        still_open = open_numbers[1 - side]
+        still_open[:] = [
+            other
+            for other in still_open
+            if others[other].file == citation.file and others[other].end > citation.start
+        ]
+        found += [
+            (other, number) if side else (number, other)
+            for other in still_open
+            if same_place(citation, others[other])
+        ]
+        open_numbers[side].append(number)
+    return sorted(found)
+
 
 DEFAULT_TOLERANCE = 10
 GOOD_MATCH = 0.8
@@ -212,3 +377,162 @@ def citation_span_f1(predicted: Sequence[CitationLike], true: Sequence[CitationL
     Source: character F1 of citations; van Rijsbergen, "Information Retrieval", 1979.
     """
     return evaluate_citation_spans(true, predicted).character_f1
+
+
+# Citations against the claims they stand at: whether what is cited bears them out.
+#
+# Each metric is a function of flags, one for each sentence, claim or citation. Who decides what a cited
+# text supports is the metric's method; how the flags are found is told in
+# ``judging/citations/citation_support.py``.
+
+OVERALL_WEIGHTS: Mapping[str, float] = {
+    "tolerance_jaccard": 0.30,
+    "citation_validity": 0.30,
+    "mean_consistency": 0.25,
+    "no_hallucination": 0.15,
+}
+"""What each part counts in ``overall_citation_accuracy`` unless told otherwise."""
+
+
+@metric("citation_recall", reads=CITATIONS, shows=("supported",))
+def citation_recall(supported: Sequence[bool]) -> float | None:
+    """What share of the answer's sentences is borne out by what they cite.
+
+    Formula: supported sentences / sentences that claim something. A sentence is supported when all that it
+    cites can be opened and, taken together, supports it. Of citations beside the answer, those that can be
+    opened are taken together.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: Gao et al., "Enabling Large Language Models to Generate Text with Citations" (ALCE), EMNLP 2023.
+    """
+    return share(supported)
+
+
+@metric("citation_precision", reads=CITATIONS, shows=("relevant",))
+def citation_precision(relevant: Sequence[bool]) -> float:
+    """What share of the answer's citations is of use to the sentence they stand at.
+
+    Formula: relevant citations / citations, the same place in one sentence counted once. A citation is
+    relevant when its sentence is supported by all that it cites, unless the citation does not support the
+    sentence alone and the others do without it. What cannot be opened, or stands in a sentence that claims
+    nothing, is not relevant.
+
+    Empty: 0 for an answer that claims something and cites nothing.
+
+    Source: Gao et al. (ALCE), EMNLP 2023. Its program leaves out the citations of a sentence that cites
+    something out of range.
+    """
+    return share(relevant) or 0.0
+
+
+@metric("citation_f1", reads=CITATIONS, shows=("supported", "relevant"))
+def citation_f1(supported: Sequence[bool], relevant: Sequence[bool]) -> float | None:
+    """The harmonic mean of citation recall and citation precision.
+
+    Formula: 2 × precision × recall / (precision + recall).
+
+    Empty: 0 when either is 0; no value for an answer that claims nothing.
+
+    Source: Gao et al. (ALCE), EMNLP 2023; van Rijsbergen, "Information Retrieval", 1979.
+    """
+    recall, precision = citation_recall(supported), citation_precision(relevant)
+    if recall is None:
+        return None
+    return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+
+
+@metric("citation_completeness", reads=CITATIONS, shows=("cited",))
+def citation_completeness(cited: Sequence[bool]) -> float | None:
+    """What share of the answer's claims is cited.
+
+    Formula: cited claims / claims. A claim is cited when its sentence has a citation, right or wrong; where
+    the citations come beside the answer, when one of them supports it.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``citation_completeness``.
+    """
+    return share(cited)
+
+
+@metric("citation_correctness", reads=CITATIONS, shows=("correct",))
+def citation_correctness(correct: Sequence[bool]) -> float | None:
+    """What share of the citations supports a claim that they stand at.
+
+    Formula: correct citations / citations, the same place in one sentence counted once. A citation is
+    correct when it alone supports a claim of its sentence; where the citations come beside the answer, any
+    claim.
+
+    Empty: no value when nothing is cited; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``citation_correctness``.
+    """
+    return share(correct)
+
+
+@metric("citation_validity", reads=CITATIONS, shows=("opened",))
+def citation_validity(opened: Sequence[bool]) -> float | None:
+    """What share of the citations can be opened.
+
+    Formula: valid citations / citations, the same place in one sentence counted once. A citation is valid
+    when there is one document of its name and the characters are inside it (inside the page where it has
+    one), or a context of its number; and when the words that it quotes stand there.
+
+    Empty: no value when nothing is cited; such a sample is skipped.
+
+    Source: citation checks that open what is cited.
+    """
+    return share(opened)
+
+
+@metric("overall_citation_accuracy", reads=CITATIONS, shows=("parts",))
+def overall_citation_accuracy(
+    parts: Mapping[str, float | None], weights: Mapping[str, float] = OVERALL_WEIGHTS
+) -> float | None:
+    """How good the citations of an answer are from every side, as one figure.
+
+    Formula: 0.30 × citation_tolerance_jaccard + 0.30 × citation_validity + 0.25 × mean consistency + 0.15 ×
+    (1 − hallucination_rate). The mean consistency is that of the claims' probabilities to be supported; an
+    answer that claims something and cites nothing has validity 0.
+
+    Empty: no value where a part that counts has none; such a sample is skipped.
+
+    Source: citation metrics of evaluation results, ``overall_citation_accuracy``.
+    """
+    if any(parts[name] is None for name, weight in weights.items() if weight):
+        return None
+    return math.fsum(weight * (parts[name] or 0.0) for name, weight in weights.items())
+
+
+# The claims of an answer against its sources, whatever it cites: a flag for each claim.
+#
+# Who decides what the sources bear out is the metric's method.
+
+
+@metric("factual_consistency", reads=CITATIONS, shows=("consistent",))
+def factual_consistency(consistent: Sequence[bool]) -> float | None:
+    """What share of the answer's claims is consistent with the sources, whatever the answer cites.
+
+    Formula: consistent claims / claims. The sources are the contexts that came with the answer; without any,
+    the documents that it cites or that are relevant to the question.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: answer quality metrics of evaluation results, ``factual_consistency``.
+    """
+    return share(consistent)
+
+
+@metric("hallucination_rate", reads=CITATIONS, higher_is_better=False, shows=("consistent",))
+def hallucination_rate(consistent: Sequence[bool]) -> float | None:
+    """What share of the answer's claims the sources do not bear out.
+
+    Formula: (claims − consistent claims) / claims, with the sources of factual_consistency; 1 −
+    factual_consistency.
+
+    Empty: no value for an answer that claims nothing; such a sample is skipped.
+
+    Source: answer quality metrics of evaluation results, ``hallucination_rate``.
+    """
+    return share([not each for each in consistent])

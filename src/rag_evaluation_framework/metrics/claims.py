@@ -1,17 +1,13 @@
-"""Answers claim by claim: what the contexts support, what the reference says too, what was left out.
-
-Each metric is a function of verdicts, one for each claim; who gives the verdicts is the metric's method. A
-claim of the answer is *supported* when the contexts bear it out and *correct* when the reference does; one of
-the reference is *recalled* when the answer makes it.
-"""
+"""Metrics of claims, contexts and words; the rubric."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import fsum
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import metric
-from rag_evaluation_framework.metrics.views import CLAIMS
+from rag_evaluation_framework.metrics.views import CLAIMS, GRADES
 
 CORRECTNESS_WEIGHTS = (0.75, 0.25)
 """What the claims and the likeness of the wording count in ``answer_correctness``: the defaults of ragas."""
@@ -184,3 +180,113 @@ def _paired(first: Sequence[bool], second: Sequence[bool]) -> list[tuple[bool, b
     if len(first) != len(second):
         raise UsageError(f"expected verdicts on the same claims, got {len(first)} and {len(second)}")
     return list(zip(first, second, strict=True))
+
+
+# How good the contexts of an answer are, verdict by verdict: were they useful, and did they hold it
+# all.
+
+
+@metric("context_precision", reads=CLAIMS, shows=("relevant_contexts",), unless=("unsought",))
+def context_precision(relevant_contexts: Sequence[bool]) -> float | None:
+    """Whether the useful contexts stand before the useless ones.
+
+    Formula: the mean of precision@k over the ranks k that hold a useful context; 0 when none is useful. A
+    context is useful when it supports a claim of the reference, or of the answer where the reference makes
+    none; a judge is asked whether it helps to answer the question.
+
+    Empty: no value without contexts, nor, unless a judge is asked, where neither reference nor answer claims
+    anything; such a sample is skipped.
+
+    Source: Es et al., "RAGAS", EACL 2024.
+    """
+    if not relevant_contexts:
+        return None
+    hits, total = 0, 0.0
+    for rank, is_useful in enumerate(relevant_contexts, 1):
+        hits += is_useful
+        total += hits / rank if is_useful else 0.0
+    return total / hits if hits else 0.0
+
+
+@metric("context_recall", reads=CLAIMS, shows=("truth_by_contexts",))
+def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
+    """What share of what the reference contexts say stands in the contexts.
+
+    Formula: claims of the reference contexts that the contexts support / claims of the reference contexts.
+
+    Empty: no value where the reference contexts claim nothing, nor where no contexts are known; such a sample
+    is skipped. For a system that reports an empty list of contexts it is 0.
+
+    Source: Es et al., "RAGAS", EACL 2024, with the truth told by reference contexts.
+    """
+    return sum(truth_by_contexts) / len(truth_by_contexts) if truth_by_contexts else None
+
+
+# Answers word by word: which content words and numbers stand in the contexts or the question.
+
+
+@metric("grounded_fraction", reads=CLAIMS, shows=("new_words",))
+def grounded_fraction(words: int, new_words: int) -> float | None:
+    """What share of the answer's content words and numbers stands in the contexts or the question.
+
+    Formula: 1 − new / all, over content words and numbers, each occurrence counted. Numbers are compared by
+    their value; citations, a list of sources and courtesies do not count.
+
+    Empty: no value for an answer without any; such a sample is skipped, as is one that does not answer.
+
+    Source: the simplest screen for additions; what it is worth is told in the page on offline scoring.
+    """
+    if not 0 <= new_words <= words:
+        raise UsageError(f"expected from 0 to {words} new words, got {new_words}")
+    return 1 - new_words / words if words else None
+
+
+@metric("unsupported_tokens", reads=CLAIMS, higher_is_better=False, is_share=False, shows=("new_words",))
+def unsupported_tokens(words: int, new_words: int) -> float | None:
+    """How many content words and numbers of the answer stand neither in the contexts nor in the question.
+
+    Formula: how many content words and numbers are new, each occurrence counted. Numbers are compared by
+    their value; citations, a list of sources and courtesies do not count.
+
+    Empty: no value for an answer without any; such a sample is skipped, as is one that does not answer.
+
+    Source: as grounded_fraction; as a count it tells long answers with additions from short ones.
+    """
+    if not 0 <= new_words <= words:
+        raise UsageError(f"expected from 0 to {words} new words, got {new_words}")
+    return float(new_words) if words else None
+
+
+# An answer graded by a judge on weighted criteria; the sum is ours, never the judge's.
+
+
+@metric("rubric", reads=GRADES, shows=("grades",))
+def rubric(grades: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """The weighted mean of a judge's grades on the criteria of a rubric.
+
+    Formula: Σ weight × grade. By default factuality 0.40, grounding 0.30, completeness 0.20, communication
+    0.10; grades are from 0 to 1.
+
+    Empty: an answer that the judge gave no grades for has failed.
+
+    Source: the rubric of answer-quality pipelines; Zheng et al., "Judging LLM-as-a-judge", NeurIPS 2023.
+    """
+    if grades.keys() != weights.keys():
+        raise UsageError(f"expected grades for {', '.join(weights)}, got {', '.join(grades)}")
+    # Sums of products of decimal numbers miss what they are by a last digit: 0.65 must not fail for that.
+    return round(fsum(weights[name] * grade for name, grade in grades.items()), 9)
+
+
+@metric("rubric_pass", reads=GRADES, shows=("grades",))
+def rubric_pass(
+    grades: Mapping[str, float], weights: Mapping[str, float], *, pass_at: float = 0.65, floor: float = 0.4
+) -> float:
+    """Whether an answer passes a rubric: good enough as a whole, and in no criterion too bad.
+
+    Formula: 1 if rubric ≥ 0.65 and every grade ≥ 0.4, else 0; a rubric file may set both bounds.
+
+    Empty: an answer that the judge gave no grades for has failed.
+
+    Source: as rubric.
+    """
+    return float(rubric(grades, weights) >= pass_at and min(grades.values(), default=0.0) >= floor)

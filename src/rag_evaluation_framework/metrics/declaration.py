@@ -22,9 +22,8 @@ from pkgutil import get_data, iter_modules
 from typing import Any, TypeAlias, TypeVar, get_args
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
-from rag_evaluation_framework.extensions import Registry
+from rag_evaluation_framework.extensions import Registry, Specification, parse_specification
 from rag_evaluation_framework.metrics.views import NEEDS, VIEWS, Family, Field, Method, View
-from rag_evaluation_framework.specifications import Specification, parse_specification
 
 AUTO = "auto"
 """The method that is used unless one is asked for: the judge's where there is a judge, else the first."""

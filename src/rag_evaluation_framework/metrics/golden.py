@@ -14,7 +14,7 @@ from typing import TypeVar
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import GOLDEN
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 T = TypeVar("T")
 

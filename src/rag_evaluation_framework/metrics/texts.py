@@ -1,20 +1,173 @@
-"""An answer's words against a reference's, without a model. Pure functions of two texts.
-
-Where a reference is a sequence of texts, each is acceptable and the best counts. Both texts are taken as they
-stand: a citation such as ``[1]`` is part of the words.
-"""
+"""Metrics of two texts: match, F1, ROUGE, BLEU, chrF, similarity, relevancy."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import count, islice
+from operator import add
 
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.metrics.bleu import sentence_bleu, sentence_chrf
 from rag_evaluation_framework.metrics.declaration import metric
-from rag_evaluation_framework.metrics.rouge import f_measure, has_rouge_units, rouge_l, rouge_n
-from rag_evaluation_framework.metrics.tokens import checked_references, folded, plain, plain_tokens
-from rag_evaluation_framework.metrics.views import TEXTS
+from rag_evaluation_framework.metrics.views import LIKENESS, TEXTS
+from rag_evaluation_framework.text.normalisation import folded, plain
+from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.tokens import checked_references, plain_tokens, word_tokens
+
+# ROUGE: overlap of n-grams, or the longest common subsequence, as an F-measure.
+
+
+def rouge_n(answer: str, reference: str, *, n: int) -> float:
+    """Return the F-measure of the n-grams that the two texts share."""
+    answered = ngram_counts(word_tokens(answer), n)
+    expected = ngram_counts(word_tokens(reference), n)
+    return f_measure((answered & expected).total(), answered=answered.total(), expected=expected.total())
+
+
+def rouge_l(answer: str, reference: str) -> float:
+    """Return the F-measure of the longest common subsequence of the two texts' tokens."""
+    answered, expected = word_tokens(answer), word_tokens(reference)
+    shared = common_subsequence_length(answered, expected)
+    return f_measure(shared, answered=len(answered), expected=len(expected))
+
+
+def has_rouge_units(text: str, *, variant: str) -> bool:
+    """Tell whether a text has a unit of a variant: two tokens for ``rouge2``, one for the others."""
+    return len(word_tokens(text)) >= (2 if variant == "rouge2" else 1)
+
+
+def ngram_counts(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
+    """Count the runs of n tokens."""
+    return Counter(zip(*(tokens[offset:] for offset in range(n)), strict=False))
+
+
+def f_measure(shared: int, *, answered: int, expected: int) -> float:
+    """Return the harmonic mean of shared/answered and shared/expected; 0 when nothing is shared."""
+    return 2 * shared / (answered + expected) if shared else 0.0
+
+
+def common_subsequence_length(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence.
+
+    A row of the usual table is one integer: bit i is 0 where the length grows at token i of ``first``. A
+    row follows from the one before by an addition (Hyyrö, "Bit-Parallel LCS-length Computation
+    Revisited", AWOCA 2004).
+    """
+    places: dict[str, int] = {}
+    for position, token in enumerate(first):
+        places[token] = places.get(token, 0) | 1 << position
+    full = (1 << len(first)) - 1
+    row = full
+    for token in second:
+        matched = row & places.get(token, 0)
+        row = ((row + matched) | (row - matched)) & full
+    return len(first) - row.bit_count()
+
+
+# Sentence BLEU and chrF with the defaults of sacreBLEU, on a scale from 0 to 1.
+
+BLEU_ORDER = 4  # Papineni et al., "BLEU", ACL 2002
+CHRF_ORDER = 6  # Popović, "chrF", WMT 2015
+CHRF_BETA = 2  # Popović, "chrF deconstructed", WMT 2016
+
+# mteval-v13a: what is split off, in this order.
+_SPLITS = [
+    (re.compile(r"([!-&(-+/:-@\[-`{-~])"), r" \1 "),
+    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
+    (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
+    (re.compile(r"([0-9])(-)"), r"\1 \2 "),
+]
+_ENTITIES = [("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")]
+
+# What sacreBLEU's "zh" splits by the character. The first range is wider than Chinese and the rare
+# characters beyond U+FFFF are left out; figures are only comparable when that is kept.
+_ZH_CHARACTER = re.compile(
+    "([\u2001-\u2a6d\u2e80-\u2fdf\u2ff0-\u303f\u3100-\u312f\u31a0-\u31bf\u31c0-\u31ef\u3200-\u4db5"
+    "\u4e00-\u9fbb\uf900-\ufa2d\ufa30-\ufa6a\ufa70-\ufad9\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef])"
+)
+
+
+def sentence_bleu(answer: str, references: Sequence[str]) -> float:
+    """Return BLEU of one answer: exponential smoothing, and orders only up to the answer's length."""
+    tokenize = zh_tokens if any(map(has_unspaced_script, references)) else mteval_tokens
+    answered = tokenize(answer)
+    expected = [tokenize(reference) for reference in references]
+    orders = min(BLEU_ORDER, len(answered))
+    log_precision, smoothing = 0.0, 1
+    matched_any = False
+    for n in range(1, orders + 1):
+        counts = ngram_counts(answered, n)
+        allowed = reduce(Counter.__or__, (ngram_counts(tokens, n) for tokens in expected))
+        matched = (counts & allowed).total()
+        matched_any = matched_any or matched > 0
+        if not matched:
+            smoothing *= 2
+        log_precision += math.log((matched or 1 / smoothing) / counts.total())
+    if not matched_any:
+        return 0.0
+    return _brevity_penalty(len(answered), list(map(len, expected))) * math.exp(log_precision / orders)
+
+
+def _brevity_penalty(answered: int, expected: Sequence[int]) -> float:
+    """Punish an answer that is shorter than the reference nearest to it in length (the shorter of two)."""
+    nearest = min(expected, key=lambda length: (abs(length - answered), length))
+    return math.exp(1 - nearest / answered) if answered < nearest else 1.0
+
+
+def mteval_tokens(text: str) -> list[str]:
+    """Tokenize as mteval-v13a does, for languages that put spaces between words."""
+    text = text.rstrip().replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    for entity, character in _ENTITIES:
+        text = text.replace(entity, character)
+    return _split(f" {text} ")
+
+
+def zh_tokens(text: str) -> list[str]:
+    """Tokenize Chinese by the character, and what stands between as mteval-v13a does."""
+    return _split(_ZH_CHARACTER.sub(r" \1 ", text.strip()))
+
+
+def _split(text: str) -> list[str]:
+    for pattern, replacement in _SPLITS:
+        text = pattern.sub(replacement, text)
+    return text.split()
+
+
+def sentence_chrf(answer: str, references: Sequence[str]) -> float:
+    """Return the F2 of character n-grams, white space left out; of several references the best counts."""
+    return max(_chrf("".join(answer.split()), "".join(reference.split())) for reference in references)
+
+
+def _chrf(answer: str, reference: str) -> float:
+    """Average precision and recall over the orders that both texts have, and take their F2."""
+    orders = min(CHRF_ORDER, len(answer), len(reference))
+    precision = recall = 0.0
+    for answered, expected in islice(zip(_ngrams(answer), _ngrams(reference), strict=False), orders):
+        matched = _matched(Counter(answered), Counter(expected))
+        precision += matched / len(answered)
+        recall += matched / len(expected)
+    if not precision + recall:
+        return 0.0
+    precision, recall = precision / orders, recall / orders
+    return (1 + CHRF_BETA**2) * precision * recall / (CHRF_BETA**2 * precision + recall)
+
+
+def _ngrams(text: str) -> Iterator[list[str]]:
+    """Yield the characters of a text, its pairs of neighbours, its runs of three and so on."""
+    runs = list(text)
+    for n in count(1):
+        yield runs
+        runs = list(map(add, runs, text[n:]))
+
+
+def _matched(one: Counter[str], other: Counter[str]) -> int:
+    """Count what two texts have in common, as often as both have it."""
+    both = one.keys() & other.keys()
+    return sum(map(min, map(one.__getitem__, both), map(other.__getitem__, both)))
+
 
 ROUGE_VARIANTS = ("rouge1", "rouge2", "rougeL")
 
@@ -124,3 +277,46 @@ def chrf(answer: str, reference: str | Sequence[str]) -> float:
     Source: Popović, "chrF", WMT 2015 and 2016; equal to sacreBLEU / 100.
     """
     return sentence_chrf(answer, checked_references(reference))
+
+
+# How alike an answer and the expected one are, without a model. A pure function of two texts.
+
+
+@metric("answer_similarity", reads=LIKENESS)
+def answer_similarity(to_reference: float) -> float:
+    """How alike answer and reference are in their wording; it does not know that two words mean the same.
+
+    Formula: chrF of the two texts after NFKC and case folding: F2 of character n-grams, 1 to 6 long, white
+    space left out. Where a reference is a sequence of texts, the best counts. By the embedding method: the
+    cosine of the two texts, 0 where it is below.
+
+    Empty: 0 for an empty answer, which has failed where a run is scored; an empty reference is an error.
+
+    Source: Popović, "chrF", WMT 2015 and 2016. A right answer in other words often scores below 0.5, so a
+    threshold meant for an embedding or a judge does not carry over.
+    """
+    return max(to_reference, 0.0)
+
+
+def wording_similarity(answer: str, reference: str | Sequence[str]) -> float:
+    """Return chrF of an answer and its reference, or the best of several, after NFKC and case folding."""
+    return sentence_chrf(folded(answer), [folded(text) for text in checked_references(reference)])
+
+
+# Whether an answer is about what was asked.
+
+
+@metric("answer_relevancy", reads=LIKENESS, shows=("to_question",), unless=("unasked",))
+def answer_relevancy(to_question: float, *, answered: bool) -> float:
+    """How far the answer is about the question; whether it is right is not asked.
+
+    Formula: 0 for an answer that refuses, does not know or asks back; else the likeness, cut to 0–1. The
+    likeness is the share of the question's content words taken up by the answer (lexical), the cosine of
+    question and answer (embedding), or 1, 0.5, 0 for fully, partly, not addressed (judge).
+
+    Empty: an empty answer has failed; the likeness to a question without content words is skipped.
+
+    Source: after Es et al., "RAGAS", EACL 2024, where a judge asks questions back from the answer. A short
+    right answer shares few words with its question: the lexical figure screens, it does not measure.
+    """
+    return min(max(to_question, 0.0), 1.0) if answered else 0.0

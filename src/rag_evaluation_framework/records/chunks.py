@@ -11,9 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.identifiers import ChunkId, DocumentId, PositionAwareChunkId
-from rag_evaluation_framework.records.spans import CharacterSpan, check_range
+from rag_evaluation_framework.records.documents import (
+    CharacterSpan,
+    ChunkId,
+    Document,
+    DocumentId,
+    PositionAwareChunkId,
+    check_range,
+)
 
 
 def generate_chunk_id(content: str) -> ChunkId:

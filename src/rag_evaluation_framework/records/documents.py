@@ -1,19 +1,95 @@
-"""Documents and the corpus they make up."""
+"""Document, Corpus, CharacterSpan, ids, and which document a file name means."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NewType
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid
 from rag_evaluation_framework.files.extraction import extract_text
-from rag_evaluation_framework.records.identifiers import DocumentId
-from rag_evaluation_framework.records.spans import CharacterSpan
-from rag_evaluation_framework.records.unique_ids import require_unique
+
+# Names for the strings that identify things, so that a signature says which one it means.
+
+DocumentId = NewType("DocumentId", str)
+"""A document of the corpus: its path relative to the folder, such as ``guides/rag_overview.md``."""
+
+QueryId = NewType("QueryId", str)
+"""A question, such as ``query_001``."""
+
+QueryText = NewType("QueryText", str)
+"""The words of a question."""
+
+ChunkId = NewType("ChunkId", str)
+"""A chunk's text: ``chunk_`` and 12 hexadecimal digits. The same text in two places has one id."""
+
+PositionAwareChunkId = NewType("PositionAwareChunkId", str)
+"""The same for a chunk that knows its place: ``pa_chunk_`` and 12 hexadecimal digits."""
+
+EvaluationType = Literal["chunk-level", "token-level"]
+"""What is compared: the identity of chunks, or the characters they cover."""
+
+
+# A stretch of characters in a document.
+
+
+def check_range(start: object, end: object) -> None:
+    """Refuse anything but whole numbers with ``0 <= start < end``."""
+    if not isinstance(start, int) or isinstance(start, bool) or start < 0:
+        raise invalid("start", "a whole number of at least 0", start)
+    if not isinstance(end, int) or isinstance(end, bool) or end <= start:
+        raise invalid("end", f"a whole number above {start}", end)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CharacterSpan:
+    """The characters ``[start, end)`` of a document.
+
+    Positions count code points from 0 in the text as it is stored. ``CharacterSpan("doc1", 0, 5)`` of
+    "Hello, World!" is "Hello". A span without a document, empty or inverted is refused.
+    """
+
+    doc_id: DocumentId
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.doc_id, str) or not self.doc_id:
+            raise invalid("doc_id", "a document id", self.doc_id)
+        check_range(self.start, self.end)
+
+    def overlaps(self, other: CharacterSpan) -> bool:
+        """Tell whether the two share at least one character of the same document."""
+        return self.doc_id == other.doc_id and self.start < other.end and other.start < self.end
+
+    def overlap_chars(self, other: CharacterSpan) -> int:
+        """Count the characters the two share."""
+        if not self.overlaps(other):
+            return 0
+        return min(self.end, other.end) - max(self.start, other.start)
+
+    def length(self) -> int:
+        """Count the characters of this span."""
+        return self.end - self.start
+
+
+# Ids that must be unique within one record.
+
+
+def require_unique(ids: Iterable[str], *, what: str, path: str) -> None:
+    """Refuse repeated ids; each repetition is an issue at its own position, ``path[3]``."""
+    seen: set[str] = set()
+    issues: list[Issue] = []
+    for index, identifier in enumerate(ids):
+        if identifier in seen:
+            found = f"{identifier!r} again"
+            issues.append(Issue("duplicate-id", f"each {what} once", found, f"{path}[{index}]"))
+        seen.add(identifier)
+    if issues:
+        raise InputError(issues)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +197,97 @@ def _matching(folder: Path, glob_pattern: str) -> dict[str, Path]:
         expected = "a pattern below the folder, such as '**/*.md'"
         raise invalid("glob_pattern", expected, glob_pattern) from None
     return {path.relative_to(folder).as_posix(): path for path in matching}
+
+
+# Which document a citation means when it gives a file name: an answer, or "cannot tell", never a
+# guess.
+
+# Deeper paths are no file's; looking below each of their folders would take quadratic time.
+_DEEPEST_PATH = 64
+
+
+class DocumentNames:
+    """The names by which documents may be cited, from the surest to the least sure.
+
+    A name is looked up as a document's id, its ``file_path``, the end of that path (``b/x.txt`` of
+    ``a/b/x.txt``), its ``metadata.file_name``, and at last without its suffix. The first way that knows the
+    name decides, even when it knows several documents of that name.
+
+    >>> names = DocumentNames([{"document_id": "doc_ml", "file_path": "docs/ml_intro.pdf"}])
+    >>> names.position("ml_intro.pdf"), names.position("ml_intro"), names.position("ml_guide.pdf")
+    (0, 0, None)
+    """
+
+    def __init__(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        self._ways: tuple[dict[str, list[int]], ...] = ({}, {}, {}, {}, {})
+        for position, document in enumerate(documents):
+            for way, names in zip(self._ways, _names(document), strict=True):
+                for name in names:
+                    way.setdefault(name, []).append(position)
+
+    @classmethod
+    def of_records(cls, documents: Iterable[Document]) -> DocumentNames:
+        """Return the names of documents that were read; the id of one that was a file is its path."""
+        return cls(
+            [
+                {
+                    "document_id": document.id,
+                    "file_path": document.extra.get("file_path", document.id),
+                    "metadata": document.metadata,
+                }
+                for document in documents
+            ]
+        )
+
+    def positions(self, name: str) -> Sequence[int]:
+        """Return the positions of the documents that a name may mean, in order: none, one or several."""
+        by_id, *by_path, by_stem = self._ways
+        if name in by_id:
+            return by_id[name]
+        name = _plain(name)
+        for way in by_path:
+            if name in way:
+                return way[name]
+        return by_stem.get(_stem(name), ())
+
+    def position(self, name: str) -> int | None:
+        """Return the position of the one document that a name means; ``None`` when that cannot be told."""
+        positions = self.positions(name)
+        return positions[0] if len(positions) == 1 else None
+
+    def positions_below(self, name: str) -> Sequence[int]:
+        """Return the positions of documents whose id ends the path: a corpus may begin in a folder of it."""
+        return next((self._ways[0][end] for end in _ends(_plain(name)) if end in self._ways[0]), ())
+
+
+def _names(document: Mapping[str, Any]) -> Iterator[set[str]]:
+    """Yield the names of a document for each way of looking it up."""
+    identifier, path = document.get("document_id"), document.get("file_path")
+    metadata = document.get("metadata")
+    file_name = metadata.get("file_name") if isinstance(metadata, Mapping) else None
+    ids = {identifier} if isinstance(identifier, str) else set()
+    paths = {_plain(path)} if isinstance(path, str) else set()
+    path_ends = {end for name in paths for end in _ends(name)}
+    file_names = {_plain(file_name)} if isinstance(file_name, str) else set()
+    yield ids
+    yield paths
+    yield path_ends
+    yield file_names
+    yield {_stem(name) for name in ids | paths | path_ends | file_names} | ids
+
+
+def _ends(path: str) -> Iterator[str]:
+    """Yield what is left of a path when its first folders are taken away, one after the other."""
+    parts = PurePosixPath(path).parts[-_DEEPEST_PATH:]
+    return ("/".join(parts[first:]) for first in range(1, len(parts)))
+
+
+def _plain(name: str) -> str:
+    """Write a path in one way, whichever system it comes from."""
+    return name.replace("\\", "/").removeprefix("./")
+
+
+def _stem(name: str) -> str:
+    """Leave out the suffix of a name; its folders stay, since another folder holds another file."""
+    path = PurePosixPath(name)
+    return str(path.with_suffix("")) if path.suffix else name

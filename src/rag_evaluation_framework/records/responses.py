@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.records.citations import Citation
+from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 History: TypeAlias = Literal["own", "reference"]
 """What the next turn of a conversation follows: the system's own answers, or those it should have given."""

@@ -9,21 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import (
-    UsageError,
-    invalid,
-    shown,
-)
+from rag_evaluation_framework.errors import UsageError, invalid, shown
 from rag_evaluation_framework.records.citations import (
     Citation,
     ContextCitation,
     SpanCitation,
     TokenSpanCitation,
 )
+from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
-from rag_evaluation_framework.records.spans import CharacterSpan
-from rag_evaluation_framework.records.unique_ids import require_unique
 from rag_evaluation_framework.version import __version__
 
 

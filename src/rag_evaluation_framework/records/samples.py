@@ -1,14 +1,24 @@
-"""The one record into which every dataset dialect is read, and which every scorer sees."""
+"""Sample, Turn, Expectation and how one is written, Dataset, annotations, the seeds' ground truths."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from math import fsum
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.errors import Location, counted, invalid
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
+from rag_evaluation_framework.records.documents import (
+    ChunkId,
+    Document,
+    PositionAwareChunkId,
+    QueryId,
+    QueryText,
+    require_unique,
+)
 
 Role = Literal["user", "assistant", "system"]
 
@@ -134,3 +144,267 @@ class Sample:
     def question(self) -> str:
         """What the user says last: the whole question, or the end of a conversation."""
         return next(turn.content or "" for turn in reversed(self.turns) if turn.role == "user")
+
+
+# Samples that belong together, with what is known about them as a whole.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """A dataset as read from one file or folder. Sample ids are unique; order is kept.
+
+    What a dialect does not say is ``None`` or empty. ``extra`` keeps the fields that have no place here, so
+    that writing back in the same dialect loses nothing.
+    """
+
+    samples: tuple[Sample, ...]
+    dialect: str
+    dataset_id: str | None = None
+    name: str | None = None
+    version: str | None = None
+    description: str | None = None
+    created_at: str | None = None
+    documents: tuple[Document, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        require_unique((sample.id for sample in self.samples), what="sample id", path="samples")
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
+Layout = Literal["object", "array", "lines", "table", "folder"]
+"""How a file lays out its records: one object, an array, a record a line, rows and columns, several files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The beginning of a file, as far as needed to tell its dialect.
+
+    ``record`` is the object itself, the first record of an array or of lines, a table's columns (with
+    ``None`` for values), or the names in a folder.
+    """
+
+    path: Path
+    layout: Layout
+    record: Mapping[str, Any] = field(hash=False)
+
+
+# Queries with what a retriever should find for them, and the shapes these take in LangSmith.
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question put to the retriever."""
+
+    id: QueryId
+    text: QueryText
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id:
+            raise invalid("id", "a query id", self.id)
+        if not isinstance(self.text, str):
+            raise invalid("text", "text", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLevelGroundTruth:
+    """The chunks that are relevant to a query."""
+
+    query: Query
+    relevant_chunk_ids: Sequence[ChunkId] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLevelGroundTruth:
+    """The position-aware chunks whose characters are relevant to a query."""
+
+    query: Query
+    relevant_chunk_ids: Sequence[PositionAwareChunkId] = field(hash=False)
+
+
+class ChunkLevelDatasetExample(TypedDict):
+    """A chunk-level example as LangSmith stores it: ``{"inputs": {"query": …}, "outputs": {…}}``."""
+
+    inputs: dict[str, QueryText]
+    outputs: dict[str, list[ChunkId]]
+
+
+class ChunkLevelRunOutput(TypedDict):
+    """What a retriever returns for one query at chunk level."""
+
+    retrieved_chunk_ids: list[ChunkId]
+
+
+class TokenLevelDatasetExample(TypedDict):
+    """A token-level example as LangSmith stores it; the ids resolve to characters in a registry."""
+
+    inputs: dict[str, QueryText]
+    outputs: dict[str, list[PositionAwareChunkId]]
+
+
+class TokenLevelRunOutput(TypedDict):
+    """What a retriever returns for one query at token level."""
+
+    retrieved_chunk_ids: list[PositionAwareChunkId]
+
+
+# What annotators say about a query: the spans that hold its answer, and how good an answer is.
+
+QUALITY_SCORES = ("completeness", "accuracy", "relevance", "clarity", "conciseness")
+"""The five scores whose mean is the overall score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitationAnnotation:
+    """The spans that one annotator marked as sources for one query; none means that nothing answers it.
+
+    What a file does not say is ``None``. ``extra`` keeps the fields that have no place here, so that writing
+    back loses nothing; ``place`` is where a file has the annotation.
+    """
+
+    annotation_id: str
+    query_id: str
+    annotator_id: str | None = None
+    timestamp: str | None = None
+    citations: tuple[SpanCitation, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    place: Location = field(default=Location(), compare=False)
+
+    def __post_init__(self) -> None:
+        _check_ids(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerQualityAnnotation:
+    """One annotator's scores (0 to 1) and ratings (words) of one answer, perhaps with citations."""
+
+    annotation_id: str
+    query_id: str
+    annotator_id: str | None = None
+    timestamp: str | None = None
+    answer_text: str | None = None
+    quality_scores: Mapping[str, float] = field(default_factory=dict, hash=False)
+    overall_score: float | None = None
+    aspect_ratings: Mapping[str, str] = field(default_factory=dict, hash=False)
+    citations: tuple[SpanCitation, ...] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    place: Location = field(default=Location(), compare=False)
+
+    def __post_init__(self) -> None:
+        _check_ids(self)
+        for name, score in self.quality_scores.items():
+            if not 0 <= score <= 1:
+                raise invalid(f"quality_scores.{name}", "a number from 0 to 1", score)
+
+    @property
+    def mean_score(self) -> float | None:
+        """The mean of the five quality scores; ``None`` unless all five are there."""
+        scores = [self.quality_scores[name] for name in QUALITY_SCORES if name in self.quality_scores]
+        return fsum(scores) / len(scores) if len(scores) == len(QUALITY_SCORES) else None
+
+
+Annotation: TypeAlias = CitationAnnotation | AnswerQualityAnnotation
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationSet:
+    """The annotations of one dataset, in the order of the file; annotation ids are unique."""
+
+    annotations: tuple[Annotation, ...]
+    dataset_id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __len__(self) -> int:
+        return len(self.annotations)
+
+
+def _check_ids(annotation: Annotation) -> None:
+    for name in ("annotation_id", "query_id"):
+        value = getattr(annotation, name)
+        if not isinstance(value, str) or not value:
+            raise invalid(name, "an id", value)
+
+
+# How a dataset says that a question should be declined: one rule for all dialects.
+#
+# The expected answer is the word ``Refusal``, in any case and width, or the metadata have
+# ``{"expectation": "refusal"}``. A dialect writes the word where it needs an expected answer or has no
+# metadata, and the mark elsewhere; a text that stands beside the mark is kept, and nothing is compared
+# with it.
+#
+# In the golden set of questions to decline, the same in other words will do, or a reason to decline
+# beside whatever the ground truth says. Elsewhere 拒绝 may be an answer like any other.
+
+REFUSAL = "Refusal"
+"""How the expected answer to a question that the system should decline is written."""
+
+_MARK = {"expectation": "refusal"}
+_IN_OTHER_WORDS = frozenset({"refusal", "refuse", "refused", "拒绝", "拒絕", "拒答"})
+
+
+class Expected(NamedTuple):
+    """What a record expects: a text or a refusal, or both; ``metadata`` are without the mark."""
+
+    reference: str | None
+    refusal: Refusal | None
+    metadata: Mapping[str, Any]
+
+
+def read_expected(reference: str | None, metadata: Mapping[str, Any] | None = None) -> Expected:
+    """Tell an expected answer from an expected refusal.
+
+    >>> read_expected("REFUSAL", {"topic": "x"})
+    Expected(reference=None, refusal=Refusal(reason=None, pattern=None), metadata={'topic': 'x'})
+    >>> read_expected("I cannot tell.", {"expectation": "refusal"})
+    Expected(reference='I cannot tell.', refusal=Refusal(reason=None, pattern=None), metadata={})
+    """
+    metadata = metadata or {}
+    is_word, is_marked = is_refusal(reference), _MARK.items() <= metadata.items()
+    if is_marked:
+        metadata = {name: value for name, value in metadata.items() if name not in _MARK}
+    return Expected(None if is_word else reference, Refusal() if is_word or is_marked else None, metadata)
+
+
+def written_reference(sample: Sample) -> str | None:
+    """Return the expected answer as a dialect writes it that has no other way to expect a refusal."""
+    return REFUSAL if sample.reference is None and _expects_refusal(sample) else sample.reference
+
+
+def refusal_or_answer(sample: Sample, field: str) -> str | None:
+    """Return the expected answer as a dialect writes it that cannot hold a refusal and an answer."""
+    if sample.reference is not None and _expects_refusal(sample):
+        raise invalid(field, "a refusal or an answer", "both", code="not-held")
+    return written_reference(sample)
+
+
+def marked_metadata(sample: Sample, *, is_told: bool = False) -> dict[str, Any]:
+    """Return the metadata of a sample, with the mark if it expects a refusal that is not told elsewhere."""
+    return {**sample.metadata, **(_MARK if _expects_refusal(sample) and not is_told else {})}
+
+
+def is_refusal(truth: Any) -> bool:
+    """Tell whether an expected answer is the word ``Refusal``."""
+    return _folded(truth) == "refusal"
+
+
+def declines(record: Mapping[str, Any]) -> bool:
+    """Tell whether a record of the questions to decline says that it is one.
+
+    >>> declines({"ground_truth": "拒答"}), declines({"ground_truth": "No.", "refusal_reason": "unsafe"})
+    (True, True)
+    """
+    return _folded(record.get("ground_truth")) in _IN_OTHER_WORDS or bool(
+        _folded(record.get("refusal_reason"))
+    )
+
+
+def _expects_refusal(sample: Sample) -> bool:
+    return isinstance(sample.expectation, Refusal)
+
+
+def _folded(text: Any) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().strip() if isinstance(text, str) else ""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.annotators.agreement import AgreementReport
-from rag_evaluation_framework.datasets.annotators.agreement_figures import AgreementFigure
+from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, AgreementReport
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.statistics.intervals import Interval
 

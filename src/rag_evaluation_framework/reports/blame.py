@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.comparisons import interval_header
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.tables import text_table

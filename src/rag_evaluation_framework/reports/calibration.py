@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.annotators.agreement_figures import AgreementFigure
+from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.comparisons import interval_header, interval_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
-from rag_evaluation_framework.statistics.agreement_tables import Estimate
+from rag_evaluation_framework.statistics.agreement import Estimate
 from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate
 
 _NAMED_ANNOTATORS = 5

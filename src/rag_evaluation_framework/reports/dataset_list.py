@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.folders.catalogue_files import CatalogueEntry
+from rag_evaluation_framework.datasets.catalogue import CatalogueEntry
 from rag_evaluation_framework.reports.tables import text_table
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rag_evaluation_framework.counts import counted
 from rag_evaluation_framework.datasets.overview import Coverage, Lengths, Overview
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.tables import text_table
 
 BAR_WIDTH = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
 from rag_evaluation_framework.reports.blame import blame_text

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.synthesis.asking.asked_questions import REASONS as ASKING_REASONS
+from rag_evaluation_framework.synthesis.draft_quality import REASONS as QUALITY_REASONS
 from rag_evaluation_framework.synthesis.drafts import Drafts
-from rag_evaluation_framework.synthesis.quality import REASONS as QUALITY_REASONS
-from rag_evaluation_framework.synthesis.uploading import Upload
+from rag_evaluation_framework.synthesis.generated_datasets import Upload
+from rag_evaluation_framework.synthesis.model_questions import REASONS as ASKING_REASONS
 
 _DETAIL_CHARACTERS = 160
 _REASONS: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.evaluation.golden_results import GoldenEvaluation
 from rag_evaluation_framework.reports.blame import blame_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.reports.unread import unread_lines
 from rag_evaluation_framework.reports.unscored import unscored_lines

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 from rag_evaluation_framework.evaluation.model_evaluations import ModelEvaluation
 from rag_evaluation_framework.evaluation.model_runs import SharedData

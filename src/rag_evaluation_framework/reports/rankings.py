@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_header, interval_text
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.rankings import RankedSystem, RankingResults

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.language_models.spending import Spending
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.models.spending import Spending
 
 
 def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, int] | None = None) -> str:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from typing import TextIO
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.tables import text_width
 
 _ERASE_LINE = "\r\x1b[2K"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_evaluation_framework.counts import counted
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
 from rag_evaluation_framework.reports.evaluation_text import gate_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.results_files import read_results
+from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.results.run_folder import RunFolder

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from rag_evaluation_framework.files.json_lines import read_lines, write_lines
+from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameKind
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 

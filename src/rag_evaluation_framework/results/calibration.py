@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.annotators.human_labels import (
+from rag_evaluation_framework.datasets.golden_sets import SPLITS
+from rag_evaluation_framework.datasets.human_labels import (
     HumanLabel,
     LabelField,
     MergedLabels,
@@ -20,8 +20,7 @@ from rag_evaluation_framework.datasets.annotators.human_labels import (
     is_same_answer,
     merged_labels,
 )
-from rag_evaluation_framework.datasets.dialects.golden_sets import SPLITS
-from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError
+from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, counted
 from rag_evaluation_framework.results.answered_runs import AnsweredRun
 from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
 from rag_evaluation_framework.results.metric_calibration import (

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rag_evaluation_framework.datasets.annotators.annotated_queries import OVERALL
-from rag_evaluation_framework.datasets.annotators.human_labels import LABEL, LabelField
+from rag_evaluation_framework.datasets.annotations import OVERALL
+from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 
 _METRICS_OF_FIELD: Mapping[str, tuple[str, ...]] = {

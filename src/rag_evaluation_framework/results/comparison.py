@@ -17,17 +17,18 @@ import numpy.typing as npt
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.statistics.corrections import holm
-from rag_evaluation_framework.statistics.effects import cohens_d, wins_ties_losses
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
     PairedTestResult,
+    cohens_d,
+    holm,
     paired_randomisation_test,
     paired_t_test,
+    smallest_detectable_difference,
     wilcoxon_test,
+    wins_ties_losses,
 )
-from rag_evaluation_framework.statistics.power import smallest_detectable_difference
-from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation
+from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
 
 PairedTest = Literal["randomisation", "t", "wilcoxon"]
 PAIRED_TESTS: tuple[PairedTest, ...] = ("randomisation", "t", "wilcoxon")

@@ -31,11 +31,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.datasets.checks.checked_documents import is_named_yaml
-from rag_evaluation_framework.datasets.results_files import write_results
+from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.compression import compressing, named_compression, plain_name
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.responses import unread_field
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead

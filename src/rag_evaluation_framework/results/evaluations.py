@@ -35,7 +35,7 @@ from rag_evaluation_framework.results.gate import Threshold, Verdict
 from rag_evaluation_framework.results.refusal_tables import RefusalTable
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.statistics.intervals import mean_interval
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 Kind = Literal["answers", "golden", "retrieval", "ranking", "systems", "suite"]
 PartsAre = Literal["datasets", "splits", "systems"]

@@ -34,10 +34,9 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, Issue, StorageError, invalid
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, invalid, refused
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.refusals import refused
-from rag_evaluation_framework.files.staging import sync_folder
+from rag_evaluation_framework.files.atomic import sync_folder
 from rag_evaluation_framework.records.responses import Failure, Usage, UsageTotals, may_be_mended
 from rag_evaluation_framework.records.runs import (
     RunCounts,

@@ -12,14 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from rag_evaluation_framework.datasets.annotators.human_labels import LabelField, MergedLabels
+from rag_evaluation_framework.datasets.human_labels import LabelField, MergedLabels
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.results.scored_runs import ScoredMetric
-from rag_evaluation_framework.statistics.arrays import Floats
-from rag_evaluation_framework.statistics.distributions import normal_two_sided
+from rag_evaluation_framework.statistics.classification import Reliability, reliability
+from rag_evaluation_framework.statistics.intervals import normal_two_sided
 from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate, corrected_mean
-from rag_evaluation_framework.statistics.reliability import Reliability, reliability
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import Floats, exact_mean
 
 # A difference between labelled and other samples that chance gives once in a hundred runs.
 _NOT_RANDOM = 0.01

@@ -6,14 +6,14 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.annotators.agreement_figures import (
+from rag_evaluation_framework.datasets.annotations import RatedUnit
+from rag_evaluation_framework.datasets.annotator_agreement import (
     AgreementFigure,
     aspect_figure,
     score_figure,
 )
-from rag_evaluation_framework.datasets.annotators.annotated_queries import RatedUnit
-from rag_evaluation_framework.datasets.annotators.human_labels import LabelField, MergedLabels
+from rag_evaluation_framework.datasets.human_labels import LabelField, MergedLabels
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.results.labelled_values import LabelledValues, are_shares
 from rag_evaluation_framework.results.scored_runs import ScoredMetric
 from rag_evaluation_framework.results.threshold_figures import (
@@ -22,13 +22,17 @@ from rag_evaluation_framework.results.threshold_figures import (
     threshold_figures,
     too_few_to_suggest,
 )
-from rag_evaluation_framework.statistics.agreement_tables import Estimate, Resampling
-from rag_evaluation_framework.statistics.arrays import Floats
-from rag_evaluation_framework.statistics.decision_thresholds import FEWEST_OF_A_CLASS, ThresholdRule
+from rag_evaluation_framework.statistics.agreement import Estimate, Resampling
+from rag_evaluation_framework.statistics.classification import (
+    FEWEST_OF_A_CLASS,
+    Reliability,
+    ThresholdRule,
+    auroc,
+    pearson,
+    spearman,
+)
 from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate, CorrectedRate
-from rag_evaluation_framework.statistics.rank_statistics import auroc, pearson, spearman
-from rag_evaluation_framework.statistics.reliability import Reliability
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import Floats, exact_mean
 
 FEWEST_TO_VALIDATE = 50
 """With fewer labels, a metric is called checked, never validated."""

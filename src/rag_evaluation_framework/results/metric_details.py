@@ -13,7 +13,7 @@ from typing import Any
 
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 SPAN_ACCURACY = "span_accuracy"
 """The field of what all metrics of cited spans have in common."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from rag_evaluation_framework.records.responses import UsageTotals
 from rag_evaluation_framework.records.runs import SampleResult, Timing
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 TOTAL_TIME = "total_evaluation_time_seconds"
 """The field of the time that the whole run took."""

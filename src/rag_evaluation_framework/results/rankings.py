@@ -8,9 +8,9 @@ from typing import Any
 
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.metrics.declaration import BoundMetric
-from rag_evaluation_framework.metrics.evaluate_ranking import RankingReport, evaluate_ranking
-from rag_evaluation_framework.metrics.judge_mappings import Qrels, Run
-from rag_evaluation_framework.metrics.ranking_rules import RankingRules
+from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.metrics.qrels import Qrels, Run
+from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking
 from rag_evaluation_framework.results.comparison import MetricComparison, PairedTest, compare_systems
 from rag_evaluation_framework.results.summaries import MetricSummary, summarise
 from rag_evaluation_framework.statistics.intervals import IntervalMethod

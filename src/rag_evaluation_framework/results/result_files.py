@@ -13,10 +13,9 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.datasets.results_files import read_results
-from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, invalid, shown
-from rag_evaluation_framework.files.compression import named_compression, plain_name, read_bytes
-from rag_evaluation_framework.files.refusals import refused
+from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.errors import InputError, Issue, RagEvalError, invalid, refused, shown
+from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 
 SUFFIX = ".results.json"
 SUFFIXES = (SUFFIX, ".results.yaml", ".results.yml", ".results.csv", ".results.parquet")

@@ -35,11 +35,16 @@ from typing import Literal
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, RagEvalError, StorageError, UsageError, invalid
+from rag_evaluation_framework.errors import (
+    InputError,
+    RagEvalError,
+    StorageError,
+    UsageError,
+    invalid,
+    refused,
+)
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.refusals import refused
-from rag_evaluation_framework.files.staging import sync_folder
+from rag_evaluation_framework.files.atomic import sync_folder, write_bytes_atomically
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
 from rag_evaluation_framework.results.journal import (
     JournalEntry,

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.records.runs import Run, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.run_folder import RunFolder

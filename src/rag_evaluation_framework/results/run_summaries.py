@@ -22,7 +22,7 @@ from rag_evaluation_framework.results.performance import PerformanceTotals
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.results.summaries import Figure, MetricSummary, Unscored
 from rag_evaluation_framework.statistics.intervals import Interval, IntervalMethod, mean_intervals
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,9 @@ from typing import Any, TypeAlias, overload
 
 import msgspec
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.checks.repeated_ids import IdDigests, repetitions
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, invalid
-from rag_evaluation_framework.files.json_lines import read_lines, write_lines
+from rag_evaluation_framework.datasets.validation import IdDigests, repetitions
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, invalid
+from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.samples import Sample
 
 Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]

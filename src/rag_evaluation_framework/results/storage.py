@@ -8,11 +8,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.results_files import read_results
-from rag_evaluation_framework.errors import InputError, Issue, MissingResultsError, UsageError, invalid, shown
+from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    MissingResultsError,
+    UsageError,
+    invalid,
+    refused,
+    shown,
+)
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.refusals import refused
 from rag_evaluation_framework.results.result_files import (
     SUFFIX,
     check_id,

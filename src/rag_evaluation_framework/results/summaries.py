@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.records.scores import Status
 from rag_evaluation_framework.statistics.intervals import Interval, IntervalMethod, mean_interval
-from rag_evaluation_framework.statistics.sums import exact_mean
+from rag_evaluation_framework.statistics.resampling import exact_mean
 
 
 @dataclass(frozen=True, slots=True)

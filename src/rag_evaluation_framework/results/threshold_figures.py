@@ -7,22 +7,19 @@ from typing import Literal
 
 import numpy as np
 
-from rag_evaluation_framework.statistics.agreement import Flags
-from rag_evaluation_framework.statistics.agreement_tables import Estimate, Resampling
-from rag_evaluation_framework.statistics.arrays import Floats
+from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling
 from rag_evaluation_framework.statistics.classification import (
+    FEWEST_OF_A_CLASS,
     ClassificationFigures,
     Confusion,
+    ThresholdRule,
     classification_figures,
     confusion,
     kappa,
-)
-from rag_evaluation_framework.statistics.decision_thresholds import (
-    FEWEST_OF_A_CLASS,
-    ThresholdRule,
     suggested_threshold,
 )
 from rag_evaluation_framework.statistics.prediction_powered import CorrectedRate, rogan_gladen_rate
+from rag_evaluation_framework.statistics.resampling import Floats
 
 Operator = Literal[">=", "<="]
 ThresholdSource = Literal["given", "yes or no", "suggested", "half"]

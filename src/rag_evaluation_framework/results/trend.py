@@ -13,12 +13,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import UsageError, invalid
+from rag_evaluation_framework.errors import UsageError, counted, invalid
 from rag_evaluation_framework.results.metric_sections import is_higher_better
 from rag_evaluation_framework.results.scored_runs import metric_sections
-from rag_evaluation_framework.statistics.arrays import ROUNDING
-from rag_evaluation_framework.statistics.sums import exact_mean, standard_deviation
+from rag_evaluation_framework.statistics.resampling import ROUNDING, exact_mean, standard_deviation
 
 TrendVerdict = Literal["regression", "improvement", "steady", "not enough"]
 

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.embedding import check_texts
-from rag_evaluation_framework.retrieval.lexical_tokens import lexical_tokens
-from rag_evaluation_framework.retrieval.stored_chunks import place_order
-from rag_evaluation_framework.retrieval.vectors import check_k
-from rag_evaluation_framework.specifications import Specification
+from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.retrieval.stores import check_k, place_order
+from rag_evaluation_framework.text.tokens import lexical_tokens
 
 K1 = 1.5
 B = 0.75

@@ -14,11 +14,10 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.spans import CharacterSpan
-from rag_evaluation_framework.retrieval.recursive_chunker import SEPARATORS
-from rag_evaluation_framework.retrieval.recursive_spans import SpanList, stripped
-from rag_evaluation_framework.retrieval.spaceless_text import SpacelessText
+from rag_evaluation_framework.records.documents import CharacterSpan, Document
+from rag_evaluation_framework.retrieval.chunkers import SEPARATORS, stripped
+from rag_evaluation_framework.text.normalisation import SpacelessText
+from rag_evaluation_framework.text.spans import SpanList
 
 
 def found_again(content: str, chunk: str) -> tuple[int, int] | None:

@@ -1,25 +1,45 @@
-"""The embedder that needs nothing: character n-grams hashed into a vector, no model and no download.
-
-Text is folded and split into words. A word of a script with spaces, with a space on either side, counts
-by its pieces of 3 to 5 characters (``rag`` gives `` ra``, ``rag``, ``ag ``, `` rag`` …); Chinese characters
-and kana count one by one and in neighbouring pairs. Each piece is hashed to one place of the vector and a
-sign (Weinberger et al., Feature Hashing, ICML 2009, section 2), with the weight 1 + ln(count) (Salton and
-Buckley, 1988, logarithmic term frequency). Only integers are hashed, with arithmetic modulo 2^64, so the
-vector is the same in every process and on every platform.
-"""
+"""The hashing embedder, roles, memory and disk cache."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.metrics.tokens import has_unspaced_script, word_tokens
-from rag_evaluation_framework.retrieval.embedding import check_texts
-from rag_evaluation_framework.retrieval.vectors import Matrix, batches, unit_vectors
-from rag_evaluation_framework.specifications import Specification
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
+from rag_evaluation_framework.extensions import Embedder, Specification, component_text
+from rag_evaluation_framework.files.sqlite import opened, transaction
+from rag_evaluation_framework.retrieval.stores import Matrix, batches, checked_vectors, unit_vectors
+from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.tokens import word_tokens
+
+# The one place where an embedder is asked: what it returns is checked before anything rests on it.
+
+
+def embedded(embedder: Embedder, texts: Sequence[str], *, dimensions: int | None = None) -> Matrix:
+    """Return one vector a text, in order; a wrong number, size or NaN is an error naming the embedder."""
+    check_texts(texts)
+    if not texts:
+        return checked_vectors([], str(embedder), dimensions=dimensions)
+    return checked_vectors(
+        embedder.embed(list(texts)), f"embedder {embedder}", rows=len(texts), dimensions=dimensions
+    )
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Refuse one bare text where a list of texts belongs, and anything in the list that is no text."""
+    if isinstance(texts, str):
+        raise InputError([Issue("not-a-list", "a list of texts", shown(texts), "texts")])
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError([Issue("not-a-text", "a text", shown(text), f"texts[{number}]")])
+
 
 DIMENSIONS = 1024
 MAX_DIMENSIONS = 1 << 20
@@ -146,3 +166,180 @@ def _unspaced(characters: Integers) -> npt.NDArray[np.bool_]:
     distinct, places = np.unique(characters, return_inverse=True)
     known = np.array([has_unspaced_script(chr(int(code))) for code in distinct])
     return np.asarray(known[places])
+
+
+# Embeddings on disk by (model, text): a text is embedded once, whichever run or process asks for it
+# first.
+#
+# One SQLite file in a folder, in write-ahead mode, which many processes read and write at once. A text is
+# known by its hash, a model by what the embedder calls itself. What was embedded is on disk batch by
+# batch, so a run that breaks off begins where it stopped.
+
+FILE_NAME = "embeddings.sqlite3"
+
+_ASKED_AT_ONCE = 500
+_EMBEDDED_AT_ONCE = 1024
+_TABLES = """
+CREATE TABLE IF NOT EXISTS models (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS embeddings (
+    model INTEGER NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, text)
+) WITHOUT ROWID;
+"""
+
+
+class CachedEmbedder:
+    """Fulfils ``extensions.Embedder``: asks the embedder it wraps only for what the folder does not hold.
+
+    ``model`` names what embeds, so that another model's vectors are never taken for its own. Without it the
+    embedder's ``cache_key`` is used where it has one (a model in a local folder gives the hash of its
+    weights), else its text.
+    """
+
+    def __init__(self, embedder: Embedder, path: str | Path, *, model: str | None = None) -> None:
+        self.embedder = embedder
+        self.folder = Path(path)
+        self.embedded_texts = 0
+        """How many texts the wrapped embedder was asked for."""
+        self._model = model
+        if model is None and _is_nameless(embedder):
+            kind = type(embedder).__name__
+            raise UsageError(f"embedding cache: expected model=… or an embedder with a repr, got {kind}")
+
+    def __repr__(self) -> str:
+        return repr(self.embedder)
+
+    @property
+    def cache_key(self) -> str:
+        """What the model is called in the cache."""
+        return self._model or str(getattr(self.embedder, "cache_key", None) or self.embedder)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text; equal texts are looked up and embedded once."""
+        check_texts(texts)
+        keys = [_key(text) for text in texts]
+        distinct = dict(zip(keys, texts, strict=True))
+        with self._opened() as database:
+            number = _model_number(database, self.cache_key)
+            vectors = _read(database, number, list(distinct))
+        missing = [key for key in distinct if key not in vectors]
+        for start in range(0, len(missing), _EMBEDDED_AT_ONCE):
+            batch = missing[start : start + _EMBEDDED_AT_ONCE]
+            fresh = embedded(self.embedder, [distinct[key] for key in batch])
+            self.embedded_texts += len(batch)
+            rows = dict(zip(batch, (row.astype("<f4").tobytes() for row in fresh), strict=True))
+            with self._opened() as database:
+                _write(database, number, rows)
+            vectors |= rows
+        return self._matrix(keys, vectors)
+
+    def _matrix(self, keys: Sequence[bytes], vectors: Mapping[bytes, bytes]) -> Matrix:
+        sizes = {len(vector) for vector in vectors.values()}
+        if len(sizes) > 1:
+            found = "sizes " + ", ".join(str(size // 4) for size in sorted(sizes))
+            place = f"{self.folder / FILE_NAME}: {self.cache_key}"
+            raise InputError([Issue("wrong-size", "vectors of one size for one model", found, place)])
+        if not keys:
+            return embedded(self.embedder, [])
+        joined = np.frombuffer(b"".join(vectors[key] for key in keys), dtype="<f4")
+        return joined.reshape(len(keys), -1).astype(np.float32)
+
+    def _opened(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open the file for one call, so that a copy of this object works in every process and thread."""
+        return opened(self.folder / FILE_NAME, tables=_TABLES, what="embedding cache")
+
+
+def _is_nameless(embedder: Embedder) -> bool:
+    """Tell whether all that an embedder says of itself is its address in memory."""
+    kind = type(embedder)
+    is_default = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
+    return is_default and not hasattr(embedder, "cache_key")
+
+
+def _model_number(database: sqlite3.Connection, name: str) -> int:
+    found = database.execute("SELECT number FROM models WHERE name = ?", (name,)).fetchone()
+    if found is None:
+        with transaction(database):
+            database.execute("INSERT OR IGNORE INTO models (name) VALUES (?)", (name,))
+        found = database.execute("SELECT number FROM models WHERE name = ?", (name,)).fetchone()
+    return int(found[0])
+
+
+def _read(database: sqlite3.Connection, model: int, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    vectors: dict[bytes, bytes] = {}
+    for start in range(0, len(keys), _ASKED_AT_ONCE):
+        some = keys[start : start + _ASKED_AT_ONCE]
+        marks = ",".join("?" * len(some))
+        query = f"SELECT text, vector FROM embeddings WHERE model = ? AND text IN ({marks})"  # noqa: S608  # question marks only
+        vectors.update(database.execute(query, (model, *some)))
+    return vectors
+
+
+def _write(database: sqlite3.Connection, model: int, rows: Mapping[bytes, bytes]) -> None:
+    with transaction(database):
+        database.executemany(
+            "INSERT OR IGNORE INTO embeddings (model, text, vector) VALUES (?, ?, ?)",
+            [(model, key, vector) for key, vector in rows.items()],
+        )
+
+
+def _key(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+# An embedder that is asked for each text once, however many chunkings of a sweep have it.
+
+# So many texts between two words on how far it is; an embedder makes smaller batches of its own.
+BATCH = 1024
+
+OnTexts = Callable[[int], None]
+"""Told how many texts were embedded since it was last told."""
+
+
+class RememberingEmbedder:
+    """Fulfils ``extensions.Embedder``. Keeps every vector in memory; its text is that of the embedder itself.
+
+    ``seconds`` is the time that the embedder took, ``texts`` how many it was asked for.
+    """
+
+    def __init__(self, embedder: Embedder, *, on_texts: OnTexts | None = None) -> None:
+        self.embedder = embedder
+        self.seconds = 0.0
+        self._on_texts = on_texts
+        self._rows: dict[str, int] = {}
+        self._matrix: Matrix | None = None
+
+    def __repr__(self) -> str:
+        return component_text(self.embedder)
+
+    @property
+    def texts(self) -> int:
+        """How many different texts were embedded."""
+        return len(self._rows)
+
+    @property
+    def dimensions(self) -> int | None:
+        """The length of a vector; not known before the first text."""
+        return None if self._matrix is None else int(self._matrix.shape[1])
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text, in order; only texts never seen before go to the embedder."""
+        check_texts(texts)
+        new = list(dict.fromkeys(text for text in texts if text not in self._rows))
+        if new:
+            self._learn(new)
+        if self._matrix is None:
+            return np.zeros((0, 0), np.float32)
+        return self._matrix[[self._rows[text] for text in texts]]
+
+    def _learn(self, texts: Sequence[str]) -> None:
+        begun = time.perf_counter()
+        parts = [] if self._matrix is None else [self._matrix]
+        for first in range(0, len(texts), BATCH):
+            batch = texts[first : first + BATCH]
+            dimensions = parts[0].shape[1] if parts else None
+            parts.append(embedded(self.embedder, batch, dimensions=dimensions))
+            if self._on_texts is not None:
+                self._on_texts(len(batch))
+        self._matrix = np.concatenate(parts)
+        self._rows.update(zip(texts, range(len(self._rows), len(self._matrix)), strict=True))
+        self.seconds += time.perf_counter() - begun

@@ -8,15 +8,15 @@ from typing import Any
 
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.retrieval.recursive_chunker import RecursiveCharacterChunker
-from rag_evaluation_framework.retrieval.recursive_spans import SpanList
-from rag_evaluation_framework.retrieval.span_chunker import (
+from rag_evaluation_framework.retrieval.chunkers import (
     CHARACTERS,
+    RecursiveCharacterChunker,
     SpanChunker,
     checked_count,
     sliced,
 )
 from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
+from rag_evaluation_framework.text.spans import SpanList
 
 # A fence (three or more ` or ~), a heading with #, or a line of text underlined with = or -.
 _MARK = re.compile(

@@ -1,11 +1,16 @@
-"""The retrieval pipeline: chunk, embed, index, search and rerank, for many queries at once."""
+"""Chunk, embed, index, search, rerank, for many queries at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TypeVar
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.components import VECTOR_STORES
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
@@ -13,14 +18,100 @@ from rag_evaluation_framework.extensions import (
     Reranker,
     Retriever,
     VectorStore,
+    component_text,
 )
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.chunking import Chunking, chunk_corpus
-from rag_evaluation_framework.retrieval.components import VECTOR_STORES
-from rag_evaluation_framework.retrieval.ordered_work import in_order
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.retrieval.positions import position_aware
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
-from rag_evaluation_framework.retrieval.vectors import check_k
+from rag_evaluation_framework.retrieval.stores import check_k
+
+# The same work for many items, by one thread or several, with the results in the order of the items.
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], *, workers: int) -> list[Result]:
+    """Return the result of each item, in order; the number of workers changes the time and nothing else."""
+    check_workers(workers)
+    if workers == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))
+
+
+def check_workers(workers: object) -> None:
+    """Refuse anything but a whole number of at least 1."""
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+        raise UsageError(f"workers: expected a whole number of at least 1, got {shown(workers)}")
+
+
+# A corpus cut into chunks: once for each chunker, checked, and in one order whatever the chunker's.
+
+UNPLACED = "unplaced"
+"""In the metadata of a chunk that has no place in its document: it was made without positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """The chunks of a corpus by one chunker, sorted by document and start."""
+
+    chunker: str
+    chunks: tuple[PositionAwareChunk, ...]
+    seconds: float
+
+
+def chunk_corpus(
+    corpus: Corpus, chunker: Chunker | PositionAwareChunker, *, distinct: bool = False, workers: int = 1
+) -> Chunking:
+    """Cut every document. ``distinct`` is for the chunk level: there, a text is one chunk wherever it stands.
+
+    At chunk level a chunker without positions is taken at its word: its texts are the chunks, even those that
+    are not in the document as they are.
+    """
+    begun = time.perf_counter()
+    if not isinstance(chunker, Chunker | PositionAwareChunker):
+        raise UsageError(f"chunker: expected an object with chunk(text), got {shown(chunker)}")
+    if not len(corpus):
+        raise UsageError("corpus: expected at least one document, got none")
+    if distinct and isinstance(chunker, Chunker) and not isinstance(chunker, PositionAwareChunker):
+        cut = in_order(lambda document: _texts(document, chunker), corpus, workers=workers)
+    else:
+        aware = position_aware(chunker)
+        cut = in_order(lambda document: _checked(document, aware), corpus, workers=workers)
+    chunks = sorted(
+        (chunk for of_document in cut for chunk in of_document),
+        key=lambda chunk: (chunk.doc_id, chunk.start, chunk.end),
+    )
+    if distinct:
+        chunks = list({chunk.content: chunk for chunk in reversed(chunks)}.values())[::-1]
+    if not chunks:
+        raise UsageError(f"corpus: expected text to cut, but {component_text(chunker)} makes no chunk of it")
+    return Chunking(component_text(chunker), tuple(chunks), time.perf_counter() - begun)
+
+
+def _checked(document: Document, chunker: PositionAwareChunker) -> list[PositionAwareChunk]:
+    chunks = chunker.chunk_with_positions(document)
+    for chunk in chunks:
+        if not chunk.matches(document):
+            found = f"{shown(chunk.content)} at {chunk.start}-{chunk.end} of {chunk.doc_id!r}"
+            expected = f"chunks of {component_text(chunker)} that stand in {document.id!r} where they say"
+            raise InputError([Issue("misplaced-chunk", expected, found)])
+    return chunks
+
+
+def _texts(document: Document, chunker: Chunker) -> list[PositionAwareChunk]:
+    """Return texts as chunks that follow one another, which keeps their order and is no place."""
+    chunks: list[PositionAwareChunk] = []
+    end = 0
+    for text in chunker.chunk(document.content):
+        if text:
+            start, end = end, end + len(text)
+            place = (document.id, start, end, {UNPLACED: True})
+            chunks.append(PositionAwareChunk(generate_pa_chunk_id(text), text, *place))
+    return chunks
+
 
 FETCH_FACTOR = 4
 """A reranker sees so many times k candidates, unless ``fetch_k`` says otherwise."""

@@ -13,12 +13,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.retrieval.spaceless_text import SpacelessText
+from rag_evaluation_framework.text.normalisation import SpacelessText
 
 _PREVIEW_CHARACTERS = 50
 _WHITE_SPACE = re.compile(r"\s*")

@@ -1,26 +1,18 @@
-"""Where the tokens of a text start, by tokenizers that need no download and by those a user brings.
-
-======================  =================================================================================
-``words``               the default: words, numbers and marks by a rule, Chinese and kana by the character
-``cl100k``, ``o200k``   the byte pairs of OpenAI's models, offline; needs the extra ``tokens``
-an object               a tiktoken encoding, a ``tokenizers.Tokenizer``, or a fast tokenizer of transformers
-======================  =================================================================================
-
-Installed packages add names through the entry points ``rag_evaluation_framework.tokenizers``.
-"""
+"""Where tokens start, by tokenizers at hand."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.characters import HAN, KANA
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.extensions import Registry
+from rag_evaluation_framework.extensions import Registry, extra_module
+from rag_evaluation_framework.text.scripts import HAN, KANA
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 AnyTokenizer: TypeAlias = object
@@ -48,8 +40,8 @@ class Tokenizer(Protocol):
 
 TOKENIZERS: Registry[Callable[[], Tokenizer]] = Registry("tokenizer")
 TOKENIZERS.register("words", "rag_evaluation_framework.retrieval.tokenizers:WordTokenizer")
-TOKENIZERS.register("cl100k", "rag_evaluation_framework.adapters.bpe_tokenizers:cl100k", extra="tokens")
-TOKENIZERS.register("o200k", "rag_evaluation_framework.adapters.bpe_tokenizers:o200k", extra="tokens")
+TOKENIZERS.register("cl100k", "rag_evaluation_framework.retrieval.tokenizers:cl100k", extra="tokens")
+TOKENIZERS.register("o200k", "rag_evaluation_framework.retrieval.tokenizers:o200k", extra="tokens")
 
 
 class WordTokenizer:
@@ -125,3 +117,38 @@ def character_offsets(text: str, byte_lengths: IntArray | Sequence[int]) -> IntA
     character = np.cumsum((encoded & 0xC0) != 0x80) - 1
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     return np.append(character[starts], len(text)) if len(ends) else np.array([len(text)], np.int64)
+
+
+# The byte-pair vocabularies of OpenAI's models, carried by ``rs-bpe``: nothing is downloaded.
+#
+# Needs the extra ``tokens``.
+
+
+class BytePairTokenizer:
+    """The tokens of one vocabulary; what looks like a special token is ordinary text."""
+
+    def __init__(self, name: str, vocabulary: Any, tokens: int) -> None:
+        self.name = name
+        self._vocabulary = vocabulary
+        decode = vocabulary.bpe().decode_tokens
+        self._lengths = np.array([len(decode([token])) for token in range(tokens)], np.int64)
+
+    def offsets(self, text: str) -> IntArray:
+        tokens = np.array(self._vocabulary.encode(text), np.int64)
+        return character_offsets(text, self._lengths[tokens])
+
+
+@cache
+def cl100k() -> Tokenizer:
+    """Return the vocabulary of GPT-3.5, GPT-4 and OpenAI's embedding models; it is built once."""
+    return BytePairTokenizer("cl100k", _openai().cl100k_base(), 100_256)
+
+
+@cache
+def o200k() -> Tokenizer:
+    """Return the vocabulary of GPT-4o and later models; it is built once."""
+    return BytePairTokenizer("o200k", _openai().o200k_base(), 199_998)
+
+
+def _openai() -> Any:
+    return extra_module("rs_bpe", feature="tokenizers cl100k and o200k", extra="tokens").openai

@@ -1,21 +1,26 @@
-"""Yes or no against the truth: the four counts, and the figures made of them, each with an interval.
-
-"Positive" is whatever is looked for; flags and truths are given as 0 or 1. A figure that is not defined, such
-as the precision of a flag that was never raised, is ``None``.
-"""
+"""Confusion, AUROC, correlations, thresholds, reliability."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.statistics.agreement import Flags
-from rag_evaluation_framework.statistics.agreement_tables import Estimate, Resampling, kappa_of_tables
-from rag_evaluation_framework.statistics.arrays import Numbers, finite_array, require_equal_lengths
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid
+from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling, kappa_of_tables
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
+from rag_evaluation_framework.statistics.resampling import (
+    Floats,
+    Numbers,
+    finite_array,
+    generator,
+    require_count,
+    require_equal_lengths,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +136,261 @@ def _halfway(first: Estimate, second: Estimate) -> Estimate:
     up = math.hypot(first.interval.high - first.value, second.interval.high - second.value) / 2.0
     method = "Wilson scores, joined"
     return Estimate(value, Interval(value - down, value + up, first.interval.confidence, method))
+
+
+# Where to cut a score into yes and no, and how good that cut will be on items it was not chosen by.
+
+ThresholdRule = Literal["f1", "youden"]
+THRESHOLD_RULES: tuple[ThresholdRule, ...] = ("f1", "youden")
+
+FEWEST_OF_A_CLASS = 10
+"""With fewer labels of a class, a threshold would be fitted to chance."""
+
+_FOLDS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdSuggestion:
+    """The score from which items are called positive.
+
+    ``counts`` are those of the labels it was chosen by; ``cross_validated`` those to expect for others: every
+    item was called by a threshold chosen without it.
+    """
+
+    threshold: float
+    rule: ThresholdRule
+    counts: Confusion
+    cross_validated: Confusion
+    folds: int
+
+
+def suggested_threshold(
+    scores: Numbers, truths: Numbers, *, rule: ThresholdRule = "youden", seed: int = 0
+) -> ThresholdSuggestion:
+    """Return the threshold that is best by a rule.
+
+    ``f1`` makes F1 of the positive class largest, ``youden`` recall + specificity, which does not depend on
+    how frequent positives are. Thresholds tried lie halfway between neighbouring scores; of equally good
+    ones the one in the widest gap is taken. Cross-validation cuts each class into as many parts as it has
+    items, at most 10, dealt at random. Fewer than 10 items of a class are refused.
+    """
+    if rule not in THRESHOLD_RULES:
+        raise UnknownNameError("threshold rule", str(rule), THRESHOLD_RULES)
+    array, positive = finite_array(scores, "scores"), zero_one(truths, "truths")
+    require_equal_lengths(len(array), len(positive))
+    fewest = min(int(positive.sum()), int((~positive).sum()))
+    if fewest < FEWEST_OF_A_CLASS:
+        raise UsageError(
+            f"a threshold needs at least {FEWEST_OF_A_CLASS} labels of each class, got {fewest} of one"
+        )
+    order = np.lexsort((positive, array))
+    array, positive = array[order], positive[order]
+    threshold = _best_threshold(array, positive, rule)
+    folds = min(_FOLDS, fewest)
+    fold_of = _dealt(positive, folds, seed=seed)
+    called = np.zeros(len(array), dtype=np.bool_)
+    for fold in range(folds):
+        held_out = fold_of == fold
+        called[held_out] = array[held_out] >= _best_threshold(array[~held_out], positive[~held_out], rule)
+    return ThresholdSuggestion(
+        threshold=threshold,
+        rule=rule,
+        counts=confusion(array >= threshold, positive),
+        cross_validated=confusion(called, positive),
+        folds=folds,
+    )
+
+
+def _best_threshold(scores: Floats, positive: Flags, rule: ThresholdRule) -> float:
+    """Return the best threshold of scores in rising order, both classes among them."""
+    starts = np.flatnonzero(np.diff(scores, prepend=np.nan) != 0.0)
+    if len(starts) == 1:
+        return float(scores[0])
+    # Cut k calls positive what is at least the k-th distinct score; the first calls everything so.
+    passed = np.concatenate([[0], np.cumsum(positive)])[starts]
+    total = int(positive.sum())
+    hits = total - passed
+    false_alarms = (len(scores) - starts) - hits
+    if rule == "f1":
+        merit = 2.0 * hits / (hits + false_alarms + total)
+    else:
+        merit = hits / total - false_alarms / (len(scores) - total)
+    distinct = scores[starts]
+    gaps = np.diff(distinct, prepend=distinct[0])
+    best = np.flatnonzero(merit >= merit.max() - 1e-12)
+    cut = int(best[np.argmax(gaps[best])])
+    return float(distinct[0] if cut == 0 else distinct[cut - 1] + gaps[cut] / 2.0)
+
+
+def _dealt(positive: Flags, folds: int, *, seed: int) -> npt.NDArray[np.int64]:
+    """Deal the items of each class to the folds, as evenly as can be."""
+    rng = generator(seed)
+    fold_of = np.empty(len(positive), dtype=np.int64)
+    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        fold_of[rng.permutation(members)] = np.arange(len(members)) % folds
+    return fold_of
+
+
+# How well scores follow the truth: AUROC, and the correlations of Pearson and Spearman.
+#
+# Each comes with a bootstrap interval over items, in which ranks are taken anew in every resample. A
+# figure that is not defined (one class only, or all values the same) is ``None``; resamples in which it
+# is not are left out, and if they are most, or if the others are all alike, there is no interval. The
+# same seed gives the same figures in whatever order the items come.
+
+Counts = Floats
+"""How often each item is drawn, a row for each resample."""
+
+# Counts held at a time: 2 MB stay in the processor's cache.
+_CELLS = 1 << 18
+# A variance below this share of the squares it is the difference of is rounding alone.
+_ROUNDING = 1e-12
+
+
+def auroc(scores: Numbers, truths: Numbers, *, resampling: Resampling | None = None) -> Estimate:
+    """Return the probability that a positive item scores above a negative one; a tie counts half.
+
+    Formula: ``(pairs ordered rightly + ties / 2) / pairs`` over all pairs of a positive (truth 1) and a
+    negative item. 1 is perfect, 0.5 is chance.
+
+    Source: Hanley and McNeil, The meaning and use of the area under a ROC curve, 1982.
+    """
+    array, positive = finite_array(scores, "scores"), zero_one(truths, "truths")
+    require_equal_lengths(len(array), len(positive))
+    order = np.lexsort((positive, array))
+    array, positive = array[order], positive[order]
+    starts = np.flatnonzero(np.diff(array, prepend=np.nan) != 0.0)
+
+    def area(counts: Counts) -> Floats:
+        hits = np.add.reduceat(counts * positive, starts, axis=1)
+        misses = np.add.reduceat(counts * ~positive, starts, axis=1)
+        below = np.cumsum(misses, axis=1) - misses / 2.0
+        pairs = hits.sum(axis=1) * misses.sum(axis=1)
+        return _ratio((hits * below).sum(axis=1), pairs, pairs > 0.0)
+
+    return _bootstrapped(area, len(array), resampling or Resampling())
+
+
+def pearson(x: Numbers, y: Numbers, *, resampling: Resampling | None = None) -> Estimate:
+    """Return how far two measurements of the same items lie on a straight line, from -1 to 1."""
+    first, second = _ordered_pairs(x, y)
+    first, second = first - first.mean(), second - second.mean()
+
+    def correlation(counts: Counts) -> Floats:
+        return _correlation(counts, first, second)
+
+    return _bootstrapped(correlation, len(first), resampling or Resampling())
+
+
+def spearman(x: Numbers, y: Numbers, *, resampling: Resampling | None = None) -> Estimate:
+    """Return how far two measurements put the same items in the same order, from -1 to 1.
+
+    Formula: Pearson's correlation of the ranks, equal values sharing the middle of theirs.
+    """
+    first, second = _ordered_pairs(x, y)
+    groups = [np.unique(values, return_inverse=True)[1] for values in (first, second)]
+
+    def correlation(counts: Counts) -> Floats:
+        return _correlation(counts, *(_middle_ranks(counts, group) for group in groups))
+
+    return _bootstrapped(correlation, len(first), resampling or Resampling())
+
+
+def _ordered_pairs(x: Numbers, y: Numbers) -> tuple[Floats, Floats]:
+    first, second = finite_array(x, "x"), finite_array(y, "y")
+    require_equal_lengths(len(first), len(second))
+    order = np.lexsort((second, first))
+    return first[order], second[order]
+
+
+def _middle_ranks(counts: Counts, group: npt.NDArray[np.int64]) -> Floats:
+    """Return each item's rank in each resample, from the number of the distinct value it has."""
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    sizes = np.add.reduceat(counts[:, order], starts, axis=1)
+    middles = np.cumsum(sizes, axis=1) - sizes / 2.0
+    return middles[:, group]
+
+
+def _correlation(counts: Counts, x: Floats, y: Floats) -> Floats:
+    """Return the correlation of each resample; x and y have a row for each, or one for all."""
+    n = counts.sum(axis=1, keepdims=True)
+    dx = x - (counts * x).sum(axis=1, keepdims=True) / n
+    dy = y - (counts * y).sum(axis=1, keepdims=True) / n
+    xx, yy = (counts * dx * dx).sum(axis=1), (counts * dy * dy).sum(axis=1)
+    defined = xx > _ROUNDING * (counts * x * x).sum(axis=1)
+    defined &= yy > _ROUNDING * (counts * y * y).sum(axis=1)
+    return np.clip(_ratio((counts * dx * dy).sum(axis=1), np.sqrt(xx * yy), defined), -1.0, 1.0)
+
+
+def _ratio(part: Floats, whole: Floats, defined: npt.NDArray[np.bool_]) -> Floats:
+    """Divide; what is not defined is NaN here, and stays in this module."""
+    return np.where(defined, part / np.where(defined, whole, 1.0), np.nan)
+
+
+def _bootstrapped(figure: Callable[[Counts], Floats], n: int, resampling: Resampling) -> Estimate:
+    value = float(figure(np.ones((1, n)))[0])
+    if np.isnan(value):
+        return Estimate(None, None)
+    drawn = np.concatenate([figure(counts) for counts in _resample_counts(n, resampling)])
+    return Estimate(value, resampling.interval(drawn[~np.isnan(drawn)]))
+
+
+def _resample_counts(n: int, resampling: Resampling) -> Iterator[Counts]:
+    """Draw n of the n items with replacement, again and again; yield how often each was drawn."""
+    rng = generator(resampling.seed)
+    rows = max(1, _CELLS // n)
+    for start in range(0, resampling.resamples, rows):
+        size = min(rows, resampling.resamples - start)
+        drawn = rng.integers(0, n, size=(size, n)) + n * np.arange(size)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
+
+
+# Whether a score may be read as a probability: of the items at 0.8, are 80 % positive?
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """The items whose score is in ``[low, high)``, the last bin with its end: predicted and true share."""
+
+    low: float
+    high: float
+    n: int
+    mean_score: float
+    positive_share: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """The bins that hold any item, and by how much predicted and true share differ on average."""
+
+    expected_calibration_error: float
+    bins: tuple[ReliabilityBin, ...]
+
+
+def reliability(scores: Numbers, truths: Numbers, *, bins: int = 10, confidence: float = 0.95) -> Reliability:
+    """Compare scores from 0 to 1 with how often the truth is 1, in bins of equal width.
+
+    Formula: the expected calibration error is ``sum(n_b / n |mean score_b - share of positives_b|)`` over
+    the bins b.
+
+    Source: Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities using Bayesian binning,
+    2015.
+    """
+    array, positive = finite_array(scores, "scores"), zero_one(truths, "truths")
+    require_equal_lengths(len(array), len(positive))
+    require_count(bins, "bins")
+    outside = np.flatnonzero((array < 0.0) | (array > 1.0))
+    if len(outside):
+        raise invalid(f"scores[{outside[0]}]", "a number from 0 to 1", float(array[outside[0]]))
+    number = np.minimum((array * bins).astype(np.int64), bins - 1)
+    filled = []
+    for index in np.unique(number).tolist():
+        members = number == index
+        n, hits = int(members.sum()), int(positive[members].sum())
+        interval = wilson_interval(hits, n, confidence=confidence)
+        mean = math.fsum(array[members]) / n
+        filled.append(ReliabilityBin(index / bins, (index + 1) / bins, n, mean, hits / n, interval))
+    error = math.fsum(each.n * abs(each.mean_score - each.positive_share) for each in filled) / len(array)
+    return Reliability(error, tuple(filled))

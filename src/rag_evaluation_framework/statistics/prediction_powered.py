@@ -17,17 +17,21 @@ from functools import lru_cache
 import numpy as np
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.statistics.arrays import (
+from rag_evaluation_framework.statistics.intervals import (
+    Interval,
+    normal_quantile,
+    t_quantile,
+    wilson_interval,
+)
+from rag_evaluation_framework.statistics.resampling import (
     Floats,
     Numbers,
+    exact_mean,
     finite_array,
     require_count,
     require_equal_lengths,
     require_share,
 )
-from rag_evaluation_framework.statistics.distributions import normal_quantile, t_quantile
-from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
-from rag_evaluation_framework.statistics.sums import exact_mean
 
 # Few labels overrate how much the predictions explain, most of all when the label is rare. So four labels
 # that show no relation, one in each corner, are added before that is estimated, as Agresti and Coull (1998)

@@ -1,40 +1,27 @@
-"""From a corpus and a model to a dataset: plan, ask, read, check, write down as samples with ground truth."""
+"""Corpus and model to a dataset."""
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from math import log
 from pathlib import Path
 from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
-from rag_evaluation_framework.language_models.chat import ChatModel
-from rag_evaluation_framework.language_models.clients import as_chat_model
-from rag_evaluation_framework.records.datasets import Dataset
+from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker, component_text
+from rag_evaluation_framework.models.chat import ChatModel
+from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import Progress, RunOutcome
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.retrieval.chunking import chunk_corpus, component_text
-from rag_evaluation_framework.synthesis.asking.model_questions import (
-    CONCURRENCY,
-    AskedQuestions,
-    ask_for_questions,
-    opened_run,
-)
-from rag_evaluation_framework.synthesis.asking.prompts import load_prompt
-from rag_evaluation_framework.synthesis.asking.question_plan import (
-    Cut,
-    QuestionSettings,
-    chunk_cut,
-    planned_tasks,
-    window_cut,
-)
-from rag_evaluation_framework.synthesis.asking.unanswerable import without_answered
-from rag_evaluation_framework.synthesis.asking.windows import MAX_CHARACTERS
+from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.drafts import (
     DIFFICULTIES,
     KINDS,
@@ -46,7 +33,94 @@ from rag_evaluation_framework.synthesis.drafts import (
     Rejection,
 )
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
-from rag_evaluation_framework.synthesis.locating.folded_text import folded
+from rag_evaluation_framework.synthesis.model_questions import (
+    CONCURRENCY,
+    AskedQuestions,
+    ask_for_questions,
+    opened_run,
+)
+from rag_evaluation_framework.synthesis.question_plan import (
+    MAX_CHARACTERS,
+    Cut,
+    QuestionSettings,
+    chunk_cut,
+    planned_tasks,
+    window_cut,
+)
+from rag_evaluation_framework.synthesis.question_prompts import load_prompt
+from rag_evaluation_framework.text.normalisation import folded_for_search
+from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.tokens import content_keys
+
+# Whether a question that should have no answer obviously has one: by the words it shares with a
+# sentence.
+#
+# This finds a passage that has nearly all the words of the question, not one that answers in other words.
+
+# A sentence that has this share of what a question names, rare words counting more, most likely answers it.
+_SHARE = 0.8
+_LEAST_WORDS = 3
+
+_ASKS_WHY = re.compile(r"\bwhy\b|\bfor what (?:reason|purpose)\b|为什么|为何|何故|原因", re.IGNORECASE)
+_SAYS_WHY = re.compile(
+    r"\b(?:because|since|due to|owing to|so that|in order to|the reason|therefore|as a result)\b"
+    r"|因为|由于|因此|以便|为了|所以",
+    re.IGNORECASE,
+)
+
+
+class ObviousAnswers:
+    """The sentences of a corpus, found by the words of a question."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._sentences: list[str] = []
+        self._holding: defaultdict[str, list[int]] = defaultdict(list)
+        for document in corpus:
+            for start, end in sentence_spans(document.content):
+                self._add(document.content[start:end])
+
+    def answering(self, question: str) -> str | None:
+        """Return a sentence that obviously answers a question, if there is one."""
+        words = sorted(set(content_keys(question)))
+        if len(words) < _LEAST_WORDS:
+            return None
+        weights = {word: self._rarity(word) for word in words}
+        shared: Counter[int] = Counter()
+        for word, weight in weights.items():
+            for number in self._holding.get(word, ()):
+                shared[number] += weight  # type: ignore[assignment]  # a counter of weights
+        least = _SHARE * sum(weights.values())
+        likely = sorted(number for number, weight in shared.items() if weight >= least)
+        return self._first_that_says(question, [self._sentences[number] for number in likely])
+
+    def _first_that_says(self, question: str, sentences: Sequence[str]) -> str | None:
+        asks_why = _ASKS_WHY.search(question) is not None
+        return next((each for each in sentences if not asks_why or _SAYS_WHY.search(each)), None)
+
+    def _add(self, sentence: str) -> None:
+        for word in set(content_keys(sentence)):
+            self._holding[word].append(len(self._sentences))
+        self._sentences.append(sentence)
+
+    def _rarity(self, word: str) -> float:
+        return log(1 + (len(self._sentences) + 1) / (len(self._holding.get(word, ())) + 1))
+
+
+def without_answered(drafts: Drafts, corpus: Corpus) -> Drafts:
+    """Reject the unanswerable questions that the corpus obviously answers (``answered-after-all``)."""
+    if all(draft.excerpts or draft.chunk_ids for draft in drafts.kept):
+        return drafts
+    answers = ObviousAnswers(corpus)
+
+    def rejection(draft: Draft) -> Rejection | None:
+        if draft.excerpts or draft.chunk_ids:
+            return None
+        sentence = answers.answering(draft.question)
+        if sentence is None:
+            return None
+        return Rejection("answered-after-all", draft.question, draft.origin, sentence)
+
+    return drafts.sifted(map(rejection, drafts.kept))
 
 
 class ChecksDrafts(Protocol):
@@ -95,7 +169,7 @@ def generate_with_model(
 ) -> Generation:
     """Have a model write questions about a corpus, and keep those whose ground truth holds.
 
-    ``model`` is whatever :func:`~rag_evaluation_framework.language_models.clients.as_chat_model` takes. The
+    ``model`` is whatever :func:`~rag_evaluation_framework.models.clients.as_chat_model` takes. The
     journal is kept in ``run_folder`` (a run, or the path of one, which may not exist yet), or in a new run in
     ``runs_directory``, or else only during the call. The same call with the same ``run_folder`` goes on where
     it was interrupted. The head of a new run records ``configuration`` beside these settings. Whatever
@@ -124,7 +198,7 @@ def without_duplicates(drafts: Drafts) -> Drafts:
     seen: set[str] = set()
 
     def rejection(draft: Draft) -> Rejection | None:
-        words = folded(draft.question).rstrip("?？.! ")
+        words = folded_for_search(draft.question).rstrip("?？.! ")
         if words in seen:
             return Rejection("duplicate-question", draft.question, draft.origin)
         seen.add(words)

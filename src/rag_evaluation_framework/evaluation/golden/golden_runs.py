@@ -10,10 +10,9 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.datasets.checks.record_validation import record_file_issues
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS, SPLITS
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, SPLITS
+from rag_evaluation_framework.datasets.validation import record_file_issues
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, shown
 from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
 from rag_evaluation_framework.evaluation.golden.golden_splits import find_splits
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
@@ -27,7 +26,7 @@ from rag_evaluation_framework.evaluation.manifests.preflight import (
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
-from rag_evaluation_framework.metrics.refusals import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
+from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.gate import Threshold

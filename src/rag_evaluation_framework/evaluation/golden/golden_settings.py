@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import SPLITS
+from rag_evaluation_framework.datasets.golden_sets import SPLITS
 from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, read_api
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import SPLITS
-from rag_evaluation_framework.datasets.dialects.recognition import DIALECTS, is_named_for, recognise
+from rag_evaluation_framework.datasets.golden_sets import SPLITS
+from rag_evaluation_framework.datasets.recognition import DIALECTS, is_named_for, recognise
 from rag_evaluation_framework.errors import RagEvalError, UsageError
 
 _PLACES = ("evaluation/datasets", "datasets", ".")

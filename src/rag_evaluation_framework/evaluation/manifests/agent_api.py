@@ -27,7 +27,7 @@ from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.evaluation.manifests.manifest_reader import ManifestReader
 from rag_evaluation_framework.evaluation.manifests.references import FILE_MARK, has_reference, resolved
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets, names_a_secret
-from rag_evaluation_framework.files.values import ValuePath, written_path
+from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 
 DEFAULT_PATH = "/v1/chat"
 PROTOCOLS = ("simple", "openai-compatible")

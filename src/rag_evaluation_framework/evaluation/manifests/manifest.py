@@ -28,7 +28,7 @@ from rag_evaluation_framework.errors import UnknownNameError, shown
 from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, read_api
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge
 from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
-from rag_evaluation_framework.files.values import ValuePath
+from rag_evaluation_framework.files.json_scanner import ValuePath
 from rag_evaluation_framework.results.gate import Threshold
 
 FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")

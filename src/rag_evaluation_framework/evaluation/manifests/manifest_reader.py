@@ -7,9 +7,9 @@ from pathlib import Path
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.manifests.references import file_inside
 from rag_evaluation_framework.evaluation.manifests.thresholds import read_thresholds
-from rag_evaluation_framework.files.text import read_text
-from rag_evaluation_framework.files.values import ValuePath
-from rag_evaluation_framework.files.yaml_reader import YamlReader
+from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.json_scanner import ValuePath
+from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, check_metric, metric_name
 from rag_evaluation_framework.results.gate import Threshold
 

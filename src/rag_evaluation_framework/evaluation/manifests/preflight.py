@@ -12,17 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rag_evaluation_framework.datasets.dialects.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.datasets.dialects.recognition import recognise
-from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError, refused
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts, located_for
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for
-from rag_evaluation_framework.files.refusals import refused
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, ScoringMethods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
 from rag_evaluation_framework.records.runs import SampleChoice

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, shown
 from rag_evaluation_framework.evaluation.manifests.secrets import SHORTEST, Secrets
-from rag_evaluation_framework.files.text import read_text
+from rag_evaluation_framework.files.access import read_text
 
 SECRETS_FOLDER = "RAG_EVAL_SECRETS_DIR"
 FILE_MARK = "$file:"

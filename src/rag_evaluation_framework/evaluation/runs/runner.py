@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
-from rag_evaluation_framework.counts import counted
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.errors import InputError, UsageError, counted
 from rag_evaluation_framework.evaluation.runs.run_loop import OpenSample, RunLoop
 from rag_evaluation_framework.evaluation.runs.scoring import check_scorers
 from rag_evaluation_framework.evaluation.runs.stopping import StopSign

@@ -17,7 +17,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.judges.verdict_memory import scoring_one_answer
+from rag_evaluation_framework.judging.judge import scoring_one_answer
 from rag_evaluation_framework.records.responses import TURNS, Failure, Response, is_conversation
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
 from rag_evaluation_framework.records.samples import Sample

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache
 
-from rag_evaluation_framework.datasets.checks.snippets import (
+from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.records.documents import CharacterSpan, Document
+from rag_evaluation_framework.text.search import (
     SqueezedText,
     Stretch,
     exact_places,
     without_dots,
     without_spaces,
 )
-from rag_evaluation_framework.judging.citations.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.spans import CharacterSpan
 
 
 class SearchedDocuments:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.datasets.checks.snippets import code_points, without_spaces
+from rag_evaluation_framework.text.search import code_points, without_spaces
 
 # Runs are doubled: each is joined to the one that begins so many characters later.
 _TO_SHINGLES = (1, 2, 4)

@@ -1,0 +1,407 @@
+"""Chat, embeddings, model as target."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from rag_evaluation_framework.adapters.calls import (
+    BackgroundLoop,
+    SharedAttempts,
+    attempted_async,
+    run_to_end,
+)
+from rag_evaluation_framework.adapters.http_agent import (
+    HttpAgent,
+    checked_headers,
+    joined_address,
+    secrets_in_address,
+    shown_address,
+)
+from rag_evaluation_framework.adapters.http_client import HttpClient, header_mask, reply_value
+from rag_evaluation_framework.errors import InputError, ModelError, TargetError, UsageError, counted, shown
+from rag_evaluation_framework.extensions import Specification
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.models.chat import Completion, EndpointWatch, Message
+from rag_evaluation_framework.models.clients import (
+    NO_CONCESSIONS,
+    REFUSED_STATUSES,
+    ChatSettings,
+    completion_of,
+    concession,
+    usage_of,
+)
+from rag_evaluation_framework.models.spending import Prices, Spending
+from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.retrieval.costs import checked_price
+from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.retrieval.stores import Matrix, checked_vectors
+from rag_evaluation_framework.version import __version__
+
+# A language model behind an OpenAI-compatible endpoint as the system under test.
+#
+# What it is asked: the prompt that the dataset recorded (``rag_prompt``), else the recorded contexts with
+# the question in :data:`TEMPLATE`, else the conversation as it stands.
+
+BASE_URL = "https://api.openai.com/v1"
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+TEMPLATE = """\
+Answer the question from the numbered contexts alone, and cite them as [1], [2].
+If they do not hold the answer, say so.
+
+Contexts:
+{contexts}
+
+Question: {question}"""
+
+
+class OpenAIModel:
+    """Fulfils ``extensions.Target``. ``temperature=None`` leaves the endpoint's own, which some models
+    require.
+
+    The key is read from the environment variable ``key_env``. Only ``api.openai.com`` cannot do without one.
+    """
+
+    takes_history = True  # each turn is sent with those before it
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = BASE_URL,
+        key_env: str | None = None,
+        temperature: float | None = 0,
+        max_tokens: int | None = None,
+        mask: Callable[[str], str] | None = None,
+    ) -> None:
+        key = os.environ.get(key_env or KEY_VARIABLE, "").strip()
+        if not key and (key_env or base_url == BASE_URL):
+            raise UsageError(f"openai: expected a key in the environment variable {key_env or KEY_VARIABLE}")
+        options: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
+        self._agent = HttpAgent(
+            base_url,
+            path="/chat/completions",
+            protocol="openai-compatible",
+            model=model,
+            secret_headers={"Authorization": f"Bearer {key}"} if key else None,
+            body={name: value for name, value in options.items() if value is not None},
+            mask=mask,
+        )
+        self.name = model
+
+    async def answer(self, request: Request) -> Response:
+        """Ask the model once, or turn by turn where the sample is a conversation without contexts."""
+        return await self._agent.answer(replace(request, sample=prompted(request.sample)))
+
+    async def close(self) -> None:
+        await self._agent.close()
+
+
+def prompted(sample: Sample) -> Sample:
+    """Return the sample as the model is asked it: one user turn, where there is a prompt to make."""
+    recorded = sample.recorded
+    if recorded is None or not (recorded.prompt or recorded.contexts):
+        return sample
+    prompt = recorded.prompt or TEMPLATE.format(
+        contexts="\n".join(map(_numbered, range(1, len(recorded.contexts) + 1), recorded.contexts)),
+        question=sample.question,
+    )
+    return replace(sample, turns=(Turn(role="user", content=prompt),))
+
+
+def _numbered(number: int, context: str) -> str:
+    mark = f"[{number}]"
+    return context if context.startswith(mark) else f"{mark} {context}"
+
+
+# Embeddings from OpenAI, or from any server that speaks its protocol: ``POST {base_url}/embeddings``.
+#
+# Texts go out in batches, a few at once. The key is read from the environment when a text is embedded; an
+# embedder is built without one. Only ``api.openai.com`` cannot do without. The address is ``base_url``,
+# else ``OPENAI_BASE_URL``, else OpenAI's.
+
+MODEL = "text-embedding-3-small"
+ADDRESS_VARIABLE = "OPENAI_BASE_URL"
+
+_BATCH_TEXTS = 64
+# OpenAI takes 300,000 tokens a request; a character is hardly ever more than one.
+_BATCH_CHARACTERS = 250_000
+_MAX_BODY_BYTES = 100_000_000
+
+
+class OpenAIEmbedder:
+    """Fulfils ``extensions.Embedder``.
+
+    ``tokens_used`` is what the server said it read, ``None`` once it did not say; ``characters_used`` is what
+    was sent. ``price``, in US dollars for a million tokens, is for reports; it is no part of the name.
+    """
+
+    def __init__(
+        self,
+        model: str = MODEL,
+        base_url: str | None = None,
+        *,
+        key_env: str = KEY_VARIABLE,
+        dimensions: int | None = None,
+        concurrency: int = 4,
+        timeout: float = 60.0,
+        price: float | None = None,
+    ) -> None:
+        base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
+        self._url = joined_address(base_url, "/embeddings")
+        if urlsplit(self._url).username is not None:
+            raise UsageError("openai: base_url: expected no user and password; keys come from key_env")
+        if concurrency < 1 or timeout <= 0:
+            found = f"{shown(concurrency)} and {shown(timeout)}"
+            raise UsageError(f"openai: expected concurrency of at least 1 and a timeout above 0, got {found}")
+        self.model, self.base_url, self.key_env = model, base_url, key_env
+        self.dimensions = dimensions
+        self.price = checked_price(price, "openai")
+        self.tokens_used: int | None = 0
+        self.characters_used = 0
+        self._concurrency, self._timeout = concurrency, timeout
+
+    def __repr__(self) -> str:
+        given: dict[str, Any] = {"model": self.model}
+        given |= {"base_url": self.base_url} if self.base_url != BASE_URL else {}
+        given |= {"dimensions": self.dimensions} if self.dimensions is not None else {}
+        return str(Specification("openai", given))
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text, in order."""
+        check_texts(texts)
+        headers = self._headers()
+        parts = run_to_end(self._all(list(_batches(texts)), headers)) if texts else []
+        self.characters_used += sum(map(len, texts))
+        for _, tokens in parts:
+            if self.tokens_used is not None:
+                self.tokens_used = None if tokens is None else self.tokens_used + tokens
+        rows = [row for vectors, _ in parts for row in vectors]
+        return checked_vectors(rows, f"embedder {self}", rows=len(texts), dimensions=self.dimensions)
+
+    def _headers(self) -> dict[str, str]:
+        key = os.environ.get(self.key_env, "").strip()
+        if not key and (self.base_url == BASE_URL or self.key_env != KEY_VARIABLE):
+            raise UsageError(f"openai: expected a key in the environment variable {self.key_env}")
+        bearer = {"Authorization": f"Bearer {key}"} if key else {}
+        return {"Content-Type": "application/json", **checked_headers(bearer)}
+
+    async def _all(
+        self, parts: Sequence[Sequence[str]], headers: dict[str, str]
+    ) -> list[tuple[Matrix, int | None]]:
+        client = HttpClient(max_body_bytes=_MAX_BODY_BYTES)
+        slots = asyncio.Semaphore(self._concurrency)
+
+        async def one(number: int, texts: Sequence[str]) -> tuple[Matrix, int | None]:
+            async with slots:
+                return await attempted_async(lambda: self._asked(client, texts, headers), str(number))
+
+        try:
+            return await asyncio.gather(*(one(number, texts) for number, texts in enumerate(parts)))
+        except TargetError as error:
+            where = f"embedder {self} at {shown_address(self._url)}"
+            raise TargetError(error.kind, f"{where}: {error.message}") from error
+        finally:
+            await client.close()
+
+    async def _asked(
+        self, client: HttpClient, texts: Sequence[str], headers: dict[str, str]
+    ) -> tuple[Matrix, int | None]:
+        """Send one batch and return its vectors, in order, and the tokens it took, if the server tells."""
+        asked: dict[str, Any] = {
+            "model": self.model,
+            "input": [text or " " for text in texts],  # an empty text is refused by OpenAI
+            "encoding_format": "float",
+        }
+        asked |= {"dimensions": self.dimensions} if self.dimensions is not None else {}
+        reply = await client.post(
+            self._url, strict_json.encode(asked), headers=headers, timeout=self._timeout
+        )
+        mask = header_mask([headers.get("Authorization", "")])
+        rows, tokens = _rows_of(reply_value(reply, url=self._url, mask=mask), len(texts))
+        return checked_vectors(rows, f"embedder {self}", dimensions=self.dimensions), tokens
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Cut texts into batches of bounded number and length, in order."""
+    batch: list[str] = []
+    length = 0
+    for text in texts:
+        if batch and (len(batch) == _BATCH_TEXTS or length + len(text) > _BATCH_CHARACTERS):
+            yield batch
+            batch, length = [], 0
+        batch.append(text)
+        length += len(text)
+    if batch:
+        yield batch
+
+
+def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
+    """Read ``{"data": [{"index", "embedding"}…], "usage": …}``; anything else is a failure that says so."""
+    data = value.get("data") if isinstance(value, dict) else None
+    if not isinstance(data, list) or not all(isinstance(it, dict) and "embedding" in it for it in data):
+        raise TargetError("no-embeddings", f"expected data with embeddings, got {shown(value)}")
+    rows = dict(enumerate(it["embedding"] for it in data))
+    if all(isinstance(it.get("index"), int) for it in data):
+        rows = {it["index"]: it["embedding"] for it in data}
+    if sorted(rows) != list(range(count)):
+        raise TargetError(
+            "no-embeddings", f"expected {counted(count, 'embedding')}, one for each text, got {len(data)}"
+        )
+    usage = value.get("usage")
+    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    return [rows[number] for number in range(count)], tokens if isinstance(tokens, int) else None
+
+
+# A chat model behind an OpenAI-compatible endpoint: ``POST {base_url}/chat/completions``.
+#
+# It is asked from any number of threads, and from within an event loop, over connections that are kept
+# open.
+
+
+class OpenAIChatModel:
+    """Fulfils ``ChatModel``.
+
+    The key is read from the environment variable ``key_env``; only ``api.openai.com`` cannot do without one.
+    The address is ``base_url``, else ``OPENAI_BASE_URL``, else OpenAI's. At most ``concurrency`` requests are
+    with the endpoint at once, fewer while it asks for less; ``timeout`` is what one attempt may take.
+    ``temperature=None`` leaves the endpoint's own; at 0, every ``draw`` but the first is asked for at
+    :data:`DRAW_TEMPERATURE`, since it would be the first again. Prices are dollars for a million tokens.
+    ``spending`` counts every reply that the endpoint was paid for, of those that cannot be used too.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        key_env: str | None = None,
+        temperature: float | None = 0,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+        concurrency: int = 16,
+        timeout: float = 60.0,
+        max_attempts: int = 5,
+        price_input: float | None = None,
+        price_output: float | None = None,
+        spending: Spending | None = None,
+    ) -> None:
+        base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
+        if concurrency < 1 or max_attempts < 1 or timeout <= 0:
+            found = f"{shown(concurrency)}, {shown(max_attempts)} and {shown(timeout)}"
+            expected = "concurrency and max_attempts of at least 1 and a timeout above 0"
+            raise UsageError(f"openai: expected {expected}, got {found}")
+        self.name = model
+        self.spending = spending or Spending()
+        self._url = joined_address(base_url, "/chat/completions")
+        self._headers = _headers(self._url, key_env, needs_key=base_url == BASE_URL)
+        self._mask = header_mask([self._headers.get("Authorization", ""), *secrets_in_address(base_url)])
+        self._settings = ChatSettings(model=model, temperature=temperature, max_tokens=max_tokens, seed=seed)
+        self._prices = _prices(price_input, price_output)
+        self._timeout = timeout
+        self._attempts = SharedAttempts(concurrency=concurrency, max_attempts=max_attempts)
+        self._client = HttpClient()
+        self._conceded = NO_CONCESSIONS
+        self._outages = EndpointWatch()
+        self._loop = BackgroundLoop(self._client.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def cache_key(self) -> str:
+        """What tells this endpoint and its settings from others."""
+        return f"{shown_address(self._url)} {self._settings}"
+
+    @property
+    def endpoint(self) -> dict[str, Any]:
+        """Where the model is asked, and with which settings."""
+        return {"url": shown_address(self._url), **self._settings.to_dict()}
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait to be put again: the endpoint failed, or asked for less."""
+        return self._attempts.waiting
+
+    def chat(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> Completion:
+        """Ask the endpoint, again where it fails in passing; what remains is a :class:`ModelError`."""
+        try:
+            reply = self._loop.run(self._reply(tuple(messages), schema, draw))
+        except TargetError as error:
+            failure = self._failure(error.kind, error.message)
+            raise self._outages.failed(failure) from error
+        except InputError as error:
+            raise self._failure("invalid-request", str(error)) from error
+        except CancelledError:
+            raise self._failure("closed", "the model was closed while it was asked") from None
+        self._outages.answered()
+        self.spending.add(usage_of(reply, self._prices))
+        return completion_of(reply, self._prices)
+
+    def close(self, *, for_good: bool = False) -> None:
+        """Close the connections; whoever is waiting for a reply gets a ``ModelError``.
+
+        Who asks later opens them again, unless they are closed ``for_good``: then he gets one too.
+        """
+        self._loop.close(for_good=for_good)
+
+    async def _reply(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, draw: int) -> Any:
+        key = f"{draw} {messages[-1].content if messages else ''}"
+        return await self._attempts.attempt(lambda: self._attempt(messages, schema, draw), key)
+
+    async def _attempt(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, draw: int) -> Any:
+        """Make one attempt; what the endpoint refuses in the request is conceded and sent again at once."""
+        conceded = self._conceded
+        while True:
+            body = self._settings.body(messages, schema=schema, draw=draw, conceded=conceded)
+            reply = await self._client.post(
+                self._url, strict_json.encode(body), headers=self._headers, timeout=self._timeout
+            )
+            complaint = reply.body.decode("utf-8", "replace") if reply.status in REFUSED_STATUSES else ""
+            granted = concession(body, complaint)
+            if granted is None:
+                value = reply_value(reply, url=self._url, mask=self._mask)
+                self._conceded |= conceded
+                return value
+            conceded |= {granted}
+
+    def _failure(self, kind: str, message: str) -> ModelError:
+        return ModelError(kind, f"{self.name} at {shown_address(self._url)}: {message}")
+
+
+def _headers(url: str, key_env: str | None, *, needs_key: bool) -> dict[str, str]:
+    if urlsplit(url).username is not None:
+        raise UsageError("openai: base_url: expected no user and password; keys come from key_env")
+    variable = key_env or KEY_VARIABLE
+    key = os.environ.get(variable, "").strip()
+    if not key and (key_env or needs_key):
+        raise UsageError(f"openai: expected a key in the environment variable {variable}")
+    return {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "User-Agent": f"rag-evaluation-framework/{__version__}",
+        **checked_headers({"Authorization": f"Bearer {key}"} if key else {}),
+    }
+
+
+def _prices(price_input: float | None, price_output: float | None) -> Prices | None:
+    if price_input is None and price_output is None:
+        return None
+    if price_input is None or price_output is None:
+        raise UsageError("openai: expected price_input and price_output together, got one of them")
+    return Prices(price_input, price_output)

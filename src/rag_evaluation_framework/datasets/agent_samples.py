@@ -1,0 +1,100 @@
+"""Agent samples: a JSON object a line, ``{"input": …, "expected": …, "context": […], …}``.
+
+A line may have an ``id``; where it has none, the sample's content gives it one. ``relevant_documents`` is a
+list of ids, which gives each the grade 1, or an object of grades by id; ``relevant_chunk_ids`` is a list.
+``expected`` is ``Refusal`` where the question should be declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rag_evaluation_framework.datasets.dialect import UNNAMED, Record, RecordDialect, written_id
+from rag_evaluation_framework.records.samples import (
+    Recorded,
+    Sample,
+    Turn,
+    marked_metadata,
+    read_expected,
+    written_reference,
+)
+
+_DOCUMENTS = "relevant_documents"
+
+
+def _decode(record: Mapping[str, Any]) -> Sample:
+    context, documents = record.get("context"), record.get(_DOCUMENTS, ())
+    grades = _grades(documents)
+    expected = read_expected(record["expected"], record.get("metadata"))
+    return Sample(
+        id=written_id(record),
+        turns=(Turn(role="user", content=record["input"]),),
+        reference=expected.reference,
+        recorded=Recorded(contexts=tuple(context)) if context else None,
+        reference_contexts=tuple(record.get("reference_contexts", ())),
+        relevant_documents=grades,
+        relevant_chunk_ids=tuple(record.get("relevant_chunk_ids", ())),
+        expectation=expected.refusal,
+        tags=tuple(record.get("tags", ())),
+        metadata=expected.metadata,
+        # Of grades that are all 1 it is kept that they were written out.
+        extra={_DOCUMENTS: {}} if isinstance(documents, dict) and not _are_graded(grades) else {},
+    )
+
+
+def _grades(documents: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
+    if isinstance(documents, Mapping):
+        return {document: int(grade) for document, grade in documents.items()}
+    return dict.fromkeys(documents, 1)
+
+
+def _are_graded(grades: Mapping[str, int]) -> bool:
+    return any(grade != 1 for grade in grades.values())
+
+
+def _encode(sample: Sample) -> Record:
+    record: Record = {} if sample.id == UNNAMED else {"id": sample.id}
+    record["input"] = sample.question
+    if (reference := written_reference(sample)) is not None:
+        record["expected"] = reference
+    if sample.recorded and sample.recorded.contexts:
+        record["context"] = list(sample.recorded.contexts)
+    if sample.reference_contexts:
+        record["reference_contexts"] = list(sample.reference_contexts)
+    if sample.relevant_documents:
+        grades = dict(sample.relevant_documents)
+        are_written = _are_graded(grades) or isinstance(sample.extra.get(_DOCUMENTS), Mapping)
+        record[_DOCUMENTS] = grades if are_written else list(grades)
+    if sample.relevant_chunk_ids:
+        record["relevant_chunk_ids"] = list(sample.relevant_chunk_ids)
+    if sample.tags:
+        record["tags"] = list(sample.tags)
+    if metadata := marked_metadata(sample, is_told=sample.reference is None):
+        record["metadata"] = metadata
+    return record
+
+
+AGENT_SAMPLES = RecordDialect(
+    name="agent-samples",
+    kind="agent-sample",
+    suffixes=(".jsonl",),
+    holds=frozenset(
+        {
+            "id",
+            "question",
+            "reference",
+            "recorded.contexts",
+            "reference_contexts",
+            "relevant_documents",
+            "grades",
+            "relevant_chunk_ids",
+            "expectation.refusal",
+            "tags",
+            "metadata",
+        }
+    ),
+    decode=_decode,
+    encode=_encode,
+    signature=lambda record: "input" in record and "expected" in record,
+)

@@ -1,0 +1,262 @@
+"""Annotation files to records, by query and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from rag_evaluation_framework.datasets.consistency import value_issues
+from rag_evaluation_framework.datasets.dialect import overlaid, residue
+from rag_evaluation_framework.datasets.value_files import read_document, write_document
+from rag_evaluation_framework.errors import InputError, Issue, Problems
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.samples import (
+    Annotation,
+    AnnotationSet,
+    AnswerQualityAnnotation,
+    CitationAnnotation,
+)
+
+# Annotation files (``.gt.json``, ``.gt.yaml``) to and from records.
+#
+# Read: one annotation, a list of them, one a line, or ``{"dataset_id": …, "annotations": […]}``, which is
+# what is written. An annotation with quality scores is an :class:`AnswerQualityAnnotation`, any other a
+# :class:`CitationAnnotation`.
+
+_CITATION_FIELDS = ("file_name", "page_number", "start_char", "end_char", "text", "annotation_confidence")
+
+
+def read_annotations(path: str | Path, *, on_warning: Callable[[Issue], None] | None = None) -> AnnotationSet:
+    """Read a file of annotations; every error of it is raised at once, warnings go to ``on_warning``."""
+    document = read_document(path, lines=True)
+    value = document.checked("annotations", on_warning=on_warning)
+    dataset_id, extra = None, {}
+    if isinstance(value, dict) and "annotations" in value:
+        dataset_id = value.get("dataset_id")
+        extra = {key: item for key, item in value.items() if key not in ("dataset_id", "annotations")}
+    records = dict(_annotations(value))
+    places = document.places(list(records))
+    annotations: list[Annotation] = []
+    issues: list[Issue] = []
+    for (within, record), place in zip(records.items(), places, strict=True):
+        try:
+            annotations.append(replace(decoded_annotation(record), place=place))
+        except InputError as error:
+            issues += [issue.located(within=within) for issue in error.issues]
+    if issues:
+        raise InputError(document.place(issues)).located(document.file)
+    return AnnotationSet(tuple(annotations), dataset_id, extra)
+
+
+def read_annotation_files(
+    paths: Sequence[str | Path], *, on_warning: Callable[[Issue], None] | None = None
+) -> AnnotationSet:
+    """Read several files, one for each annotator say, as one set; they must be of the same dataset."""
+    problems = Problems()
+    sets: dict[str, AnnotationSet] = {}
+    for path in paths:
+        with problems.collected():
+            sets[str(path)] = read_annotations(path, on_warning=on_warning)
+    problems.raise_all()
+    owners: dict[str, str] = {}
+    issues = []
+    for path, given in sets.items():
+        for annotation in given.annotations:
+            owner = owners.setdefault(annotation.annotation_id, path)
+            if owner != path:
+                found = f"{annotation.annotation_id!r} in {owner} too"
+                issues.append(Issue("duplicate-id", "each annotation_id once", found, file=path))
+    datasets = {given.dataset_id: path for path, given in sets.items() if given.dataset_id is not None}
+    if len(datasets) > 1:
+        found = ", ".join(f"{dataset!r} ({path})" for dataset, path in datasets.items())
+        issues.append(Issue("several-datasets", "annotations of one dataset", found, "dataset_id"))
+    if issues:
+        raise InputError(issues)
+    if len(sets) == 1:
+        return next(iter(sets.values()))
+    together = tuple(annotation for given in sets.values() for annotation in given.annotations)
+    return AnnotationSet(together, next(iter(datasets), None))
+
+
+def write_annotations(annotations: AnnotationSet, path: str | Path) -> None:
+    """Write annotations as ``{"dataset_id": …, "annotations": […]}``, in YAML if the name says so."""
+    value: dict[str, Any] = {} if annotations.dataset_id is None else {"dataset_id": annotations.dataset_id}
+    value |= annotations.extra
+    value["annotations"] = [encoded_annotation(annotation) for annotation in annotations.annotations]
+    errors = [issue for issue in value_issues("annotations", value) if issue.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    write_document(value, path)
+
+
+def decoded_annotation(record: Mapping[str, Any]) -> Annotation:
+    """Turn one valid annotation of a file into a record that loses nothing of it."""
+    annotation: Annotation
+    citations = record.get("citations")
+    spans = None if citations is None else tuple(_citation(citation) for citation in citations)
+    about: dict[str, Any] = {
+        name: record.get(name) for name in ("annotation_id", "query_id", "annotator_id", "timestamp")
+    }
+    if "quality_scores" in record:
+        annotation = AnswerQualityAnnotation(
+            **about,
+            answer_text=record.get("answer_text"),
+            quality_scores=record["quality_scores"],
+            overall_score=record.get("overall_score"),
+            aspect_ratings=record.get("aspect_ratings", {}),
+            citations=spans,
+        )
+    else:
+        annotation = CitationAnnotation(**about, citations=spans or ())
+    return replace(annotation, extra=residue(record, encoded_annotation(annotation)))
+
+
+def encoded_annotation(annotation: Annotation) -> dict[str, Any]:
+    """Turn a record into one annotation of a file, the fields it came with included."""
+    record: dict[str, Any] = {
+        "annotation_id": annotation.annotation_id,
+        "query_id": annotation.query_id,
+        "annotator_id": annotation.annotator_id,
+        "timestamp": annotation.timestamp,
+    }
+    if isinstance(annotation, AnswerQualityAnnotation):
+        record |= {
+            "answer_text": annotation.answer_text,
+            "quality_scores": dict(annotation.quality_scores),
+            "overall_score": annotation.overall_score,
+            "aspect_ratings": dict(annotation.aspect_ratings) or None,
+        }
+    if annotation.citations is not None:
+        record["citations"] = [_encoded_citation(citation) for citation in annotation.citations]
+    stated = {name: value for name, value in record.items() if value is not None}
+    return overlaid(stated, annotation.extra, replace=True)
+
+
+def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each annotation of a checked file with its path."""
+    if isinstance(value, dict) and "annotations" not in value:
+        yield "", value
+        return
+    within, records = ("annotations", value["annotations"]) if isinstance(value, dict) else ("", value)
+    for index, record in enumerate(records):
+        yield f"{within}[{index}]", record
+
+
+def _citation(citation: Mapping[str, Any]) -> SpanCitation:
+    page = citation.get("page_number")
+    return SpanCitation(
+        file=citation["file_name"],
+        # JSON Schema takes 5.0 for an integer, and so do we.
+        start=int(citation["start_char"]),
+        end=int(citation["end_char"]),
+        page=None if page is None else int(page),
+        text=citation.get("text"),
+        confidence=citation.get("annotation_confidence"),
+        extra={key: value for key, value in citation.items() if key not in _CITATION_FIELDS},
+    )
+
+
+def _encoded_citation(citation: SpanCitation) -> dict[str, Any]:
+    values = (
+        citation.file,
+        citation.page,
+        citation.start,
+        citation.end,
+        citation.text,
+        citation.confidence,
+    )
+    stated = dict(zip(_CITATION_FIELDS, values, strict=True))
+    return {name: value for name, value in stated.items() if value is not None} | dict(citation.extra)
+
+
+# Annotations by what they are about: the spans of each query, and the scores and ratings of each
+# answer.
+
+OVERALL = "overall"
+"""What the mean of the five quality scores is called."""
+
+T = TypeVar("T")
+Given = TypeVar("Given", bound=Annotation)
+
+Marks = Mapping[str, tuple[SpanCitation, ...]]
+"""The spans that each annotator marked for one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedUnit(Generic[T]):
+    """One thing that was rated: its query, and what each annotator said of it."""
+
+    query_id: str
+    ratings: Mapping[str, T] = field(hash=False)
+
+
+Answer = RatedUnit[AnswerQualityAnnotation]
+
+
+def annotator_of(annotation: Annotation) -> str:
+    """Return who annotated; one who gave no name is taken for a different one each time."""
+    return annotation.annotator_id or f"unnamed ({annotation.annotation_id})"
+
+
+def marks_by_query(annotations: Sequence[Annotation]) -> dict[str, Marks]:
+    """Return the spans that each annotator marked, query by query, in the order of the file."""
+    marking = [annotation for annotation in annotations if annotation.citations is not None]
+    return {
+        query: {who: annotation.citations or () for who, annotation in given.items()}
+        for query, given in _by_annotator(marking, lambda annotation: annotation.query_id).items()
+    }
+
+
+def judged_answers(annotations: Sequence[Annotation]) -> list[Answer]:
+    """Return every answer with its annotations; answers are the same if their queries and words are."""
+    judging = [annotation for annotation in annotations if isinstance(annotation, AnswerQualityAnnotation)]
+    answers = _by_annotator(judging, lambda annotation: (annotation.query_id, annotation.answer_text))
+    return [RatedUnit(query, given) for (query, _), given in answers.items()]
+
+
+def aspect_ratings(answers: Sequence[Answer]) -> dict[str, list[RatedUnit[str]]]:
+    """Return, for each aspect, the answers that two annotators or more rated."""
+    return _by_name(answers, lambda annotation: annotation.aspect_ratings)
+
+
+def quality_scores(answers: Sequence[Answer]) -> dict[str, list[RatedUnit[float]]]:
+    """Return, for each quality score and for their mean, the answers that two annotators or more gave it."""
+    return _by_name(answers, _scores)
+
+
+def _scores(annotation: AnswerQualityAnnotation) -> Mapping[str, float]:
+    mean = annotation.mean_score
+    return annotation.quality_scores if mean is None else {**annotation.quality_scores, OVERALL: mean}
+
+
+def _by_annotator(annotations: Sequence[Given], subject: Callable[[Given], T]) -> dict[T, dict[str, Given]]:
+    """Group annotations by subject and annotator; the same annotator twice on a subject is an error."""
+    groups: dict[T, dict[str, Given]] = {}
+    issues = []
+    for annotation in annotations:
+        given, who = groups.setdefault(subject(annotation), {}), annotator_of(annotation)
+        if who in given:
+            found = f"{given[who].annotation_id!r} and {annotation.annotation_id!r} by {who!r}"
+            expected = f"one annotation of {annotation.query_id!r} by each annotator"
+            issues.append(Issue("annotated-twice", expected, found, "annotations"))
+        given[who] = annotation
+    if issues:
+        raise InputError(issues)
+    return groups
+
+
+def _by_name(
+    answers: Sequence[Answer], named: Callable[[AnswerQualityAnnotation], Mapping[str, T]]
+) -> dict[str, list[RatedUnit[T]]]:
+    units: dict[str, list[RatedUnit[T]]] = {}
+    for answer in answers:
+        ratings: dict[str, dict[str, T]] = {}
+        for who, annotation in answer.ratings.items():
+            for name, rating in named(annotation).items():
+                ratings.setdefault(name, {})[who] = rating
+        for name, given in ratings.items():
+            if len(given) >= 2:
+                units.setdefault(name, []).append(RatedUnit(answer.query_id, given))
+    return units

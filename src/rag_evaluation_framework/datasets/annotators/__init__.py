@@ -1,1 +1,0 @@
-"""Ground truth annotations: reading and writing them, agreement, and the merged truth."""

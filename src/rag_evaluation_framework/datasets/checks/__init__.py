@@ -1,1 +1,0 @@
-"""What can be wrong with a file: schema, consistency, quality, golden contexts; and where."""

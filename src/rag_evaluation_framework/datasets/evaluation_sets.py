@@ -1,0 +1,380 @@
+"""Dialect: evaluation datasets as document and as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets import csv_tables
+from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
+from rag_evaluation_framework.datasets.dialect import overlaid, replaces, residue
+from rag_evaluation_framework.datasets.record_files import layout_of
+from rag_evaluation_framework.datasets.schemas import FileProblems, schema, schema_issues
+from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, write_document
+from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
+from rag_evaluation_framework.files.access import open_reading, plain_name
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework.records.samples import (
+    Dataset,
+    Origin,
+    Preview,
+    Sample,
+    Turn,
+    is_refusal,
+    marked_metadata,
+    read_expected,
+)
+
+# The queries, citations and documents of an evaluation dataset, as samples and documents.
+
+_CITATION_FIELDS = {
+    "file_name": "file",
+    "start_char": "start",
+    "end_char": "end",
+    "page_number": "page",
+    "confidence_score": "confidence",
+    "text": "text",
+}
+_REFERENCE = "ground_truth_answer"
+_FIELD_NAMES = {name: field for field, name in _CITATION_FIELDS.items()}
+_DOCUMENT_FIELDS = frozenset({"document_id", "content", "metadata", "title"})
+
+
+def decode_query(query: Mapping[str, Any], origin: Origin | None = None) -> Sample:
+    """Read a query that the schema allows; errors name the path within it."""
+    sample = _known(query, origin)
+    rest = residue(query, _encode_known(sample))
+    return replace(sample, extra=rest) if rest else sample
+
+
+def encode_query(sample: Sample) -> dict[str, Any]:
+    """Write a query, with what its own file said beyond the sample's fields."""
+    encoded = _encode_known(sample)
+    if sample.origin is not None and sample.origin.dialect != "evaluation-dataset":
+        return encoded
+    whole = overlaid(encoded, sample.extra, replace=True)
+    if (
+        replaces(encoded, sample.extra)
+        and replace(_known(whole, sample.origin), extra=sample.extra) != sample
+    ):
+        # The sample was changed since it was read: the change wins over what the file said.
+        return overlaid(encoded, sample.extra, replace=False)
+    return whole
+
+
+def decode_document(document: Mapping[str, Any]) -> Document:
+    """Read a document that the schema allows."""
+    metadata = document.get("metadata", {})
+    extra = {name: value for name, value in document.items() if name not in _DOCUMENT_FIELDS}
+    if "metadata" in document and not metadata:
+        extra["metadata"] = metadata
+    return Document(
+        DocumentId(document["document_id"]), document["content"], metadata, document.get("title"), extra
+    )
+
+
+def encode_document(document: Document) -> dict[str, Any]:
+    """Write a document, with what its own file said beyond the record's fields."""
+    written: dict[str, Any] = {"document_id": document.id}
+    if document.title is not None:
+        written["title"] = document.title
+    written["content"] = document.content
+    if document.metadata:
+        written["metadata"] = dict(document.metadata)
+    return overlaid(written, document.extra, replace=False)
+
+
+def _known(query: Mapping[str, Any], origin: Origin | None) -> Sample:
+    said = query.get(_REFERENCE)
+    expected = read_expected(said, query.get("metadata"))
+    return Sample(
+        id=query["query_id"],
+        turns=(Turn(role="user", content=query["query_text"]),),
+        reference=expected.reference,
+        relevant_documents=dict.fromkeys(query["relevant_documents"], 1),
+        relevant_spans=tuple(
+            _decode_citation(index, citation) for index, citation in enumerate(query.get("citations", ()))
+        ),
+        difficulty=query.get("difficulty"),
+        query_type=query.get("query_type"),
+        expectation=expected.refusal,
+        metadata=expected.metadata,
+        origin=origin,
+        # Of a refusal it is kept that it was told by the word.
+        extra={} if expected.reference == said else {_REFERENCE: said},
+    )
+
+
+def _encode_known(sample: Sample) -> dict[str, Any]:
+    query: dict[str, Any] = {
+        "query_id": sample.id,
+        "query_text": sample.question,
+        "query_type": sample.query_type,
+        "difficulty": sample.difficulty,
+        "relevant_documents": list(sample.relevant_documents),
+        _REFERENCE: sample.reference,
+        "citations": [_encode_citation(span) for span in sample.relevant_spans] or None,
+        "metadata": marked_metadata(sample, is_told=is_refusal(sample.extra.get(_REFERENCE))) or None,
+    }
+    return {name: value for name, value in query.items() if value is not None}
+
+
+def _decode_citation(index: int, citation: Mapping[str, Any]) -> SpanCitation:
+    known = {name: citation[field] for field, name in _CITATION_FIELDS.items() if field in citation}
+    extra = {field: value for field, value in citation.items() if field not in _CITATION_FIELDS}
+    if not isinstance(known.get("text", ""), str):
+        extra["text"] = known.pop("text")  # the schema knows no such field, so it may be anything
+    try:
+        return SpanCitation(**known, extra=extra)
+    except InputError as error:
+        issue = error.issues[0]
+        field = _FIELD_NAMES.get(issue.path, issue.path)
+        raise InputError([replace(issue, path=f"citations[{index}].{field}")]) from None
+
+
+def _encode_citation(span: SpanCitation) -> dict[str, Any]:
+    known = {field: getattr(span, name) for field, name in _CITATION_FIELDS.items()}
+    return {**span.extra, **{field: value for field, value in known.items() if value is not None}}
+
+
+# An evaluation dataset as rows: a row per query, and the head in columns that only the first row
+# fills.
+
+_EXTRA_HEAD = "dataset_extra_fields"
+# Fields of a query that are named like a column of the head.
+_QUERY_FIELDS = "query_extra_fields"
+_ROW_HEAD: Mapping[str, CellKind] = {
+    "dataset_id": "text",
+    "name": "text",
+    "version": "text",
+    "description": "text",
+    "created_at": "text",
+    "dataset_metadata": "json",
+    "documents": "json",
+    _EXTRA_HEAD: "json",
+}
+
+
+def rows_of_dataset(value: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Columns]:
+    """Lay a dataset out as rows; a dataset without queries has one row, of its head alone."""
+    head: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, item in value.items():
+        if name == "queries":
+            continue
+        column = "dataset_metadata" if name == "metadata" else name
+        plain = (
+            column in _ROW_HEAD and column != _EXTRA_HEAD and not (_ROW_HEAD[column] == "text" and item == "")
+        )
+        (head if plain else rest)[column if plain else name] = item
+    if rest:
+        head[_EXTRA_HEAD] = rest
+    rows = [_row(query) for query in value["queries"]] or [{}]
+    return [{**head, **rows[0]}, *rows[1:]], _columns()
+
+
+def read_dataset_document(path: str | Path) -> DocumentFile:
+    """Read an evaluation dataset as the plain value it is, from JSON, YAML or rows; it is not validated."""
+    if not _is_table(path):
+        return read_document(path)
+    problems = FileProblems(str(path))
+    value, lines = _dataset_of_rows(path, problems)
+    problems.raise_if_any()
+    return DocumentFile(
+        str(path), value, lambda paths: {each: lines.get(each.partition("]")[0] + "]") for each in paths}
+    )
+
+
+def _is_table(path: str | Path) -> bool:
+    if plain_name(path).endswith(".csv"):
+        return True
+    if layout_of(path) != "csv":
+        return False
+    with open_reading(path) as stream:
+        return "query_id" in (csv_tables.header_of(stream) or ())
+
+
+def _dataset_of_rows(path: str | Path, problems: FileProblems) -> tuple[dict[str, Any], dict[str, int]]:
+    """Read rows back into a dataset; also return the line of each query by its path ``queries[3]``."""
+    head: dict[str, Any] = {}
+    queries: list[dict[str, Any]] = []
+    lines: dict[str, int] = {}
+    for line, row in csv_tables.read_rows(path, _columns(), on_error=problems.take):
+        query = {name: item for name, item in row.items() if name not in _ROW_HEAD}
+        for name in _ROW_HEAD:
+            if name not in row:
+                continue
+            if head.setdefault(name, row[name]) != row[name]:
+                expected = f"{shown(head[name])}, as in the rows above"
+                problems.add(Issue("contradiction", expected, shown(row[name]), name, line=line))
+        query.update(_object(query.pop(_QUERY_FIELDS, {}), _QUERY_FIELDS, problems, line=line))
+        if query:
+            lines[f"queries[{len(queries)}]"] = line
+            queries.append(query)
+    value = {"metadata" if name == "dataset_metadata" else name: item for name, item in head.items()}
+    rest = _object(value.pop(_EXTRA_HEAD, {}), _EXTRA_HEAD, problems)
+    return {**value, **rest, "queries": queries}, lines
+
+
+def _object(value: Any, name: str, problems: FileProblems, *, line: int | None = None) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    problems.add(Issue("wrong-type", "an object", shown(value), name, line=line))
+    return {}
+
+
+def _row(query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a query as a row; fields of the query that are named like a column of the head are set apart."""
+    clashing = {name: item for name, item in query.items() if name in _ROW_HEAD or name == _QUERY_FIELDS}
+    row = {name: item for name, item in query.items() if name not in clashing}
+    return {**row, _QUERY_FIELDS: clashing} if clashing else row
+
+
+def _columns() -> Columns:
+    query = Columns.of_schema(schema("evaluation-dataset")["$defs"]["EvaluationQuery"])
+    return replace(query, kinds={**query.kinds, _QUERY_FIELDS: "json", **_ROW_HEAD})
+
+
+# Evaluation datasets: a head, queries with their relevant documents and citations, and the documents.
+#
+# Written as JSON (``.eval.json``), YAML (``.eval.yaml``) or CSV (``.eval.csv``). The CSV file has a row
+# per query, its list cells as JSON. What belongs to the whole dataset has columns of its own, filled in
+# the first row only: ``dataset_id, name, version, description, created_at, dataset_metadata, documents``
+# (a JSON list) and ``dataset_extra_fields``. So any tool for tables opens the file, and nothing is said
+# twice.
+#
+# A dataset that comes from a dialect without a head is named after its file, as version 1.0.0.
+
+KIND = "evaluation-dataset"
+DEFAULT_VERSION = "1.0.0"
+
+_HEAD = ("dataset_id", "name", "version", "description", "created_at")
+_CONTAINERS = ("metadata", "documents")
+_KNOWN = frozenset({*_HEAD, *_CONTAINERS, "queries"})
+_SUFFIXES = (".eval.json", ".eval.yaml", ".eval.yml", ".eval.csv")
+
+
+class EvaluationSets:
+    """The dialect of evaluation datasets."""
+
+    name = KIND
+    suffixes = _SUFFIXES
+    holds = frozenset(
+        {
+            "id",
+            "question",
+            "reference",
+            "relevant_documents",
+            "relevant_spans",
+            "relevant_spans.text",
+            "relevant_spans.page",
+            "relevant_spans.confidence",
+            "relevant_spans.extra",
+            "difficulty",
+            "query_type",
+            "expectation.refusal",
+            "metadata",
+            *(f"dataset.{name}" for name in (*_HEAD, "metadata", "documents")),
+            "dataset.documents.title",
+            "dataset.documents.metadata",
+            "dataset.documents.extra",
+        }
+    )
+
+    def recognises(self, preview: Preview) -> bool:
+        if preview.layout == "table":
+            return "query_id" in preview.record and "query_text" in preview.record
+        # Documents may stand before the queries and be longer than what is seen of the file.
+        signs = ("queries" in preview.record, {"dataset_id", "documents"} <= preview.record.keys())
+        return preview.layout in ("object", "lines") and any(signs)
+
+    def read(self, path: Path) -> Dataset:
+        document = read_dataset_document(path)
+        document.checked(KIND)
+        return _decoded(document)
+
+    def stream(self, path: Path) -> Iterator[Sample]:
+        yield from self.read(path).samples
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        _check_name(path)
+        value = encode_dataset(dataset, path)
+        issues = [issue.located(str(path)) for issue in schema_issues(KIND, value)]
+        if issues:
+            raise InputError(issues)
+        if plain_name(path).endswith(".csv"):
+            rows, columns = rows_of_dataset(value)
+            csv_tables.write_rows(path, rows, columns)
+            return
+        write_document(value, path)
+
+
+EVALUATION_SETS = EvaluationSets()
+
+
+def encode_dataset(dataset: Dataset, path: str | Path) -> dict[str, Any]:
+    """Return the dataset as a plain value; what its head must have and has not comes from the file's name."""
+    is_own = dataset.dialect == KIND
+    named = _stem(path)
+    value: dict[str, Any] = {
+        name: getattr(dataset, name) for name in _HEAD if getattr(dataset, name) is not None
+    }
+    value = {
+        "dataset_id": named,
+        "name": value.get("dataset_id", named),
+        "version": DEFAULT_VERSION,
+        **value,
+    }
+    if dataset.metadata:
+        value["metadata"] = dict(dataset.metadata)
+    value["queries"] = [encode_query(sample) for sample in dataset.samples]
+    if dataset.documents:
+        value["documents"] = [encode_document(document) for document in dataset.documents]
+    return overlaid(value, dataset.extra, replace=False) if is_own else value
+
+
+def _decoded(document: DocumentFile) -> Dataset:
+    """Turn a valid document into a dataset; what only the records find wrong is raised together."""
+    value = document.value
+    places = [f"queries[{index}]" for index in range(len(value["queries"]))]
+    lines = document.lines_of(places)
+    samples: list[Sample] = []
+    issues: list[Issue] = []
+    for place, query in zip(places, value["queries"], strict=True):
+        try:
+            samples.append(decode_query(query, Origin(KIND, document.file, lines[place])))
+        except InputError as error:
+            issues.extend(error.located(within=place).issues)
+    if issues:
+        raise InputError(document.place(issues)).located(document.file)
+    # A container that is there but empty says nothing to a dataset, and is yet to be written back.
+    extra = {
+        name: item for name, item in value.items() if name not in _KNOWN or (name in _CONTAINERS and not item)
+    }
+    return Dataset(
+        samples=tuple(samples),
+        dialect=KIND,
+        **{name: value.get(name) for name in _HEAD},
+        documents=tuple(map(decode_document, value.get("documents", ()))),
+        metadata=value.get("metadata", {}),
+        extra=extra,
+    )
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a name that asks for another layout than there is; one without any suffix is JSON."""
+    suffix = Path(plain_name(path)).suffix
+    if suffix not in ("", ".json", ".yaml", ".yml", ".csv"):
+        raise UsageError(f"{path}: {KIND} is written as .json, .yaml or .csv, not as {suffix}")
+
+
+def _stem(path: str | Path) -> str:
+    """Return a file's name without the endings that say what it is."""
+    name = Path(path).name
+    for suffix in (".gz", ".zst", ".json", ".yaml", ".yml", ".csv", ".eval"):
+        if name.lower().endswith(suffix):
+            name = name[: -len(suffix)]
+    return name or "dataset"

@@ -1,1 +1,0 @@
-"""Folders of datasets: finding one by id and version, and laying out a new project."""

@@ -1,0 +1,396 @@
+"""Where golden contexts stand in their sources, scene by scene."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path, PurePosixPath
+
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, GoldenContext, golden_contexts
+from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.record_files import layout_of
+from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
+from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.json_scanner import lines_of
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.text.search import SqueezedText, Stretch, exact_places, without_dots
+
+# Scenes of a source text: the stretch under a header, in which a snippet is looked for.
+#
+# A header is a line of its own. A line is the header that a golden set names if the two are equal once
+# width, case and white space are made even and the line's decoration is taken off:
+#
+# =====================================  ================================================
+# ``## 流泉之众/聚落中心``                a Markdown heading
+# ``【流泉之众/聚落中心】`` ``[Arena]``   brackets; also ``《》 「」 <> == == ** ** -- --``
+# ``【场景】流泉之众`` ``Scene: Arena``   a word for scene before it
+# ``流泉之众/聚落中心``                  the plain line, perhaps with a colon behind it
+# =====================================  ================================================
+#
+# Where a decorated line is the header, plain ones with the same words are not. ``流泉之众/聚落中心`` also
+# names the Markdown heading 聚落中心 inside the heading 流泉之众.
+#
+# Under a Markdown heading a scene goes to the next heading of its level or above. Any other goes to the
+# next Markdown heading, the next line with a word for scene, the next header that the golden set names in
+# this file, or the next line that is decorated in the same way and has as many slashes (a plain line must
+# have one at least).
+
+# A longer line is a paragraph, not a header.
+LONGEST_HEADER = 200
+# Without any decoration, a line this long is a sentence.
+_LONGEST_PLAIN_HEADER = 40
+
+_LINE = re.compile(r"[^\r\n]+(?:\r\n|\r|\n|\Z)")
+_HEADING = re.compile(r"(#{1,6})\s*([^#\s].*?)(?:\s+#+)?\Z")
+_WRAPPED = re.compile(
+    r"(【)(.+)】\Z|(\[)(.+)\]\Z|(《)(.+)》\Z|(「)(.+)」\Z|(<)(.+)>\Z|(=)=*\s*(.+?)\s*=+\Z|(\*\*)(.+)\*\*\Z"
+    r"|(--)-*\s*(.+?)\s*--+\Z|(—)—*\s*(.+?)\s*—+\Z"
+)
+_WORD = r"(?:场景|場景|地点|地點|scene|location)"
+_AFTER_A_WORD = re.compile(
+    rf"(?:【\s*{_WORD}\s*】|\[\s*{_WORD}\s*\]|{_WORD}\s*[:：])\s*(.+)\Z", re.IGNORECASE
+)
+_SENTENCE_MARKS = re.compile(r"[。！？，；：、.!?,;:“”\"…]")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line short enough to be a header: what it may be the header of, and how it is decorated."""
+
+    start: int
+    end: int
+    names: tuple[str, ...]
+    """As it is written, and without one layer of decoration after the other."""
+    style: str
+    """``#``, ``word``, an opening bracket or ``""``: the outermost decoration."""
+    level: int
+    """Of a Markdown heading, else 0."""
+
+    @property
+    def slashes(self) -> int:
+        return self.names[-1].count("/")
+
+
+class SourceText:
+    """The text of a source file, with the scenes in it."""
+
+    def __init__(self, text: str, *, headers: Iterable[str] = ()) -> None:
+        """``headers`` are those that a golden set names in this file, each of which ends the scene before."""
+        self.text = text
+        self._known = {_even(header) for header in headers}
+        self._lines = list(_scene_lines(text))
+        self._named: dict[str, list[int]] = defaultdict(list)
+        for index, line in enumerate(self._lines):
+            for name in dict.fromkeys(line.names):
+                self._named[name].append(index)
+
+    def scenes(self, header: str) -> list[Stretch]:
+        """Return every stretch under the header, in order; none when no line is that header."""
+        wanted = _even(header)
+        found = self._named.get(wanted) or [
+            index
+            for index in self._named.get(wanted.rpartition("/")[2], ())
+            if self._is_nested(index, wanted)
+        ]
+        decorated = [index for index in found if self._lines[index].style]
+        return [Stretch(self._lines[index].end, self._scene_end(index)) for index in decorated or found]
+
+    def places_of(self, snippet: str, within: Stretch) -> list[Stretch]:
+        """Return where a snippet stands in a stretch, exactly or else tolerantly; see :mod:`.snippets`."""
+        for candidate in dict.fromkeys((snippet, without_dots(snippet))):
+            if candidate.strip():
+                found = exact_places(candidate, self.text, within) or self._squeezed.places(candidate, within)
+                if found:
+                    return found
+        return []
+
+    @cached_property
+    def _squeezed(self) -> SqueezedText:
+        return SqueezedText(self.text)
+
+    def line_number(self, position: int) -> int:
+        """Return the 1-based line of a character."""
+        return self.text.count("\n", 0, position) + 1
+
+    def _is_nested(self, index: int, wanted: str) -> bool:
+        """Tell whether a Markdown heading and those around it spell a header with slashes."""
+        parts = wanted.split("/")
+        level = self._lines[index].level + 1
+        for line in reversed(self._lines[: index + 1]):
+            if 0 < line.level < level:
+                if parts.pop() not in line.names:
+                    return False
+                level = line.level
+                if not parts:
+                    return True
+        return False
+
+    def _scene_end(self, index: int) -> int:
+        header = self._lines[index]
+        ends = (line.start for line in self._lines[index + 1 :] if self._ends_scene(line, header))
+        return next(ends, len(self.text))
+
+    def _ends_scene(self, line: _Line, header: _Line) -> bool:
+        if header.level:
+            return 0 < line.level <= header.level
+        if line.level or line.style == "word" or not self._known.isdisjoint(line.names):
+            return True
+        if line.style != header.style or line.slashes != header.slashes:
+            return False
+        return bool(header.style) or (header.slashes > 0 and _is_plain_header(line.names[-1]))
+
+
+def _scene_lines(text: str) -> Iterator[_Line]:
+    for found in _LINE.finditer(text):
+        written = found[0].strip()
+        if written and len(written) <= LONGEST_HEADER:
+            yield _line(written, found.start(), found.end())
+
+
+def _line(written: str, start: int, end: int) -> _Line:
+    heading = _HEADING.match(written)
+    style = "#" if heading else ""
+    names = [written, heading[2]] if heading else [written]
+    while True:
+        if after := _AFTER_A_WORD.match(names[-1]):
+            style, inner = style or "word", after[1]
+        elif wrapped := _WRAPPED.match(names[-1]):
+            opening, inner = (group for group in wrapped.groups() if group)
+            style = style or opening
+        else:
+            break
+        names.append(inner)
+    names.append(names[-1].rstrip(":："))
+    return _Line(start, end, tuple(map(_even, names)), style, len(heading[1]) if heading else 0)
+
+
+def _is_plain_header(name: str) -> bool:
+    return len(name) <= _LONGEST_PLAIN_HEADER and _SENTENCE_MARKS.search(name) is None
+
+
+def _even(name: str) -> str:
+    """Make width, case and white space of a header even."""
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", name)).strip().casefold()
+
+
+# Checks that each golden context stands where its record says, and locates it as a span of
+# characters.
+#
+# A context's file is looked up under the root that is given. Without one it is looked up from the folder
+# of the golden set upwards to the project (two folders up: ``evaluation/datasets/`` lies in
+# ``evaluation/`` in the project), then in the folder ``golden_contexts`` beside the set or beside its
+# folder. A name that leads out of the folder is refused. Which lines are scene headers, and what counts
+# as the same snippet, is told in :mod:`.scenes` and :mod:`.snippets`. Nothing is guessed: a context that
+# names no file, or a snippet that stands in several places, is said to be undecided and gives no span.
+
+CONTEXTS_FOLDER = "golden_contexts"
+
+_FOLDERS_UPWARDS = 3
+_LISTED_LINES = 5
+
+
+def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | None = None) -> list[Issue]:
+    """Return what is wrong with the golden contexts of a set, given as read or as its file.
+
+    Errors: a file that is not there, a header that is not in it, a snippet that does not stand under it.
+    Warnings: a snippet still to be filled in (and its file if that is not there), one that stands in several
+    places, a context without a file.
+    """
+    dataset = golden_set if isinstance(golden_set, Dataset) else _read(Path(golden_set))
+    sources = _sources(dataset.samples, root)
+    found = [
+        (index, sample, issue)
+        for index, sample in enumerate(dataset.samples)
+        for context in golden_contexts(sample)
+        for issue in _Search(context, sources).issues()
+    ]
+    return list(_placed(found))
+
+
+def located_contexts(sample: Sample, root: str | Path | None = None) -> list[SpanCitation]:
+    """Return the golden contexts of a sample as spans of their files; what is not certain is left out."""
+    return next(iter(spans_of_contexts([sample], root).values()))
+
+
+def spans_of_contexts(
+    samples: Sequence[Sample], root: str | Path | None = None
+) -> dict[str, list[SpanCitation]]:
+    """Return the golden contexts of many samples as spans, by sample id; each file is read once."""
+    sources = _sources(samples, root)
+    return {
+        sample.id: [span for context in golden_contexts(sample) for span in _Search(context, sources).spans()]
+        for sample in samples
+    }
+
+
+def unlocated_contexts(
+    samples: Sequence[Sample], root: str | Path | None = None
+) -> list[tuple[Sample, Issue]]:
+    """Return every snippet that gives no span, with its sample and the reason; files are read once."""
+    sources = _sources(samples, root)
+    return [
+        (sample, next(search.issues()))
+        for sample in samples
+        for search in (_Search(context, sources) for context in golden_contexts(sample))
+        if search.context.snippet is not None and not any(True for _ in search.spans())
+    ]
+
+
+def source_texts(samples: Sequence[Sample], root: str | Path | None = None) -> dict[str, SourceText]:
+    """Return the files that the golden contexts name, by that name; one that cannot be had is left out."""
+    sources = _sources(samples, root)
+    names = (context.file for sample in samples for context in golden_contexts(sample))
+    found = {name: sources.source(name) for name in names if name is not None}
+    return {name: source for name, source in found.items() if isinstance(source, SourceText)}
+
+
+class _Sources:
+    """The files that golden contexts name, each read once."""
+
+    def __init__(self, folders: Sequence[Path], headers: dict[str, list[str]]) -> None:
+        self.folders = folders
+        self._headers = headers
+        self.source = cache(self._source)
+
+    def _source(self, file: str) -> SourceText | Issue:
+        """Return the text of a file, or why it cannot be had."""
+        name = PurePosixPath(file.replace("\\", "/"))
+        if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
+            return Issue("context-outside", "a path inside the project", shown(file))
+        for folder in self.folders:
+            path = folder / name
+            if path.is_file():
+                if not path.resolve().is_relative_to(folder.resolve()):
+                    return Issue(
+                        "context-outside", "a path inside the project", f"a link to {path.resolve()}"
+                    )
+                return self._read(path, file)
+        looked = ", ".join(str(folder) for folder in self.folders)
+        return Issue("context-file-missing", f"a file in {looked}", f"none called {shown(file)}")
+
+    def _read(self, path: Path, file: str) -> SourceText | Issue:
+        try:
+            return SourceText(read_text(path), headers=self._headers.get(file, ()))
+        except InputError as error:
+            return Issue("context-unreadable", "a text file", str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The search for one golden context in its file."""
+
+    context: GoldenContext
+    sources: _Sources
+
+    def issues(self) -> Iterator[Issue]:
+        context = self.context
+        if context.snippet is None:
+            yield self._issue("snippet-missing", "the words of the source", "none yet", "snippet", "warning")
+        if context.file is None:
+            if context.snippet is not None:
+                found = "only a scene: cannot tell where it stands"
+                yield self._issue("context-without-file", "a file", found, "file", "warning")
+            return
+        source = self.sources.source(context.file)
+        if isinstance(source, Issue):
+            if source.code == "context-file-missing" and context.snippet is None:
+                source = replace(source, severity="warning")  # there is nothing yet to look for in it
+            yield source.located(within=f"{context.path}.file")
+            return
+        scenes = self._scenes(source)
+        if not scenes:
+            expected = f"a line in {context.file} that is the header {shown(context.header)}"
+            yield self._issue("scene-header-missing", expected, "none", context.header_field)
+        elif context.snippet is not None:
+            yield from self._snippet_issues(source, scenes)
+
+    def spans(self) -> Iterator[SpanCitation]:
+        context = self.context
+        if context.file is None or context.snippet is None:
+            return
+        source = self.sources.source(context.file)
+        if not isinstance(source, Issue):
+            places = self._places(source, self._scenes(source))
+            if len(places) == 1:
+                start, end = places[0].start, places[0].end
+                yield SpanCitation(context.file, start, end, text=source.text[start:end])
+
+    def _scenes(self, source: SourceText) -> list[Stretch]:
+        """Return the stretches to search: those under the header, or all of the file when none is named."""
+        if self.context.header is None:
+            return [Stretch(0, len(source.text))]
+        return source.scenes(self.context.header)
+
+    def _places(self, source: SourceText, scenes: Sequence[Stretch]) -> list[Stretch]:
+        """Return each place once, though scenes may lie inside one another."""
+        snippet = self.context.snippet or ""
+        return list(dict.fromkeys(place for scene in scenes for place in source.places_of(snippet, scene)))
+
+    def _snippet_issues(self, source: SourceText, scenes: Sequence[Stretch]) -> Iterator[Issue]:
+        context = self.context
+        where = f"in {context.file}" + (f" under {shown(context.header)}" if context.header else "")
+        places = self._places(source, scenes)
+        if not places:
+            elsewhere = self._places(source, [Stretch(0, len(source.text))])
+            found = f"it in line {_lines(source, elsewhere)}" if elsewhere else "nothing like it"
+            yield self._issue("snippet-not-found", f"{shown(context.snippet)} {where}", found, "snippet")
+        elif len(places) > 1:
+            expected = f"a snippet that stands once {where}"
+            found = f"one in lines {_lines(source, places)}"
+            yield self._issue("snippet-ambiguous", expected, found, "snippet", "warning")
+
+    def _issue(self, code: str, expected: str, found: str, field: str, severity: Severity = "error") -> Issue:
+        return Issue(code, expected, found, f"{self.context.path}.{field}", severity)
+
+
+def _sources(samples: Sequence[Sample], root: str | Path | None) -> _Sources:
+    headers: dict[str, list[str]] = {}
+    for sample in samples:
+        for context in golden_contexts(sample):
+            if context.file is not None and context.header is not None:
+                headers.setdefault(context.file, []).append(context.header)
+    return _Sources(_folders(samples, root), headers)
+
+
+def _folders(samples: Sequence[Sample], root: str | Path | None) -> list[Path]:
+    if root is not None:
+        return [Path(root)]
+    files = dict.fromkeys(sample.origin.file for sample in samples if sample.origin and sample.origin.file)
+    upwards = [folder for file in files for folder in list(Path(file).absolute().parents)[:_FOLDERS_UPWARDS]]
+    beside = [folder / CONTEXTS_FOLDER for folder in upwards if (folder / CONTEXTS_FOLDER).is_dir()]
+    return list(dict.fromkeys([*upwards, *beside]))
+
+
+def _read(path: Path) -> Dataset:
+    """Read a golden set of whichever of the five kinds it is."""
+    dialect = recognise(path)
+    if dialect.name not in GOLDEN_DIALECTS:
+        raise UsageError(f"{path}: expected a golden set, got one of {dialect.name}")
+    return dialect.read(path)
+
+
+def _placed(found: Sequence[tuple[int, Sample, Issue]]) -> Iterator[Issue]:
+    """Add to each issue the file it is in, its path from the top of the file, and its line."""
+    origin = next((sample.origin for _, sample, _ in found), None)
+    if origin is None or origin.file is None:
+        yield from (issue.located(within=f"[{index}]") for index, _, issue in found)
+        return
+    layout = layout_of(origin.file)
+    if layout == "lines":
+        for _, sample, issue in found:
+            yield issue.located(origin.file, sample.origin.line if sample.origin else None)
+        return
+    issues = [issue.located(within=f"[{index}]" if layout == "array" else "") for index, _, issue in found]
+    lines = lines_of(read_text(origin.file), (issue.path for issue in issues))
+    yield from (issue.located(origin.file, lines[issue.path]) for issue in issues)
+
+
+def _lines(source: SourceText, places: Sequence[Stretch]) -> str:
+    numbers = [str(source.line_number(place.start)) for place in places[:_LISTED_LINES]]
+    return ", ".join(numbers) + (" …" if len(places) > _LISTED_LINES else "")

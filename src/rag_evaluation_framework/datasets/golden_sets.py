@@ -1,0 +1,321 @@
+"""The five golden sets: facts, relations, tracking over chapters, conversations, and questions to decline.
+
+Each is a JSON array written by hand. ``//`` comments are accepted (validation warns of them) and are lost
+when the file is written; every field is kept. The ground truth ``Refusal`` is an expectation, never a text;
+a snippet of dots alone is one that has still to be filled in, and counts as missing. What must not be empty
+is in :mod:`..checks.golden_rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rag_evaluation_framework.datasets.consistency import says_nothing
+from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
+from rag_evaluation_framework.errors import InputError, invalid
+from rag_evaluation_framework.files.strict_json import without_comments
+from rag_evaluation_framework.metrics.safety import REFUSALS
+from rag_evaluation_framework.records.samples import (
+    REFUSAL,
+    Entities,
+    Expectation,
+    Milestones,
+    Refusal,
+    Relation,
+    Sample,
+    Turn,
+    declines,
+    is_refusal,
+    refusal_or_answer,
+)
+
+_ONLY_OF_BOUNDARY = frozenset({"refusal_reason", "expected_response_pattern"})
+_TURN_FIELDS = ("role", "content", "ground_truth", "context_needs")
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenContext:
+    """Where the truth stands: a snippet under a header of a file; what is missing is ``None``."""
+
+    file: str | None
+    header: str | None
+    snippet: str | None
+    header_field: str
+    path: str
+    """Where it is in its record: ``golden_context[1]``."""
+
+
+def contexts_of_record(record: Mapping[str, Any]) -> list[GoldenContext]:
+    """Return the golden contexts of a record, which may have one object, a list of them, or none."""
+    value = record.get("golden_context", [])
+    if isinstance(value, Mapping):
+        return [_context(value, "golden_context")]
+    return [_context(context, f"golden_context[{index}]") for index, context in enumerate(value)]
+
+
+def golden_contexts(sample: Sample) -> list[GoldenContext]:
+    """Return the golden contexts of a sample as its file has them; samples of other dialects have none."""
+    dialect = GOLDEN_DIALECTS.get(sample.origin.dialect) if sample.origin else None
+    return contexts_of_record(dialect.record(sample)) if dialect else []
+
+
+def _context(context: Mapping[str, Any], path: str) -> GoldenContext:
+    snippet = context.get("snippet")
+    header = "scene_header" if "scene_header" in context else "scene"
+    return GoldenContext(
+        file=context.get("file") or None,
+        header=context.get(header) or None,
+        header_field=header,
+        snippet=None if snippet is None or says_nothing(snippet) else snippet,
+        path=path,
+    )
+
+
+def _decode_question(record: Mapping[str, Any], *, expected: type[Expectation]) -> Sample:
+    """Read a record that asks one question; ``expected`` is what this golden set is about."""
+    truth = _object(record)["ground_truth"]
+    refuses = declines(record) if expected is Refusal else is_refusal(truth)
+    return Sample(
+        id=record["id"],
+        turns=(Turn(role="user", content=record["question"]),),
+        reference=None if refuses else truth,
+        expectation=_refusal(record) if refuses else _expectation(record, expected),
+        **_described(record),
+    )
+
+
+def _encode_question(sample: Sample, *, expected: type[Expectation]) -> Record:
+    turn = sample.turns[0]
+    if len(sample.turns) > 1 or turn.role != "user":
+        roles = ", ".join(turn.role for turn in sample.turns)
+        raise invalid("question", "one turn of the user", roles, code="not-held")
+    record: Record = {"id": sample.id, "question": turn.content}
+    if (truth := refusal_or_answer(sample, "ground_truth")) is not None:
+        record["ground_truth"] = truth
+    if isinstance(sample.expectation, (expected, Refusal)):
+        record |= _encoded_expectation(sample.expectation)
+    return _with_description(record, sample)
+
+
+def _decode_conversation(record: Mapping[str, Any]) -> Sample:
+    turns = []
+    for index, turn in enumerate(_object(record)["conversation"]):
+        try:
+            turns.append(_decoded_turn(turn))
+        except InputError as error:
+            raise error.located(within=f"conversation[{index}]") from None
+    return Sample(id=record["id"], turns=tuple(turns), **_described(record))
+
+
+def _encode_conversation(sample: Sample) -> Record:
+    conversation = [_encoded_turn(turn) for turn in sample.turns]
+    return _with_description({"id": sample.id, "conversation": conversation}, sample)
+
+
+def _decoded_turn(turn: Mapping[str, Any]) -> Turn:
+    truth = turn.get("ground_truth")
+    refuses = is_refusal(truth)
+    return Turn(
+        role=turn["role"],
+        content=turn.get("content"),
+        reference=None if refuses else truth,
+        needs=tuple(turn.get("context_needs", ())),
+        expectation=Refusal() if refuses else None,
+        extra={key: value for key, value in turn.items() if key not in _TURN_FIELDS},
+    )
+
+
+def _encoded_turn(turn: Turn) -> Record:
+    truth = turn.reference if turn.expectation is None else REFUSAL
+    fields = zip(_TURN_FIELDS, (turn.role, turn.content, truth, list(turn.needs) or None), strict=True)
+    return {name: value for name, value in fields if value is not None} | dict(turn.extra)
+
+
+def _object(record: Any) -> Mapping[str, Any]:
+    # The schema is that of a file, which may be a list; a list within a list is not a record.
+    if not isinstance(record, Mapping):
+        raise invalid("", "an object", record, code="wrong-type")
+    return record
+
+
+def _described(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what all five sets have in common."""
+    contexts = contexts_of_record(record)
+    return {
+        "reference_contexts": tuple(context.snippet for context in contexts if context.snippet is not None),
+        "relevant_documents": {context.file: 1 for context in contexts if context.file is not None},
+        "category": record.get("category"),
+        "difficulty": record.get("metrics", {}).get("difficulty"),
+    }
+
+
+def _with_description(record: Record, sample: Sample) -> Record:
+    """Write what all five sets have in common, the metrics joined with those there are."""
+    metrics = dict(record.get("metrics", {}))
+    if sample.difficulty is not None:
+        metrics["difficulty"] = sample.difficulty
+    snippets, files = sample.reference_contexts, list(sample.relevant_documents)
+    contexts: Record | list[Record]
+    if len(snippets) <= 1 and len(files) <= 1:
+        contexts = dict(zip(("file",), files, strict=False)) | dict(zip(("snippet",), snippets, strict=False))
+    else:
+        # Which snippet stands in which file is not known here, so nothing is said of it.
+        contexts = [{"snippet": snippet} for snippet in snippets] + [{"file": file} for file in files]
+    described = {"category": sample.category, "metrics": metrics or None, "golden_context": contexts or None}
+    return record | {name: value for name, value in described.items() if value is not None}
+
+
+def _refusal(record: Mapping[str, Any]) -> Refusal:
+    return Refusal(reason=record.get("refusal_reason"), pattern=record.get("expected_response_pattern"))
+
+
+def _expectation(record: Mapping[str, Any], expected: type[Expectation]) -> Expectation | None:
+    if expected is Entities and "expected_entities" in record.get("metrics", {}):
+        return Entities(names=tuple(record["metrics"]["expected_entities"]))
+    if expected is Relation:
+        triple = record["relationship_triple"]
+        return Relation(subject=triple["subject"], relation=triple["relation"], object=triple["object"])
+    if expected is Milestones:
+        hops = record.get("context_hops")
+        return Milestones(
+            steps=tuple(record["timeline_milestones"]), hops=None if hops is None else int(hops)
+        )
+    return None
+
+
+def _encoded_expectation(expectation: Expectation) -> Record:
+    match expectation:
+        case Entities(names=names):
+            return {"metrics": {"expected_entities": list(names)}}
+        case Relation(subject=subject, relation=relation, object=object_):
+            return {"relationship_triple": {"subject": subject, "relation": relation, "object": object_}}
+        case Milestones(steps=steps, hops=hops):
+            return {"timeline_milestones": list(steps)} | ({} if hops is None else {"context_hops": hops})
+        case Refusal(reason=reason, pattern=pattern):
+            stated = {"refusal_reason": reason, "expected_response_pattern": pattern}
+            return {name: value for name, value in stated.items() if value is not None}
+
+
+def golden_kind(record: Mapping[str, Any]) -> str | None:
+    """Tell from one record which golden set it belongs to, if any; never more than one."""
+    if "id" not in record:
+        return None
+    if "conversation" in record:
+        return "golden-multiturn"
+    if "question" not in record or "ground_truth" not in record:
+        return None
+    if "relationship_triple" in record:
+        return "golden-relationship"
+    if "timeline_milestones" in record:
+        return "golden-tracking"
+    if is_refusal(record["ground_truth"]) or not _ONLY_OF_BOUNDARY.isdisjoint(record):
+        return "golden-boundary"
+    return "golden-factual"
+
+
+_COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty"})
+_QUESTION = _COMMON | {"question"}
+_REFUSAL = frozenset({"expectation.refusal", "expectation.reason", "expectation.pattern"})
+
+
+def _file_names(dialect: str) -> tuple[str, ...]:
+    return tuple(f"{dialect.removeprefix('golden-')}_qa.{ending}" for ending in ("json", "jsonl"))
+
+
+def _question_dialect(name: str, expected: type[Expectation], *, holds: frozenset[str]) -> RecordDialect:
+    return RecordDialect(
+        name=name,
+        kind=name,
+        suffixes=_file_names(name),
+        holds=_QUESTION | holds,
+        decode=partial(_decode_question, expected=expected),
+        encode=partial(_encode_question, expected=expected),
+        signature=lambda record: golden_kind(record) == name,
+        layouts=("array", "lines"),
+        needs_ids=True,
+        prepare=without_comments,
+    )
+
+
+FACTUAL = _question_dialect(
+    "golden-factual", Entities, holds=_REFUSAL | {"reference", "expectation.entities"}
+)
+RELATIONSHIP = _question_dialect(
+    "golden-relationship", Relation, holds=frozenset({"reference", "expectation.relation"})
+)
+TRACKING = _question_dialect(
+    "golden-tracking", Milestones, holds=frozenset({"reference", "expectation.milestones"})
+)
+BOUNDARY = _question_dialect("golden-boundary", Refusal, holds=_REFUSAL)
+MULTITURN = RecordDialect(
+    name="golden-multiturn",
+    kind="golden-multiturn",
+    suffixes=_file_names("golden-multiturn"),
+    holds=_COMMON | {"turns"},
+    decode=_decode_conversation,
+    encode=_encode_conversation,
+    signature=lambda record: golden_kind(record) == "golden-multiturn",
+    layouts=("array", "lines"),
+    needs_ids=True,
+    prepare=without_comments,
+)
+
+GOLDEN_DIALECTS: Mapping[str, RecordDialect] = {
+    dialect.name: dialect for dialect in (FACTUAL, RELATIONSHIP, TRACKING, MULTITURN, BOUNDARY)
+}
+
+
+_SPANS = ("span_recall", "span_precision")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One of the five golden sets: what its dialect is called, and what it is scored by."""
+
+    name: str
+    dialect: str
+    metrics: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """What its file is usually called."""
+        return GOLDEN_DIALECTS[self.dialect].suffixes[0]
+
+
+SPLITS: Mapping[str, Split] = {
+    split.name: split
+    for split in (
+        Split(
+            "facts",
+            "golden-factual",
+            ("entity_coverage", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
+        ),
+        Split(
+            "relations",
+            "golden-relationship",
+            ("relation_match", "answer_similarity", "token_f1", "faithfulness", *_SPANS, *REFUSALS),
+        ),
+        Split(
+            "tracking",
+            "golden-tracking",
+            (
+                "milestone_recall",
+                "milestone_order",
+                "hop_coverage",
+                "answer_similarity",
+                "faithfulness",
+                *_SPANS,
+                *REFUSALS,
+            ),
+        ),
+        Split(
+            "multiturn",
+            "golden-multiturn",
+            ("turn_correctness", "context_turn_correctness", "faithfulness", *REFUSALS),
+        ),
+        Split("boundary", "golden-boundary", REFUSALS),
+    )
+}

@@ -1,0 +1,411 @@
+"""Records as Parquet, within limits checked before anything expands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, EXTRA_FIELDS, Columns
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    LimitExceededError,
+    MissingExtraError,
+    UsageError,
+    refused,
+    shown,
+)
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, named_compression
+from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.json_scanner import check_value
+
+# Thrift's compact protocol, in which Parquet writes its footer and the header of each page.
+#
+# A struct is read as its values by field number: whole numbers, bytes, lists and structs. What is not the
+# protocol is a ``ValueError``; data that end too early are an ``EOFError``.
+
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+_WHOLE_NUMBERS = frozenset({_I16, _I32, _I64})
+_MAX_DEPTH = 16
+
+Struct = dict[int, Any]
+
+
+class CompactReader:
+    """Reads one struct from the beginning of ``data``; ``position`` is then where it ended."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.position = data, 0
+
+    def struct(self, depth: int = 0) -> Struct:
+        if depth > _MAX_DEPTH:
+            raise ValueError("a struct that nests too deep")
+        values: Struct = {}
+        field = 0
+        while head := self._byte():
+            delta, kind = head >> 4, head & 15
+            field = field + delta if delta else self._zigzag()
+            # A truth value stands in the type itself.
+            values[field] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return values
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in _WHOLE_NUMBERS:
+            return self._zigzag()
+        if kind in (_TRUE, _FALSE, _BYTE):
+            return self._byte()
+        if kind == _BINARY:
+            return self._bytes(self._varint())
+        if kind == _DOUBLE:
+            return self._bytes(8)
+        if kind in (_LIST, _SET):
+            head = self._byte()
+            count = head >> 4 if head >> 4 < 15 else self._varint()
+            return self._values(count, (head & 15,), depth)
+        if kind == _MAP:
+            count = self._varint()
+            kinds = self._byte() if count else 0
+            return self._values(count, (kinds >> 4, kinds & 15), depth)
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        raise ValueError("a value of an unknown type")
+
+    def _values(self, count: int, kinds: tuple[int, ...], depth: int) -> list[Any]:
+        # Each value takes a byte at least, except where the type is unknown.
+        if count > len(self.data) or depth > _MAX_DEPTH:
+            raise ValueError("a list that is longer than the data")
+        return [self._value(kind, depth + 1) for _ in range(count) for kind in kinds]
+
+    def _byte(self) -> int:
+        if self.position >= len(self.data):
+            raise EOFError
+        byte = self.data[self.position]
+        self.position += 1
+        return byte
+
+    def _bytes(self, count: int) -> bytes:
+        start, self.position = self.position, self.position + count
+        if self.position > len(self.data):
+            raise EOFError
+        return self.data[start : self.position]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+            if shift > 63:
+                raise ValueError("a number that is too long")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+
+# What a Parquet file claims to hold, checked before anything of it is expanded.
+#
+# The footer says how large each column is, and each page says how large it is itself. Both are read here,
+# by our own few lines: pyarrow would expand whole pages at once, and crashes on some damaged footers. A
+# footer that claims little while its pages expand to much is found out by the pages; one that leads to
+# another file is refused.
+
+MAGIC = b"PAR1"
+
+MAX_PAGE_BYTES = 64 << 20
+"""Writers make pages of a megabyte; only a single value can be larger than that."""
+
+_MAX_FOOTER_BYTES = 32 << 20
+# Headers of pages are some dozens of bytes; statistics of long texts can make them longer.
+_HEADER_BYTES = 1 << 10
+_LONGEST_HEADER = 1 << 20
+
+# Field numbers in parquet.thrift.
+_SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4
+_CHILDREN = 5
+_COLUMNS, _GROUP_BYTES = 1, 2
+_OTHER_FILE, _COLUMN_METADATA = 1, 3
+_UNCOMPRESSED, _COMPRESSED, _DATA_OFFSET, _DICTIONARY_OFFSET = 6, 7, 9, 11
+_PAGE_UNCOMPRESSED, _PAGE_COMPRESSED = 2, 3
+
+
+def check_sizes(file: BinaryIO, *, allowed: int) -> None:
+    """Raise unless the file is a Parquet file that claims no more than ``allowed`` bytes when expanded.
+
+    What is too large is a :class:`LimitExceededError`, what is damaged a ``ValueError``.
+    """
+    size = file.seek(0, 2)
+    try:
+        footer = _footer(file, size)
+        claimed = _claimed_bytes(footer)
+        if claimed > allowed:
+            raise expands_too_far(f"{claimed:,} bytes", allowed)
+        expanded = 0
+        for page in _all_pages(file, footer, size):
+            expanded += page
+            if page > MAX_PAGE_BYTES:
+                expected = f"pages of at most {MAX_PAGE_BYTES:,} bytes when expanded"
+                raise LimitExceededError([Issue("page-too-large", expected, f"one of {page:,}")])
+            if expanded > allowed:
+                raise expands_too_far(f"more than {expanded:,} bytes", allowed)
+    except EOFError:
+        raise ValueError("a file that is cut off") from None
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("a footer without what it must have") from None
+
+
+def expands_too_far(found: str, allowed: int) -> LimitExceededError:
+    """Build the error for a file that holds more than the limits allow."""
+    return LimitExceededError([Issue("expands-too-far", f"at most {allowed:,} bytes when expanded", found)])
+
+
+def _footer(file: BinaryIO, size: int) -> Struct:
+    if size < 12:
+        raise ValueError("a file that is too short")
+    file.seek(size - 8)
+    end = file.read(8)
+    length = int.from_bytes(end[:4], "little")
+    if end[4:] != MAGIC or length > size - 12:
+        raise ValueError("a file without a footer")
+    if length > _MAX_FOOTER_BYTES:
+        expected = f"a footer of at most {_MAX_FOOTER_BYTES:,} bytes"
+        raise LimitExceededError([Issue("footer-too-large", expected, f"one of {length:,}")])
+    file.seek(size - 8 - length)
+    footer = CompactReader(file.read(length)).struct()
+    leaves = sum(1 for element in footer[_SCHEMA] if not element.get(_CHILDREN))
+    for group in footer[_ROW_GROUPS]:
+        if len(group[_COLUMNS]) != leaves:
+            raise ValueError("a row group with other columns than the schema")
+        if any(_OTHER_FILE in column for column in group[_COLUMNS]):
+            raise ValueError("a column in another file")
+    return footer
+
+
+def _claimed_bytes(footer: Struct) -> int:
+    """Add up what the columns claim to be when expanded; a row takes a bit at least, whatever it claims."""
+    claimed: int = 0
+    for group in footer[_ROW_GROUPS]:
+        in_columns = sum(column[_COLUMN_METADATA][_UNCOMPRESSED] for column in group[_COLUMNS])
+        claimed += max(group[_GROUP_BYTES], in_columns)
+    return max(claimed, int(footer[_ROWS]) // 8)
+
+
+def _all_pages(file: BinaryIO, footer: Struct, size: int) -> Iterator[int]:
+    """Yield how large each page is when expanded."""
+    for group in footer[_ROW_GROUPS]:
+        for column in group[_COLUMNS]:
+            metadata: Struct = column[_COLUMN_METADATA]
+            # An offset of 0 stands for a page that there is not, as in a table without rows.
+            offsets = (metadata[_DATA_OFFSET], metadata.get(_DICTIONARY_OFFSET, 0))
+            start = min(filter(None, offsets), default=0)
+            end = start + metadata[_COMPRESSED]
+            if (start < len(MAGIC) and end > start) or end > size:
+                raise ValueError("a column outside the file")
+            yield from _pages(file, start, end)
+
+
+def _pages(file: BinaryIO, position: int, end: int) -> Iterator[int]:
+    while position < end:
+        header, length = _page_header(file, position)
+        expanded, stored = header[_PAGE_UNCOMPRESSED], header[_PAGE_COMPRESSED]
+        if expanded < 0 or stored < 0:
+            raise ValueError("a page of a negative size")
+        yield expanded
+        position += length + stored
+
+
+def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
+    size = _HEADER_BYTES
+    while True:
+        file.seek(position)
+        reader = CompactReader(file.read(size))
+        try:
+            return reader.struct(), reader.position
+        except EOFError:
+            if len(reader.data) < size or size >= _LONGEST_HEADER:
+                raise
+            size *= 32
+
+
+# Records as rows of a Parquet file, read in pieces and within limits. Needs the extra ``parquet``.
+#
+# A column of texts, of lists of texts, of whole numbers, of numbers or of truth values is stored as such;
+# a missing value is a field that the record does not have. What no column can say exactly (objects, null,
+# mixed kinds) stands as one JSON object in the column ``extra_fields``, as in a CSV file.
+#
+# A file says in its footer and before each page how large it is when expanded; one that claims more than
+# the limits allow is refused before anything is expanded, and what really comes out is counted as well.
+
+_BUFFER_BYTES = 1 << 20
+_ROWS_AT_A_TIME = 256
+_BATCH_BYTES = 8 << 20
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """Return the names of the columns."""
+    names: list[str] = _opened(path, DEFAULT_LIMITS).schema_arrow.names
+    return names
+
+
+def read_rows(
+    path: str | Path,
+    columns: Columns = ANY_COLUMNS,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    on_error: Callable[[InputError], None],
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the 1-based number of each row, and the row as a record."""
+    file = str(path)
+    try:
+        table = _opened(path, limits)
+        columns.check_required(table.schema_arrow.names)
+        allowed = _allowed_bytes(Path(path).stat().st_size, limits)
+        expanded = 0
+        for number, row in enumerate(_values(table), 1):
+            expanded += _size(row)
+            if expanded > allowed:
+                raise expands_too_far(f"more than {allowed:,} bytes", allowed).located(file, number)
+            try:
+                record = _record(row)
+            except InputError as error:
+                on_error(error.located(file, number))
+            else:
+                yield number, record
+    except InputError as error:
+        on_error(error.located(file))
+
+
+def write_rows(path: str | Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write records as rows, atomically; a record that JSON could not hold is refused."""
+    if named_compression(path):
+        raise UsageError(f"{path}: a Parquet file is compressed within; leave out {Path(path).suffix}")
+    pyarrow, parquet = _pyarrow()
+    for index, record in enumerate(records):
+        try:
+            check_value(dict(record))
+        except InputError as error:
+            raise error.located(str(path), within=f"[{index}]") from None
+    names = list(dict.fromkeys(name for record in records for name in record))
+    kinds = {name: _kind([record[name] for record in records if name in record]) for name in names}
+    plain = [name for name in names if kinds[name] and name != EXTRA_FIELDS]
+    types = {
+        "text": pyarrow.string(),
+        "texts": pyarrow.list_(pyarrow.string()),
+        "integer": pyarrow.int64(),
+        "number": pyarrow.float64(),
+        "truth": pyarrow.bool_(),
+    }
+    columns = {
+        name: pyarrow.array([record.get(name) for record in records], types[kinds[name] or ""])
+        for name in plain
+    }
+    rest = [{name: value for name, value in record.items() if name not in columns} for record in records]
+    if any(rest) or not columns:
+        extra = [strict_json.encode(fields).decode() if fields else None for fields in rest]
+        columns[EXTRA_FIELDS] = pyarrow.array(extra, pyarrow.string())
+    # Pages end between batches: short ones keep pages of long texts within what is read back.
+    longest = max(map(_size, records), default=1)
+    batch = min(_ROWS_AT_A_TIME, max(1, _BATCH_BYTES // longest))
+    with atomic_writer(path) as stream:
+        parquet.write_table(pyarrow.table(columns), stream, compression="zstd", write_batch_size=batch)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError("Parquet", "parquet") from error
+    return pyarrow, parquet
+
+
+def _opened(path: str | Path, limits: Limits) -> Any:
+    """Open a file after checking what its footer and its pages claim."""
+    pyarrow, parquet = _pyarrow()
+    try:
+        with Path(path).open("rb") as file:
+            check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
+        metadata = parquet.read_metadata(path)
+        # Texts that repeat stay a dictionary until their row is read: expanded, a batch could be of any size.
+        columns = (metadata.schema.column(index) for index in range(metadata.num_columns))
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        return parquet.ParquetFile(
+            path, metadata=metadata, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER_BYTES
+        )
+    except InputError as error:
+        raise error.located(str(path)) from None
+    except pyarrow.ArrowException as error:
+        raise _damaged(error).located(str(path)) from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise refused("read", path, error) from error
+        raise _damaged(error).located(str(path)) from None
+
+
+def _allowed_bytes(size: int, limits: Limits) -> int:
+    return min(limits.max_bytes, max(limits.free_bytes, int(size * limits.max_ratio)))
+
+
+def _values(table: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows as Python values, a few at a time."""
+    pyarrow, _ = _pyarrow()
+    try:
+        for batch in table.iter_batches(batch_size=_ROWS_AT_A_TIME, use_threads=False):
+            for index in range(batch.num_rows):
+                yield batch.slice(index, 1).to_pylist(maps_as_pydicts="strict")[0]
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
+        raise _damaged(error) from None
+
+
+def _record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn a row into a record: what is missing is left out, NaN included, since pandas writes it so."""
+    record: dict[str, Any] = {}
+    for name, value in row.items():
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            continue
+        if name == EXTRA_FIELDS:
+            fields = strict_json.decode(value) if isinstance(value, str) else value
+            if not isinstance(fields, dict):
+                raise InputError([Issue("wrong-type", "an object", shown(fields), name)])
+            record.update(fields)
+        else:
+            record[name] = value
+    check_value(record)
+    return record
+
+
+def _size(value: Any) -> int:
+    """Count roughly the bytes of a value."""
+    if isinstance(value, str | bytes):
+        return len(value) + 8
+    if isinstance(value, Mapping):
+        return sum(_size(key) + _size(inner) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return 8 + sum(map(_size, value))
+    return 8
+
+
+def _kind(values: Sequence[Any]) -> str | None:
+    """Name the kind of column that holds all of these values exactly; ``None`` when there is none."""
+    if all(isinstance(value, str) for value in values):
+        return "text"
+    if all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in values):
+        return "texts"
+    if all(isinstance(value, bool) for value in values):
+        return "truth"
+    if all(type(value) is int and value in _INT64 for value in values):
+        return "integer"
+    if all(type(value) is float for value in values):
+        return "number"
+    return None
+
+
+def _damaged(error: Exception) -> InputError:
+    found = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return InputError([Issue("damaged-file", "a readable Parquet file", found)])

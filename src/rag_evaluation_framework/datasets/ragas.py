@@ -1,0 +1,106 @@
+"""ragas columns: ``user_input, retrieved_contexts, response, reference, reference_contexts`` and their like.
+
+Read and written as JSON lines, CSV and Parquet. ``user_input`` is a question, or the messages of a
+conversation (``{"content": …, "type": "human"}``). A row may have an ``id``; where it has none, the sample's
+content gives it one. Messages of tools, and fields that ragas has and a sample has not, are kept as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rag_evaluation_framework.datasets.dialect import UNNAMED, Record, RecordDialect, written_id
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.records.samples import (
+    Recorded,
+    Role,
+    Sample,
+    Turn,
+    read_expected,
+    refusal_or_answer,
+)
+
+_ROLES: Mapping[str, Role] = {"human": "user", "ai": "assistant", "system": "system"}
+_TYPES: Mapping[str, str] = {role: type_ for type_, role in _ROLES.items()}
+
+
+def _decode(record: Mapping[str, Any]) -> Sample:
+    contexts, answer = record.get("retrieved_contexts"), record.get("response")
+    chunk_ids = record.get("reference_context_ids") or ()
+    expected = read_expected(record.get("reference"))
+    return Sample(
+        id=written_id(record),
+        turns=_turns(record["user_input"]),
+        reference=expected.reference,
+        recorded=Recorded(contexts=tuple(contexts or ()), answer=answer)
+        if contexts or answer is not None
+        else None,
+        reference_contexts=tuple(record.get("reference_contexts") or ()),
+        expectation=expected.refusal,
+        relevant_chunk_ids=tuple(chunk_ids) if all(isinstance(item, str) for item in chunk_ids) else (),
+    )
+
+
+def _turns(user_input: Any) -> tuple[Turn, ...]:
+    if isinstance(user_input, str):
+        return (Turn(role="user", content=user_input),)
+    turns = tuple(
+        Turn(role=_ROLES[message["type"]], content=message["content"])
+        for message in user_input
+        if message.get("type") in _ROLES and isinstance(message.get("content"), str)
+    )
+    if not any(turn.role == "user" for turn in turns):
+        raise invalid(
+            "user_input", "at least one message of type 'human' with its content as text", user_input
+        )
+    return turns
+
+
+def _encode(sample: Sample) -> Record:
+    record: Record = {} if sample.id == UNNAMED else {"id": sample.id}
+    if len(sample.turns) == 1:
+        record["user_input"] = sample.question
+    else:
+        record["user_input"] = [
+            {
+                "content": turn.reference or "" if turn.content is None else turn.content,
+                "type": _TYPES[turn.role],
+            }
+            for turn in sample.turns
+        ]
+    recorded = sample.recorded or Recorded()
+    if recorded.contexts:
+        record["retrieved_contexts"] = list(recorded.contexts)
+    if recorded.answer is not None:
+        record["response"] = recorded.answer
+    if (reference := refusal_or_answer(sample, "reference")) is not None:
+        record["reference"] = reference
+    if sample.reference_contexts:
+        record["reference_contexts"] = list(sample.reference_contexts)
+    if sample.relevant_chunk_ids:
+        record["reference_context_ids"] = list(sample.relevant_chunk_ids)
+    return record
+
+
+RAGAS = RecordDialect(
+    name="ragas",
+    kind="ragas-record",
+    suffixes=(".jsonl", ".csv", ".parquet"),
+    holds=frozenset(
+        {
+            "id",
+            "question",
+            "reference",
+            "recorded.contexts",
+            "recorded.answer",
+            "reference_contexts",
+            "relevant_chunk_ids",
+            "expectation.refusal",
+        }
+    ),
+    decode=_decode,
+    encode=_encode,
+    signature=lambda record: "user_input" in record,
+    layouts=("lines", "csv", "parquet", "array"),
+)

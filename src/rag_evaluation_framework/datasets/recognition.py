@@ -1,0 +1,390 @@
+"""Which dialect or kind a file is, or comes nearest to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_evaluation_framework.datasets import csv_tables, parquet_tables, trec
+from rag_evaluation_framework.datasets.record_files import layout_of
+from rag_evaluation_framework.datasets.schemas import schema
+from rag_evaluation_framework.errors import InputError, Issue, StorageError, UnknownNameError, shown
+from rag_evaluation_framework.extensions import Dialect, Registry
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import decode_text, open_reading, plain_name
+from rag_evaluation_framework.files.strict_json import without_comments
+from rag_evaluation_framework.records.samples import Dataset, Preview
+
+# Which dialect a file or folder is in: told from its content, or by name when the user says so.
+#
+# A preview is taken from the beginning of the file: the keys of the object, the first record of an array
+# or of lines, the columns of a table, the names in a folder. Where the first kilobytes do not tell, more
+# are read. Each dialect says whether it recognises the preview. If two do, the file's name may decide
+# between them; if it does not, that is an error naming both. Golden sets differ by one field, which may
+# be the one that is wrong, and so do the splits of a build: within such a family a name like
+# ``boundary_qa.json`` decides, whatever the content.
+
+DIALECTS: Registry[Dialect] = Registry("dialect")
+"""Every dialect by name; installed packages add theirs as ``rag_evaluation_framework.dialects``."""
+
+_ROOM = "rag_evaluation_framework.datasets"
+_OURS = {
+    "agent-samples": "agent_samples:AGENT_SAMPLES",
+    "beir": "beir:BEIR",
+    "evaluation-dataset": "evaluation_sets:EVALUATION_SETS",
+    "golden-boundary": "golden_sets:BOUNDARY",
+    "golden-factual": "golden_sets:FACTUAL",
+    "golden-multiturn": "golden_sets:MULTITURN",
+    "golden-relationship": "golden_sets:RELATIONSHIP",
+    "golden-tracking": "golden_sets:TRACKING",
+    "langsmith": "langsmith_examples:LANGSMITH",
+    "offline-records": "split_records:OFFLINE_RECORDS",
+    "qa-pairs": "split_records:QA_PAIRS",
+    "ragas": "ragas:RAGAS",
+    "squad": "squad:SQUAD",
+    "summaries": "split_records:SUMMARIES",
+    "trec": "trec:TREC",
+}
+for _name, _place in _OURS.items():
+    DIALECTS.register(_name, f"{_ROOM}.{_place}")
+
+_FAMILIES = (
+    tuple(name for name in _OURS if name.startswith("golden-")),
+    ("offline-records", "qa-pairs", "summaries"),
+)
+
+# Enough for the keys of most files; the last is as much as anybody's first record may need.
+_PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
+_SEEN_DEPTH = 3
+_SHOWN_START = 100
+_YAML_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?=\s|$)", re.MULTILINE)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_scanner = json.JSONDecoder()
+
+
+def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noqa: A002
+    """Return the dialect of a file or folder; ``format`` names it and overrides the content."""
+    if format is not None:
+        return DIALECTS.get(format)
+    path = Path(path)
+    named = _named_relative(path)
+    for preview in previews(path):
+        found = [dialect for name in DIALECTS.names() if (dialect := DIALECTS.get(name)).recognises(preview)]
+        if len(found) > 1:
+            found = [dialect for dialect in found if is_named_for(path, dialect)] or found
+        if len(found) == 1:
+            return named if named is not None and _are_related(named, found[0]) else found[0]
+        if found:
+            names = " and ".join(dialect.name for dialect in found)
+            expected = "a file of one dialect (say which with --format)"
+            raise InputError(
+                [Issue("ambiguous-dialect", expected, f"one that reads as {names}", file=str(path))]
+            )
+    if named is not None:
+        return named
+    expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
+    raise InputError([Issue("unknown-dialect", expected, _described(path), file=str(path))])
+
+
+def read_dataset(path: str | Path, *, format: str | None = None) -> Dataset:  # noqa: A002
+    """Read a whole file or folder of any dialect; all of its problems are in one ``InputError``."""
+    return recognise(path, format=format).read(Path(path))
+
+
+def previews(path: str | Path) -> Iterator[Preview]:
+    """Yield previews of a file that see more and more of it; one of a folder or table."""
+    path = Path(path)
+    if path.is_dir():
+        names = sorted(str(entry.relative_to(path).as_posix()) for entry in path.iterdir())
+        yield Preview(path, "folder", dict.fromkeys(names))
+        return
+    layout = layout_of(path)
+    if layout == "parquet":
+        yield Preview(path, "table", dict.fromkeys(parquet_tables.column_names(path)))
+    elif layout == "csv":
+        yield from _text_previews(path)
+    else:
+        for text in _beginnings(path):
+            for record in _json_records(text, is_array=layout == "array"):
+                yield Preview(path, layout, record)
+
+
+def _text_previews(path: Path) -> Iterator[Preview]:
+    """Yield what a text that is not JSON may be: TREC judgements, YAML, or a table with a header."""
+    text = next(_beginnings(path))
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines:
+        return
+    columns = lines[0].split()
+    if len(columns) == len(trec.COLUMNS) and re.fullmatch(r"[+-]?[0-9]+", columns[-1]):
+        yield Preview(path, "table", dict.fromkeys(trec.COLUMNS))
+    elif _YAML_KEY.match(lines[0]) or lines[0].startswith("---"):
+        for text in _beginnings(path):
+            yield Preview(path, "object", dict.fromkeys(_YAML_KEY.findall(text)))
+    else:
+        with open_reading(path) as stream:
+            header = csv_tables.header_of(stream)
+        yield Preview(path, "table", dict.fromkeys(header or ()))
+
+
+def _beginnings(path: Path) -> Iterator[str]:
+    """Yield the beginning of a file, then longer ones as long as there is more of it."""
+    for size in _PREVIEW_BYTES:
+        with open_reading(path) as stream:
+            data = stream.read(size)
+        yield data.decode(errors="replace").removeprefix("\ufeff")
+        if len(data) < size:
+            return
+
+
+def _json_records(text: str, *, is_array: bool) -> Iterator[dict[str, Any]]:
+    """Yield the first record of a JSON text that may be cut off, as far as it can be read."""
+    value = _seen(without_comments(text), 0, depth=0)
+    if is_array and isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, dict):
+        yield value
+
+
+def _seen(text: str, position: int, *, depth: int) -> Any:
+    """Return what a cut-off text says of a value: the keys so far of an object, the first item of a list."""
+    position = _after_space(text, position)
+    if depth > _SEEN_DEPTH:
+        return None
+    if text.startswith("[", position):
+        inner = _after_space(text, position + 1)
+        return [] if text.startswith("]", inner) else [_seen(text, inner, depth=depth + 1)]
+    if not text.startswith("{", position):
+        return None
+    record: dict[str, Any] = {}
+    try:
+        while text[position] in "{,":
+            key, position = _scanner.raw_decode(text, _after_space(text, position + 1))
+            begins = _after_space(text, _after_space(text, position) + 1)
+            record[str(key)] = None
+            try:
+                record[str(key)], position = _scanner.raw_decode(text, begins)
+            except (ValueError, RecursionError):
+                record[str(key)] = _seen(text, begins, depth=depth + 1)
+                break
+            position = _after_space(text, position)
+    except (ValueError, IndexError):
+        pass  # cut off within a key
+    return record
+
+
+def _after_space(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
+
+
+def is_named_for(path: Path, dialect: Dialect) -> bool:
+    """Tell whether a file has a name that is usual for a dialect."""
+    return plain_name(path).endswith(dialect.suffixes)
+
+
+def _named_relative(path: Path) -> Dialect | None:
+    """Return the dialect of a family that a file is named for."""
+    relatives = (DIALECTS.get(name) for family in _FAMILIES for name in family)
+    return next((dialect for dialect in relatives if is_named_for(path, dialect)), None)
+
+
+def _are_related(first: Dialect, second: Dialect) -> bool:
+    return any(first.name in family and second.name in family for family in _FAMILIES)
+
+
+def _described(path: Path) -> str:
+    """Say what was seen instead."""
+    try:
+        preview = next(iter(previews(path)), None)
+        start = "" if path.is_dir() else next(_beginnings(path)).strip()[:_SHOWN_START]
+    except (InputError, StorageError):
+        return "something else"
+    # A table of one column is mostly no table at all, but some text.
+    if preview is None or len(preview.record) < (2 if preview.layout == "table" else 1):
+        nothing = "an empty folder" if path.is_dir() else "an empty file"
+        return f"a file that begins with {shown(start)}" if start else nothing
+    what = {"folder": "a folder of", "table": "columns"}.get(preview.layout, "fields")
+    return f"{what} {', '.join(list(preview.record)[:6])}"
+
+
+# Which format a record comes nearest to, when a mistake in it keeps it from being recognised.
+#
+# Every field that a schema knows speaks for that schema, the more so the fewer schemas know it. A record
+# that lacks one required field, or has it misspelt, is thus still taken for what it is, and the mistake
+# is found.
+
+FORMAT_OF_KIND: Mapping[str, str] = {
+    "evaluation-dataset": "evaluation-dataset",
+    "annotation": "annotations",
+    "results": "results",
+    "benchmark": "benchmark",
+    "manifest": "manifest",
+    "agent-sample": "agent-samples",
+    "golden-factual": "golden-factual",
+    "golden-relationship": "golden-relationship",
+    "golden-tracking": "golden-tracking",
+    "golden-multiturn": "golden-multiturn",
+    "golden-boundary": "golden-boundary",
+    "offline-record": "offline-records",
+    "qa-pair": "qa-pairs",
+    "summary": "summaries",
+    "langsmith-example": "langsmith",
+    "squad": "squad",
+    "ragas-record": "ragas",
+}
+"""The formats that are told apart by the fields of a record, by the kind of the record."""
+
+# Fields that files of every kind have, ours and others'.
+_SAYING_NOTHING = frozenset(
+    {"id", "name", "version", "description", "created_at", "timestamp", "metadata", "data"}
+)
+# A field that two schemas share is worth half; less than that says too little.
+_LEAST_EVIDENCE = 0.5
+
+
+class _Fields(NamedTuple):
+    known: frozenset[str]
+    required: frozenset[str]
+
+
+def nearest_format(names: Iterable[str]) -> str | None:
+    """Return the format whose schema knows the fields of a record best; ``None`` where none does.
+
+    Of schemas that know them equally well, the one that misses the fewest required fields is taken. One that
+    misses more than half of them is not meant: a ``query_id`` alone does not make an annotation.
+    """
+    present = frozenset(names)
+    telling = present - _SAYING_NOTHING
+    kinds = _fields_of_kinds()
+    shared = Counter(name for fields in kinds.values() for name in fields.known)
+    evidence = {
+        kind: sum(1 / shared[name] for name in fields.known & telling) for kind, fields in kinds.items()
+    }
+    missing = {kind: len(fields.required - present) for kind, fields in kinds.items()}
+    meant = [kind for kind in kinds if missing[kind] <= max(1, len(kinds[kind].required) // 2)]
+    best = max(meant, key=lambda kind: (evidence[kind], -missing[kind]), default=None)
+    return FORMAT_OF_KIND[best] if best is not None and evidence[best] >= _LEAST_EVIDENCE else None
+
+
+@cache
+def _fields_of_kinds() -> Mapping[str, _Fields]:
+    return {kind: _fields(schema(kind)) for kind in FORMAT_OF_KIND}
+
+
+def _fields(document: Mapping[str, Any]) -> _Fields:
+    """Return the fields of a schema's record, which may be defined below the top."""
+    definitions = document.get("$defs", {})
+    record = definitions.get("Record", definitions.get("Annotation", document))
+    return _Fields(frozenset(record["properties"]), frozenset(record["required"]))
+
+
+# What a file is: a dialect of samples, annotations, results, benchmark data, a configuration, a
+# manifest.
+#
+# The content decides. A file whose content is too broken to tell is taken for what its name says, else
+# for what its fields come nearest to, so that it is reported what is wrong with it, not only that
+# something is. A configuration may hold anything, so only its name (or the user) can say that it is one.
+
+DOCUMENT_FORMATS = ("annotations", "results", "benchmark", "configuration", "manifest")
+"""What is validated and is no dialect of samples."""
+
+_CHECKED_BYTES = 4 << 20
+_NAMED: Mapping[str, str] = {
+    **{f".eval.{ending}": "evaluation-dataset" for ending in ("json", "yaml", "yml", "csv")},
+    **{f".gt.{ending}": "annotations" for ending in ("json", "yaml", "yml", "jsonl")},
+    **{f".results.{ending}": "results" for ending in ("json", "yaml", "yml", "csv", "parquet")},
+    **{f".benchmark.{ending}": "benchmark" for ending in ("json", "parquet", "h5")},
+    **{f".config.{ending}": "configuration" for ending in ("yaml", "yml", "json")},
+    "manifest.json": "manifest",
+}
+
+
+def formats() -> list[str]:
+    """Return every name that ``--format`` takes, sorted."""
+    return sorted({*DIALECTS.names(), *DOCUMENT_FORMATS})
+
+
+def check_format(name: str) -> None:
+    """Raise unless there is a format of this name."""
+    if name not in formats():
+        raise UnknownNameError("format", name, formats())
+
+
+def told_format(path: Path, format: str | None = None) -> str:  # noqa: A002
+    """Return what a file or folder is: told by the user, by its content, or at last by its name."""
+    if format is not None:
+        check_format(format)
+        return format
+    named = _named_format(path)
+    # A configuration may have the fields of any other kind, and columns say too little.
+    if named == "configuration" or (named in DOCUMENT_FORMATS and not _is_text_document(path)):
+        return named
+    preview = next(previews(path), None)
+    if preview is not None and preview.layout not in ("table", "folder"):
+        document = _document_format(preview)
+        if document is not None:
+            return document
+    try:
+        return recognise(path).name
+    except InputError as error:
+        if all(issue.code != "unknown-dialect" for issue in error.issues):
+            raise
+        nearest = named or _nearest(preview)
+        if nearest is None:
+            _check_syntax(path)
+            expected = f"a file in one of the formats {', '.join(formats())}"
+            raise InputError(replace(issue, expected=expected) for issue in error.issues) from None
+        return nearest
+
+
+def _nearest(preview: Preview | None) -> str | None:
+    if preview is None or preview.layout in ("table", "folder"):
+        return None
+    return nearest_format(preview.record)
+
+
+def _document_format(preview: Preview) -> str | None:
+    """Return which of the documents that hold no samples a file is, if any."""
+    record: Mapping[str, Any] = preview.record
+    if "annotation_id" in record or ("annotations" in record and "queries" not in record):
+        return "annotations"
+    if preview.layout == "array":
+        return None
+    if "evaluation_id" in record:
+        return "results"
+    if "benchmark_id" in record:
+        return "benchmark"
+    if "splits" in record and ("source_offline_dataset" in record or "generated_at_utc" in record):
+        return "manifest"
+    return None
+
+
+def _check_syntax(path: Path) -> None:
+    """Raise what is wrong with the JSON of a file that could not be recognised, if anything is."""
+    if path.is_dir():
+        return
+    with open_reading(path) as stream:
+        data = stream.read(_CHECKED_BYTES + 1)
+    if len(data) > _CHECKED_BYTES or not data.lstrip().startswith((b"{", b"[")):
+        return
+    text = without_comments(decode_text(data, file=str(path)))
+    try:
+        strict_json.decode(text.lstrip().partition("\n")[0])  # lines of an unknown kind are not at fault
+    except InputError:
+        strict_json.decode(text, file=str(path))
+
+
+def _named_format(path: Path) -> str | None:
+    name = plain_name(path)
+    return next((format_ for ending, format_ in _NAMED.items() if name.endswith(ending)), None)
+
+
+def _is_text_document(path: Path) -> bool:
+    return plain_name(path).endswith((".json", ".yaml", ".yml", ".jsonl"))

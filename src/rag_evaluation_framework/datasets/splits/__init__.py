@@ -1,1 +1,0 @@
-"""From raw offline records to the question answering and summary splits with their manifest."""

@@ -1,0 +1,316 @@
+"""Dialect: SQuAD."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets.dialect import overlaid, replaces, residue
+from rag_evaluation_framework.datasets.schemas import FileProblems, schema_issues
+from rag_evaluation_framework.datasets.value_files import read_document
+from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import compressing, named_compression
+from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.records.citations import SpanCitation
+from rag_evaluation_framework.records.documents import Document, DocumentId
+from rag_evaluation_framework.records.samples import Dataset, Origin, Preview, Refusal, Sample, Turn
+
+# The articles, paragraphs, questions and answers of SQuAD, as documents and samples.
+
+NAME = "squad"
+
+Value = dict[str, Any]
+
+_DOCUMENT_ID = "document_id"
+_PARAGRAPH_ID = re.compile(r"(?P<article>.*)#[0-9]+\Z", re.DOTALL)
+
+
+def decode_articles(
+    data: Sequence[Mapping[str, Any]], file: str
+) -> tuple[list[Document], list[Sample], list[Value], list[Issue]]:
+    """Read articles that the schema allows.
+
+    Returns the documents, the samples, what the articles say beyond what their documents tell (nothing,
+    in a plain file), and the issues.
+    """
+    documents: list[Document] = []
+    samples: list[Sample] = []
+    issues: list[Issue] = []
+    seen: set[str] = set()
+    seen_documents: set[str] = set()
+    for at, name in enumerate(_article_names(data)):
+        for number, paragraph in enumerate(data[at]["paragraphs"]):
+            document = _document(name, number, data[at], paragraph)
+            documents.append(document)
+            if document.id in seen_documents:
+                place = f"data[{at}].paragraphs[{number}].{_DOCUMENT_ID}"
+                issues.append(Issue("duplicate-id", "each id once", f"{document.id!r} again", place))
+            seen_documents.add(document.id)
+            for index, question in enumerate(paragraph["qas"]):
+                place = f"data[{at}].paragraphs[{number}].qas[{index}]"
+                if question["id"] in seen:
+                    found = f"{question['id']!r} again"
+                    issues.append(Issue("duplicate-id", "each id once", found, f"{place}.id"))
+                seen.add(question["id"])
+                try:
+                    samples.append(_decode_question(question, document, file))
+                except InputError as error:
+                    issues.extend(error.located(within=place).issues)
+    return documents, samples, _article_extras(data, documents), issues
+
+
+def encode_articles(dataset: Dataset) -> tuple[list[Value], list[Issue]]:
+    """Write articles with their paragraphs and questions; also return why a sample cannot be written."""
+    contents = {document.id: document.content for document in dataset.documents}
+    questions: dict[str, list[Value]] = defaultdict(list)
+    issues: list[Issue] = []
+    for sample in dataset.samples:
+        try:
+            home = _home(sample, contents)
+            questions[home].append(_encode_question(sample, contents[DocumentId(home)]))
+        except InputError as error:
+            issues.extend(error.located(within=f"sample {sample.id!r}").issues)
+    articles = _articles(dataset)
+    documents = {document.id: document for document in dataset.documents}
+    data = []
+    for article, name in zip(articles, _article_names(articles), strict=True):
+        paragraphs = [
+            _paragraph(documents[id_], f"{name}#{number}", questions[id_], is_own=dataset.dialect == NAME)
+            for number, id_ in enumerate(article["paragraphs"])
+        ]
+        data.append({**article, "paragraphs": paragraphs})
+    return data, issues
+
+
+def _article_names(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a name for each article, no two the same."""
+    titles = {article.get("title") for article in data}
+    counts: Counter[str] = Counter()
+    for number, article in enumerate(data):
+        title = article.get("title") or f"article {number}"
+        counts[title] += 1
+        name = title
+        while counts[title] > 1 and (name == title or name in titles):
+            name = f"{title} ({counts[title]})"
+            counts[title] += name in titles
+        yield name
+
+
+def _document(
+    article_name: str, number: int, article: Mapping[str, Any], paragraph: Mapping[str, Any]
+) -> Document:
+    known = {"context", "qas"}
+    id_ = f"{article_name}#{number}"
+    if isinstance(paragraph.get(_DOCUMENT_ID), str) and paragraph[_DOCUMENT_ID] not in ("", id_):
+        id_ = paragraph[_DOCUMENT_ID]
+        known.add(_DOCUMENT_ID)
+    extra = {name: item for name, item in paragraph.items() if name not in known}
+    return Document(DocumentId(id_), paragraph["context"], {}, article.get("title"), extra)
+
+
+def _decode_question(question: Mapping[str, Any], document: Document, file: str) -> Sample:
+    sample = _known(question, document.id)
+    for index, span in enumerate(sample.relevant_spans):
+        there = document.content[span.start : span.end]
+        if there != span.text:
+            expected, place = f"where {shown(span.text)} begins", f"answers[{index}].answer_start"
+            raise InputError([Issue("text-mismatch", expected, shown(there), place)])
+    rest = residue(question, _encode_known(sample, None))
+    return replace(sample, extra=rest, origin=Origin(NAME, file))
+
+
+def _known(question: Mapping[str, Any], document: str) -> Sample:
+    spans = tuple(_span(index, answer, document) for index, answer in enumerate(question["answers"]))
+    reference = question.get("reference")
+    if not isinstance(reference, str):
+        reference = spans[0].text if spans else None
+    return Sample(
+        id=question["id"],
+        turns=(Turn(role="user", content=question["question"]),),
+        reference=reference,
+        relevant_documents={document: 1},
+        relevant_spans=spans,
+        expectation=Refusal() if question.get("is_impossible") else None,
+    )
+
+
+def _span(index: int, answer: Mapping[str, Any], document: str) -> SpanCitation:
+    text, start = answer["text"], answer["answer_start"]
+    if not text:
+        issue = Issue("empty-text", "an answer of at least one character", "''", f"answers[{index}].text")
+        raise InputError([issue])
+    extra = {name: item for name, item in answer.items() if name not in ("text", "answer_start")}
+    return SpanCitation(document, start, start + len(text), text=text, extra=extra)
+
+
+def _encode_question(sample: Sample, content: str) -> Value:
+    encoded = _encode_known(sample, content)
+    if sample.origin is not None and sample.origin.dialect != NAME:
+        return encoded
+    whole = overlaid(encoded, sample.extra, replace=True)
+    document = next(iter(sample.relevant_documents), "")
+    if replaces(encoded, sample.extra):
+        read = replace(_known(whole, document), extra=sample.extra, origin=sample.origin)
+        return whole if read == sample else overlaid(encoded, sample.extra, replace=False)
+    return whole
+
+
+def _encode_known(sample: Sample, content: str | None) -> Value:
+    answers = [_answer(span, content) for span in sample.relevant_spans]
+    question: Value = {"id": sample.id, "question": sample.question, "answers": answers}
+    if sample.reference is not None and (not answers or answers[0]["text"] != sample.reference):
+        question["reference"] = sample.reference
+    if isinstance(sample.expectation, Refusal):
+        question["is_impossible"] = True
+    return question
+
+
+def _answer(span: SpanCitation, content: str | None) -> Value:
+    text = span.text if span.text is not None else (content or "")[span.start : span.end]
+    return {**span.extra, "text": text, "answer_start": span.start}
+
+
+def _home(sample: Sample, contents: Mapping[Any, str]) -> str:
+    """Return the one paragraph that a sample asks about."""
+    names = {*sample.relevant_documents, *(span.file for span in sample.relevant_spans)}
+    if len(names) != 1:
+        found = ", ".join(sorted(names)) or "none"
+        raise InputError([Issue("not-one-document", "one relevant document", found, "relevant_documents")])
+    name = names.pop()
+    if name not in contents:
+        issue = Issue("missing-document", "a document of the dataset", shown(name), "relevant_documents")
+        raise InputError([issue])
+    return name
+
+
+def _paragraph(document: Document, told_id: str, questions: list[Value], *, is_own: bool) -> Value:
+    extra = document.extra if is_own else {}
+    id_ = {} if document.id == told_id else {_DOCUMENT_ID: document.id}
+    return {**extra, **id_, "context": document.content, "qas": questions}
+
+
+def _article_extras(data: Sequence[Mapping[str, Any]], documents: Sequence[Document]) -> list[Value]:
+    """Return the articles with the ids of their paragraphs, unless the documents tell all of it."""
+    ids = iter([document.id for document in documents])
+    said = [{**article, "paragraphs": [next(ids) for _ in article["paragraphs"]]} for article in data]
+    return [] if said == _told_articles(documents) else said
+
+
+def _told_articles(documents: Sequence[Document]) -> list[Value]:
+    """Tell from the documents which articles they make up."""
+    articles: list[Value] = []
+    previous = None
+    for document in documents:
+        match = _PARAGRAPH_ID.match(document.id)
+        name = match["article"] if match else None
+        if name is None or name != previous or articles[-1].get("title") != document.title:
+            articles.append({} if document.title is None else {"title": document.title})
+            articles[-1]["paragraphs"] = []
+        articles[-1]["paragraphs"].append(document.id)
+        previous = name
+    return articles
+
+
+def _articles(dataset: Dataset) -> list[Value]:
+    """Return the articles as they were read, if their paragraphs are still the dataset's documents."""
+    said = dataset.extra.get("data") if dataset.dialect == NAME else None
+    if said is not None:
+        ids = [name for article in said for name in article["paragraphs"]]
+        if ids == [document.id for document in dataset.documents]:
+            return list(said)
+    return _told_articles(dataset.documents)
+
+
+# SQuAD 1.1 and 2.0: articles of paragraphs, questions on each paragraph, answers as characters of it.
+#
+# A paragraph becomes a document, ``<title>#<number>`` (of a second article of that title ``<title>
+# (2)#0`` …). A question is a sample whose relevant document is its paragraph; its answers are the
+# relevant spans, the first one the reference. A question that cannot be answered expects a refusal. What
+# SQuAD has no field for is written in one that other readers pass over: ``reference`` of a question,
+# where it is not the first answer, and ``document_id`` of a paragraph, where the document has another id
+# than that above.
+
+
+class Squad:
+    """The dialect of SQuAD files."""
+
+    name = NAME
+    suffixes = (".squad.json",)
+    holds = frozenset(
+        {
+            "id",
+            "question",
+            "reference",
+            "relevant_documents",
+            "relevant_spans",
+            "relevant_spans.text",
+            "relevant_spans.extra",
+            "expectation.refusal",
+            "dataset.version",
+            "dataset.documents",
+            "dataset.documents.title",
+        }
+    )
+
+    def recognises(self, preview: Preview) -> bool:
+        data = preview.record.get("data")
+        if preview.layout not in ("object", "lines") or not isinstance(data, list):
+            return False
+        return not data or (isinstance(data[0], Mapping) and "paragraphs" in data[0])
+
+    def read(self, path: Path) -> Dataset:
+        document = read_document(path)
+        try:
+            return _decoded(document.value, str(path))
+        except InputError as error:
+            raise InputError(document.place(error.issues)).located(str(path)) from None
+
+    def stream(self, path: Path) -> Iterator[Sample]:
+        yield from self.read(path).samples
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        problems = FileProblems(str(path))
+        value: dict[str, Any] = {} if dataset.version is None else {"version": dataset.version}
+        articles, issues = encode_articles(dataset)
+        problems.extend(issues)
+        problems.raise_if_any()
+        value["data"] = articles
+        if dataset.dialect == NAME:
+            value.update({name: item for name, item in dataset.extra.items() if name not in value})
+        problems.extend(schema_issues(NAME, value))
+        problems.raise_if_any()
+        with (
+            atomic_writer(path) as file,
+            compressing(file, named_compression(path)) as stream,
+        ):
+            stream.write(strict_json.encode(value) + b"\n")
+
+
+SQUAD = Squad()
+
+
+def _decoded(value: Any, file: str) -> Dataset:
+    """Return the dataset, or raise every issue with its path."""
+    issues = schema_issues(NAME, value)
+    if issues:
+        raise InputError(issues)
+    documents, samples, articles, issues = decode_articles(value["data"], file)
+    if issues:
+        raise InputError(issues)
+    version = value.get("version")
+    known = {"data", "version"} if isinstance(version, str) else {"data"}
+    extra = {name: item for name, item in value.items() if name not in known}
+    if articles:
+        extra["data"] = articles
+    return Dataset(
+        samples=tuple(samples),
+        dialect=NAME,
+        version=version if isinstance(version, str) else None,
+        documents=tuple(documents),
+        extra=extra,
+    )

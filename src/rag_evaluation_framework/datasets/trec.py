@@ -1,0 +1,468 @@
+"""Dialect: TREC qrels, runs and topics, told apart by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import isfinite
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
+
+from rag_evaluation_framework.datasets.schemas import FileProblems
+from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, shown
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import compressing, named_compression, open_reading, read_text
+from rag_evaluation_framework.files.atomic import atomic_group, atomic_writer
+from rag_evaluation_framework.files.json_scanner import has_lone_surrogate
+from rag_evaluation_framework.records.samples import Dataset, Origin, Preview, Sample, Turn
+
+# Relevance judgements and retrieval runs: TREC files, BEIR files and JSON, told apart by content.
+#
+# ======  ===========================================================  ====================================
+# format  judgements (qrels)                                           run
+# ======  ===========================================================  ====================================
+# trec    ``query iteration document grade`` per line                  ``query Q0 document rank score tag``
+# beir    tab-separated ``query-id corpus-id score``, header first     as json
+# json    ``{query: {document: grade}}`` or ``{query: [document]}``    ``{query: {document: score}}`` or
+#                                                                      ``{query: [document, best first]}``
+# ======  ===========================================================  ====================================
+#
+# Files may be compressed with gzip or Zstandard. Every problem of a file is reported, with its line.
+
+Format = Literal["trec", "beir", "json"]
+FORMATS: tuple[Format, ...] = ("trec", "beir", "json")
+
+Qrels: TypeAlias = dict[str, dict[str, int]]
+RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
+
+Number = TypeVar("Number", int, float)
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_qrels(
+    path: str | Path,
+    *,
+    format: Format | None = None,  # noqa: A002
+    may_be_empty: bool = False,
+) -> Qrels:
+    """Read relevance judgements: grade by document by query. The format is told from the content."""
+    file = str(path)
+    with open_reading(path) as stream:
+        told, lines = _told_format(stream, file) if format is None else (format, stream)
+        if told == "json":
+            return _graded(_read_json(lines, file), file)
+        table = _Table(file, _BEIR_QRELS if told == "beir" else _TREC_QRELS, _whole_number)
+        return table.read(lines, may_be_empty=may_be_empty)
+
+
+def read_iterations(path: str | Path) -> dict[str, dict[str, str]]:
+    """Read the second column of TREC judgements, by document by query, where it is not the usual 0."""
+    iterations: dict[str, dict[str, str]] = {}
+    with open_reading(path) as stream:
+        for _, fields in _Table(str(path), _TREC_QRELS, _whole_number).rows(stream):
+            if fields[1] != b"0":
+                query, iteration, document = (field.decode() for field in fields[:3])
+                iterations.setdefault(query, {})[document] = iteration
+    return iterations
+
+
+def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:  # noqa: A002
+    """Read a retrieval run: score by document by query, or ranked lists where the file has no scores.
+
+    BEIR keeps runs as JSON. A run of three columns is nobody's, and refused for its columns.
+    """
+    file = str(path)
+    with open_reading(path) as stream:
+        told, lines = _told_format(stream, file) if format is None else (format, stream)
+        if told == "json" or format == "beir":
+            return _scored(_read_json(lines, file), file)
+        return _Table(file, _TREC_RUN, _finite_number).read(lines)
+
+
+def write_qrels(qrels: Qrels, path: str | Path, *, format: Format = "trec") -> None:  # noqa: A002
+    """Write relevance judgements atomically, in the order given; ``.gz`` and ``.zst`` are compressed."""
+    if format == "json":
+        _write(path, [strict_json.encode(qrels, indent=2) + b"\n"])
+    else:
+        _write(path, qrels_lines(qrels, format=format))
+
+
+def write_run(
+    run: RetrievalRun,
+    path: str | Path,
+    *,
+    format: Format = "trec",  # noqa: A002
+    tag: str = "rag-eval",
+) -> None:
+    """Write a retrieval run atomically, best first, documents of equal score in the order given.
+
+    A TREC file has scores; a ranked list gets falling whole numbers, so that readers find its order again.
+    """
+    if format == "trec":
+        _write(path, _run_lines(run, tag))
+    elif format == "json":
+        _write(path, [strict_json.encode(run, indent=2) + b"\n"])
+    else:
+        raise UsageError("a run is written as trec or json, not as beir")
+
+
+def qrels_lines(
+    qrels: Qrels,
+    *,
+    format: Literal["trec", "beir"] = "trec",  # noqa: A002
+    iterations: Mapping[str, Mapping[str, str]] | None = None,
+) -> Iterator[bytes]:
+    """Yield the lines of a file of judgements; an id that its columns cannot hold is refused."""
+    if format == "beir":
+        yield b"query-id\tcorpus-id\tscore\n"
+    said = iterations or {}
+    for query, documents in qrels.items():
+        for document, grade in documents.items():
+            if format == "beir":
+                columns = (_id(query, format=format), _id(document, format=format), str(grade))
+                yield ("\t".join(columns) + "\n").encode()
+            else:
+                iteration = said.get(query, {}).get(document, "0")
+                yield f"{_id(query)} {iteration} {_id(document)} {grade}\n".encode()
+
+
+def _run_lines(run: RetrievalRun, tag: str) -> Iterator[bytes]:
+    for query, documents in run.items():
+        if isinstance(documents, Mapping):
+            ranked = sorted(documents.items(), key=lambda item: -item[1])
+        else:
+            ranked = [(document, float(len(documents) - rank)) for rank, document in enumerate(documents)]
+        for rank, (document, score) in enumerate(ranked, 1):
+            yield f"{_id(query)} Q0 {_id(document)} {rank} {score!r} {_id(tag)}\n".encode()
+
+
+def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:  # noqa: A002
+    """Tell whether an id can stand in a column: TREC's end at white space, BEIR's at tabs and line ends.
+
+    One that starts with U+FEFF cannot: at the start of a file it would be taken for a byte order mark.
+    """
+    try:
+        raw = identifier.encode()
+    except UnicodeEncodeError:
+        return False
+    if raw.startswith(_BYTE_ORDER_MARK):
+        return False
+    if format == "beir":
+        return bool(raw) and not any(mark in raw for mark in (b"\t", b"\r", b"\n"))
+    return raw.split() == [raw]
+
+
+def _id(identifier: str, *, format: Literal["trec", "beir"] = "trec") -> str:  # noqa: A002
+    if fits_column(identifier, format=format):
+        return identifier
+    expected = "an id without white space" if format == "trec" else "an id without tabs and line ends"
+    raise InputError([Issue("unwritable-id", expected, shown(identifier))])
+
+
+def _write(path: str | Path, lines: Iterable[bytes]) -> None:
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+        for line in lines:
+            stream.write(line)
+
+
+def _told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
+    """Tell the format from the first line that is not blank; return every line, that one included.
+
+    The file is not opened again: a pipe, such as ``<(zcat a.run)``, can be read once only.
+    """
+    start: list[bytes] = []
+    for line in stream:
+        start.append(line)
+        text = line.removeprefix(_BYTE_ORDER_MARK).strip()
+        if text.startswith(b"{"):
+            return "json", chain(start, stream)
+        if text:
+            return "beir" if len(text.split(b"\t")) == 3 else "trec", chain(start, stream)
+    raise InputError([Issue("empty-file", "at least one line", "an empty file", file=file)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Which columns a line has. BEIR ids may hold spaces, so only a tab parts them."""
+
+    columns: tuple[str, ...]
+    query: int
+    document: int
+    number: int
+    separator: bytes | None = None
+    header: bool = False
+
+
+_TREC_QRELS = _Layout(("query", "iteration", "document", "grade"), query=0, document=2, number=3)
+_TREC_RUN = _Layout(("query", "Q0", "document", "rank", "score", "tag"), query=0, document=2, number=4)
+_BEIR_QRELS = _Layout(
+    ("query-id", "corpus-id", "score"), query=0, document=1, number=2, separator=b"\t", header=True
+)
+
+
+class _Problems(FileProblems):
+    """The problems of one file of judgements or of a run."""
+
+    def report(
+        self, code: str, expected: str, found: str, *, path: str = "", line: int | None = None
+    ) -> None:
+        self.add(Issue(code, expected, found, path, line=line))
+
+
+class _Table:
+    """Reads a file of columns into numbers by document by query, line by line."""
+
+    def __init__(self, file: str, layout: _Layout, number: Callable[[bytes], Any]) -> None:
+        self.file, self.layout, self.number = file, layout, number
+        self.problems = _Problems(file)
+
+    def read(self, lines: Iterable[bytes], *, may_be_empty: bool = False) -> dict[str, dict[str, Any]]:
+        table: dict[str, dict[str, Any]] = {}
+        layout, number = self.layout, self.number
+        previous: bytes | None = None
+        row: dict[str, Any] = {}
+        for line_number, fields in self.rows(lines):
+            try:
+                if fields[layout.query] != previous:  # lines of one query stand together
+                    row = table.setdefault(fields[layout.query].decode(), {})
+                    previous = fields[layout.query]
+                document = fields[layout.document].decode()
+                value = number(fields[layout.number])
+            except ValueError as error:
+                self._wrong_value(line_number, fields, error)
+                continue
+            if document in row:
+                found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
+                self.problems.report(
+                    "duplicate-document", "each document once per query", found, line=line_number
+                )
+            row[document] = value
+        if not table and not may_be_empty and not self.problems.has_issues:
+            self.problems.report("empty-file", "at least one line of " + " ".join(layout.columns), "none")
+        self.problems.raise_if_any()
+        return table
+
+    def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield the lines that have the right number of columns, without blank lines and the header."""
+        width, separator = len(self.layout.columns), self.layout.separator
+        header = [name.encode() for name in self.layout.columns] if self.layout.header else None
+        for line_number, line in enumerate(lines, 1):
+            if line_number == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            fields = line.rstrip(b"\r\n").split(separator) if separator else line.split()
+            if len(fields) == width:
+                if line_number == 1 and fields == header:
+                    continue
+                yield line_number, fields
+            elif line.strip():
+                expected = f"{width} columns ({' '.join(self.layout.columns)})"
+                self.problems.report("wrong-columns", expected, f"{len(fields)}", line=line_number)
+
+    def _wrong_value(self, line: int, fields: list[bytes], error: ValueError) -> None:
+        if isinstance(error, UnicodeDecodeError):
+            self.problems.report("not-utf8", "UTF-8 text", shown(error.object), line=line)
+        else:
+            column = self.layout.columns[self.layout.number]
+            found = shown(fields[self.layout.number].decode(errors="replace"))
+            self.problems.report("wrong-number", str(error), found, path=column, line=line)
+
+
+def _whole_number(text: bytes) -> int:
+    try:
+        if b"_" not in text:  # Python reads 1_000 as a number; nobody else does
+            return int(text)
+    except ValueError:
+        pass
+    raise ValueError("a whole number")
+
+
+def _finite_number(text: bytes) -> float:
+    try:
+        value = float(text)
+        if isfinite(value) and b"_" not in text:
+            return value
+    except ValueError:
+        pass
+    raise ValueError("a finite number")
+
+
+def _read_json(lines: Iterable[bytes], file: str) -> dict[str, Any]:
+    value = strict_json.decode(b"".join(lines), file=file)
+    if not isinstance(value, dict) or not value:
+        found = "an empty object" if value == {} else shown(value)
+        raise InputError([Issue("wrong-type", "an object with a key per query", found, file=file)])
+    return value
+
+
+def _graded(value: dict[str, Any], file: str) -> Qrels:
+    """Check judgements read from JSON; a list of relevant documents gives each the grade 1."""
+    problems = _Problems(file)
+    qrels: Qrels = {}
+    for query, documents in value.items():
+        if isinstance(documents, list):
+            qrels[query] = dict.fromkeys(_documents(query, documents, problems), 1)
+        else:
+            qrels[query] = _numbers(query, documents, int, "a whole number", problems)
+    problems.raise_if_any()
+    return qrels
+
+
+def _scored(value: dict[str, Any], file: str) -> RetrievalRun:
+    """Check a run read from JSON: scores for every query, or ranked lists for every query."""
+    problems = _Problems(file)
+    if all(isinstance(documents, list) for documents in value.values()):
+        ranked = {query: _documents(query, documents, problems) for query, documents in value.items()}
+        problems.raise_if_any()
+        return ranked
+    scored = {
+        query: _numbers(query, documents, float, "a number", problems) for query, documents in value.items()
+    }
+    problems.raise_if_any()
+    return scored
+
+
+def _documents(query: str, documents: Sequence[Any], problems: _Problems) -> list[str]:
+    seen: dict[str, None] = {}
+    for index, document in enumerate(documents):
+        path = f"{query}[{index}]"
+        if not isinstance(document, str):
+            problems.report("wrong-type", "a document id", shown(document), path=path)
+        elif document in seen:
+            problems.report(
+                "duplicate-document", "each document once per query", f"{shown(document)} again", path=path
+            )
+        else:
+            seen[document] = None
+    return list(seen)
+
+
+def _numbers(
+    query: str, documents: Any, kind: type[Number], expected: str, problems: _Problems
+) -> dict[str, Number]:
+    if not isinstance(documents, dict):
+        problems.report("wrong-type", f"{expected} per document", shown(documents), path=query)
+        return {}
+    accepted = (int,) if kind is int else (int, float)
+    numbers: dict[str, Number] = {}
+    for document, number in documents.items():
+        if isinstance(number, bool) or not isinstance(number, accepted):
+            problems.report("wrong-number", expected, shown(number), path=f"{query}.{document}")
+        else:
+            numbers[document] = kind(number)
+    return numbers
+
+
+# TREC judgements as samples: ``query iteration document grade`` a line, with the questions beside
+# them.
+#
+# Judgements name queries by id alone. The questions of ``web.qrels`` are read from ``web.topics.tsv``
+# where that file exists, ``id<tab>question`` a line; without it the samples have ids and relevant
+# documents, and no words. Both files are written together, the second only where there is something to
+# say in it.
+
+NAME = "trec"
+COLUMNS = ("query", "iteration", "document", "grade")
+
+_ITERATIONS = "iterations"
+
+
+class Trec:
+    """The dialect of TREC judgements, with or without topics."""
+
+    name = NAME
+    suffixes = (".qrels", ".trec")
+    holds = frozenset({"id", "question", "relevant_documents", "grades"})
+
+    def recognises(self, preview: Preview) -> bool:
+        return preview.layout == "table" and tuple(preview.record) == COLUMNS
+
+    def read(self, path: Path) -> Dataset:
+        return Dataset(samples=tuple(self.stream(path)), dialect=NAME)
+
+    def stream(self, path: Path) -> Iterator[Sample]:
+        """Yield the queries: those of the topics in their order, then those that are only judged."""
+        topics: dict[str, str] = {}
+        qrels: Qrels = {}
+        problems = Problems()
+        with problems.collected():
+            topics = _read_topics(topics_path(path))
+        with problems.collected():
+            qrels = read_qrels(path, format="trec", may_be_empty=bool(topics))
+        problems.raise_all()
+        iterations = read_iterations(path)
+        for query in dict.fromkeys((*topics, *qrels)):
+            said = iterations.get(query)
+            yield Sample(
+                id=query,
+                turns=(Turn(role="user", content=topics.get(query, "")),),
+                relevant_documents=qrels.get(query, {}),
+                extra={_ITERATIONS: said} if said else {},
+                origin=Origin(NAME, str(path)),
+            )
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        problems = FileProblems(str(path))
+        problems.extend(_unwritable(dataset))
+        problems.raise_if_any()
+        qrels = {sample.id: dict(sample.relevant_documents) for sample in dataset.samples}
+        iterations = {sample.id: _iterations(sample) for sample in dataset.samples}
+        beside = topics_path(path)
+        has_topics = beside.exists() or any(
+            sample.question or not sample.relevant_documents for sample in dataset.samples
+        )
+        with atomic_group([path, beside] if has_topics else [path]) as (file, *topics):
+            with compressing(file, named_compression(path)) as stream:
+                for line in qrels_lines(qrels, iterations=iterations):
+                    stream.write(line)
+            for stream in topics:
+                for sample in dataset.samples:
+                    stream.write(f"{sample.id}\t{sample.question}\n".encode())
+
+
+TREC = Trec()
+
+
+def topics_path(path: Path) -> Path:
+    """Return where the questions of a file of judgements stand."""
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
+    stem = name.rpartition(".")[0] or name
+    return path.with_name(f"{stem}.topics.tsv")
+
+
+def _iterations(sample: Sample) -> Mapping[str, str]:
+    is_own = sample.origin is None or sample.origin.dialect == NAME
+    said: Mapping[str, str] = sample.extra.get(_ITERATIONS, {}) if is_own else {}
+    return said
+
+
+def _read_topics(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    problems = FileProblems(str(path))
+    topics: dict[str, str] = {}
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line:
+            continue
+        query, tab, question = line.partition("\t")
+        if not tab or not query.strip():
+            problems.add(Issue("wrong-columns", "a query id, a tab and a question", shown(line), line=number))
+        elif query in topics:
+            problems.add(Issue("duplicate-id", "each query once", f"{query!r} again", line=number))
+        else:
+            topics[query] = question.removesuffix("\r")
+    problems.raise_if_any()
+    return topics
+
+
+def _unwritable(dataset: Dataset) -> Iterator[Issue]:
+    """Yield what lines and columns cannot hold."""
+    for sample in dataset.samples:
+        where = f"sample {sample.id!r}"
+        for name in (sample.id, *sample.relevant_documents):
+            if not fits_column(name, format="trec"):
+                yield Issue("unwritable-id", "an id without white space", shown(name), where)
+        question = sample.question
+        if "\n" in question or question.endswith("\r") or has_lone_surrogate(question):
+            yield Issue("unwritable-text", "a question on one line", shown(question), where)

@@ -1,0 +1,340 @@
+"""`validate_file`: every problem of a file of any kind."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rag_evaluation_framework.datasets.consistency import decoded_issues
+from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.dialect import RecordDialect
+from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
+from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.quality import quality_issues
+from rag_evaluation_framework.datasets.recognition import (
+    DIALECTS,
+    DOCUMENT_FORMATS,
+    check_format,
+    told_format,
+)
+from rag_evaluation_framework.datasets.record_files import PlacedRecord, read_records
+from rag_evaluation_framework.datasets.schemas import schema, schema_issues
+from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
+from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
+from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, StorageError, shown
+from rag_evaluation_framework.files.access import (
+    check_expansion,
+    check_regular,
+    data_files,
+    plain_name,
+    read_text,
+)
+from rag_evaluation_framework.files.strict_json import comment_issues
+
+# Validates what stands in one document, or in a table that stands for one: datasets, results and so
+# on.
+
+_TABLES = (".csv", ".parquet", ".h5", ".hdf5")
+
+
+def document_issues(path: Path, kind: str, *, lenient: bool = False) -> Iterator[Issue]:
+    """Yield every issue of a document with its file and line."""
+    document = _document(path, kind)
+    issues = document.place(_value_issues(kind, document.value, lenient=lenient))
+    yield from (issue.located(str(path)) for issue in issues)
+
+
+def _value_issues(kind: str, value: Any, *, lenient: bool) -> list[Issue]:
+    """Return what is wrong with a value; the quality checks of a dataset include its rules."""
+    if kind == "evaluation-dataset":
+        return [*schema_issues(kind, value, lenient=lenient), *quality_issues(value)]
+    return decoded_issues(kind, value, lenient=lenient)
+
+
+def _document(path: Path, kind: str) -> DocumentFile:
+    if kind == "evaluation-dataset":
+        return read_dataset_document(path)
+    if plain_name(path).endswith(_TABLES):
+        return DocumentFile(str(path), _table_value(path, kind), dict.fromkeys)
+    return read_document(path, lines=kind == "annotations")
+
+
+def _table_value(path: Path, kind: str) -> Any:
+    """Read a table of results or of benchmark data, whose rows the paths of a document do not tell."""
+    if kind == "results":
+        return read_results(path)
+    from rag_evaluation_framework.datasets.benchmark_files import read_benchmark  # numpy, only when needed
+
+    return read_benchmark(path)
+
+
+# Finds ids that occur twice in a file of any length, in eight bytes an id.
+#
+# The first pass keeps a 64-bit digest of each id; where two digests are equal, a second pass over the
+# file compares the few ids in question themselves, so that nothing is called a repetition by chance.
+
+_MASK = (1 << 64) - 1
+
+
+class IdDigests:
+    """The digests of all ids of a file."""
+
+    def __init__(self) -> None:
+        self._digests = array("Q")
+
+    def add(self, identifier: str) -> None:
+        """Take in an id."""
+        self._digests.append(_digest(identifier))
+
+    def repeated(self) -> frozenset[int]:
+        """Return the digests that occur more than once."""
+        if len(self._digests) < 2:
+            return frozenset()
+        import numpy as np  # sorts in place, eight bytes an id; loaded when there is something to sort
+
+        digests = np.frombuffer(self._digests, dtype=np.uint64)
+        digests.sort()
+        return frozenset(digests[1:][digests[1:] == digests[:-1]].tolist())
+
+
+def repetitions(
+    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
+) -> Iterator[tuple[int | None, str, int | None]]:
+    """Yield the line and id of each repetition, and the line where the id stood first."""
+    first: dict[str, int | None] = {}
+    for line, identifier in numbered:
+        if _digest(identifier) in repeated:
+            if identifier in first:
+                yield line, identifier, first[identifier]
+            else:
+                first[identifier] = line
+
+
+def _digest(identifier: str) -> int:
+    return hash(identifier) & _MASK
+
+
+# Validates a file of records as a stream: memory grows by eight bytes a record, for finding repeated
+# ids.
+
+_ID_FIELDS = ("task_id", "id", "_id")
+
+
+def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = False) -> Iterator[Issue]:
+    """Yield every issue of a file in reading order, and at the end the ids that occur twice."""
+    unread: list[Issue] = []
+    digests = IdDigests()
+    count = 0
+    for placed in _placed_records(path, dialect, unread):
+        if unread:
+            yield from _taken(unread)
+        count += 1
+        if issues := _record_issues(placed.value, dialect, lenient=lenient):
+            yield from map(placed.place, issues)
+        if identifier := _identifier(placed.value):
+            digests.add(identifier)
+    if not count and not unread:
+        yield Issue("empty-file", "at least one record", "none")
+    yield from _taken(unread)
+    if repeated := digests.repeated():
+        yield from _repetitions(path, dialect, repeated)
+
+
+def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> list[Issue]:
+    issues = decoded_issues(dialect.kind, record, lenient=lenient)
+    if all(issue.severity != "error" for issue in issues):
+        try:
+            dialect.decode(record)  # what is valid can be read: nothing is left to find out later
+        except InputError as error:
+            issues += error.issues
+    return issues
+
+
+def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -> Iterator[Issue]:
+    identified = (
+        (placed.line, identifier)
+        for placed in _placed_records(path, dialect, [])
+        if (identifier := _identifier(placed.value))
+    )
+    for line, identifier, first in repetitions(identified, repeated):
+        found = f"{shown(identifier)} again, first in line {first}"
+        yield Issue("duplicate-id", "each id once", found, line=line)
+
+
+def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> Iterator[PlacedRecord]:
+    """Yield the records that can be read; the issues of the others are put on a list."""
+    columns = Columns.of_schema(schema(dialect.kind))
+    return read_records(
+        path, columns=columns, prepare=dialect.prepare, on_error=lambda error: unread.extend(error.issues)
+    )
+
+
+def _taken(issues: list[Issue]) -> Iterator[Issue]:
+    yield from issues
+    issues.clear()
+
+
+def _identifier(record: Any) -> str | None:
+    """Return the id that a record states, if it states one."""
+    if isinstance(record, dict):
+        for field in _ID_FIELDS:
+            if isinstance(identifier := record.get(field), str):
+                return identifier
+    return None
+
+
+# Validates files of every kind: schema, what must hold between fields, quality, golden contexts.
+#
+# Issues are yielded as they are found. Files of records are read as streams, a record at a time; what
+# stands in one JSON or YAML document is read whole.
+
+_DOCUMENTS = frozenset({*DOCUMENT_FORMATS, "evaluation-dataset", "squad"})
+# What stops the reading of one file, and should not keep the others from being checked.
+_STOPS = (InputError, StorageError, MissingExtraError)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A file, what it was taken for (``None`` where that cannot be told), and its issues, found as asked."""
+
+    file: str
+    format: str | None
+    issues: Iterator[Issue]
+
+
+def validate_file(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    lenient: bool = False,
+) -> Iterator[Issue]:
+    """Yield everything that is wrong with a file (or a folder that is one dataset), and what is doubtful.
+
+    What the file is is told from its content unless ``format`` says so.
+    """
+    return _checked(Path(path), format, lenient=lenient).issues
+
+
+def checked_files(
+    paths: Iterable[Path],
+    *,
+    format: str | None = None,  # noqa: A002
+    lenient: bool = False,
+    against: Path | None = None,
+) -> Iterator[CheckedFile]:
+    """Yield each file, checked; of a folder that is no dataset itself, each file that may be data.
+
+    ``against`` is an older manifest, with which every manifest among the files is compared.
+    """
+    if format is not None:
+        check_format(format)
+    checked = (each for path in paths for each in _checked_path(path, format, lenient=lenient))
+    return checked if against is None else _compared_files(checked, against)
+
+
+def _checked_path(path: Path, named: str | None, *, lenient: bool) -> Iterator[CheckedFile]:
+    if not path.is_dir() or named is not None or _is_dataset(path):
+        yield _checked(path, named, lenient=lenient)
+        return
+    recognised = False
+    for file in data_files(path):
+        checked = _checked(file, None, lenient=lenient, within=path)
+        recognised = recognised or checked.format is not None
+        yield CheckedFile(checked.file, checked.format, map(_of_no_concern, checked.issues))
+    if not recognised:
+        yield _only(path, Issue("no-data", "files of evaluation data", "none"))
+
+
+def _checked(path: Path, named: str | None, *, lenient: bool, within: Path | None = None) -> CheckedFile:
+    file = str(path)
+    try:
+        if not path.is_dir():
+            check_regular(path, within=within)
+            check_expansion(path)
+        told = told_format(path, named)
+    except _STOPS as error:
+        return CheckedFile(file, None, _of_error(error, file))
+    return CheckedFile(file, told, _issues(path, told, lenient=lenient))
+
+
+def _issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
+    """Yield the issues of a file of a known format; what stops the reading is the last of them."""
+    file = str(path)
+    try:
+        if told in _DOCUMENTS:
+            yield from document_issues(path, told, lenient=lenient)
+        else:
+            yield from (issue.located(file) for issue in _sample_issues(path, told, lenient=lenient))
+    except _STOPS as error:
+        yield from _of_error(error, file)
+
+
+def _sample_issues(path: Path, told: str, *, lenient: bool) -> Iterator[Issue]:
+    dialect = DIALECTS.get(told)
+    if not isinstance(dialect, RecordDialect):
+        dialect.read(path)
+        return
+    is_golden = told in GOLDEN_DIALECTS
+    if is_golden:
+        yield from comment_issues(read_text(path))
+    wrong = False
+    for issue in record_file_issues(path, dialect, lenient=lenient):
+        wrong = wrong or issue.severity == "error"
+        yield issue
+    if is_golden and not wrong:
+        yield from golden_context_issues(dialect.read(path))
+
+
+def _of_no_concern(issue: Issue) -> Issue:
+    """In a folder, a file of something else is nothing wrong; it is only mentioned."""
+    return replace(issue, severity="info") if issue.code == "unknown-dialect" else issue
+
+
+def _is_dataset(folder: Path) -> bool:
+    """Tell whether a folder as a whole is one dataset."""
+    try:
+        told_format(folder)
+    except InputError:
+        return False
+    return True
+
+
+def _compared_files(checked: Iterable[CheckedFile], against: Path) -> Iterator[CheckedFile]:
+    """Yield the files, every manifest among them compared with the older one; there must be one."""
+    compared = False
+    for file in checked:
+        if file.format == "manifest":
+            compared = True
+            file = replace(file, issues=_compared(file, against))
+        yield file
+    if not compared:
+        found = "none among the files"
+        yield _only(against, Issue("nothing-to-compare", "a manifest to compare with this one", found))
+
+
+def _compared(checked: CheckedFile, against: Path) -> Iterator[Issue]:
+    """Yield the issues of a manifest, then those of its counts against the older one's."""
+    wrong = False
+    for issue in checked.issues:
+        wrong = wrong or issue.severity == "error"
+        yield issue
+    if not wrong:
+        lost = count_issues(read_manifest(checked.file), read_manifest(against))
+        yield from (issue.located(checked.file) for issue in read_document(checked.file).place(lost))
+
+
+def _only(path: Path, issue: Issue) -> CheckedFile:
+    return CheckedFile(str(path), None, iter([issue.located(str(path))]))
+
+
+def _of_error(error: InputError | StorageError | MissingExtraError, file: str) -> Iterator[Issue]:
+    if isinstance(error, InputError):
+        yield from error.located(file).issues
+    else:
+        code = "unreadable" if isinstance(error, StorageError) else "missing-extra"
+        found = str(error).removeprefix(f"cannot read {file}: ")
+        yield Issue(code, "a file that can be read", found, file=file)

@@ -1,0 +1,342 @@
+"""Files that hold one value: results, configuration, compressed bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rag_evaluation_framework.datasets import csv_tables, parquet_tables
+from rag_evaluation_framework.datasets.consistency import decoded_issues, value_issues
+from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.schemas import FileProblems, schema
+from rag_evaluation_framework.errors import InputError, Issue, Location, shown
+from rag_evaluation_framework.files import strict_json, yaml_documents
+from rag_evaluation_framework.files.access import (
+    Limits,
+    compress,
+    compressing,
+    named_compression,
+    open_reading,
+    plain_name,
+    read_bytes,
+    read_text,
+    recognise,
+)
+from rag_evaluation_framework.files.atomic import atomic_writer
+from rag_evaluation_framework.files.json_scanner import lines_of, written_path
+from rag_evaluation_framework.files.strict_json import read_lines
+
+# JSON and YAML documents that hold one value of a kind, read with every problem in its line.
+#
+# A document is read as what it is; the name is asked only where the content leaves it open, and when
+# writing. Some kinds may also be written a record a line.
+
+_YAML_SUFFIXES = (".yaml", ".yml")
+_ITEM = re.compile(r"\A\[(\d+)\]\.?")
+_INNERMOST = re.compile(r"(?:\.[^.\[\]]+|\[[^\]]*\]|^[^.\[\]]+)\Z")
+
+LinesOf: TypeAlias = Callable[[Iterable[str]], Mapping[str, int | None]]
+"""Finds the line of each path in a file: of the value there, or of the nearest one around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFile:
+    """A value as read from a file, and the way to find the line of a problem in it."""
+
+    file: str
+    value: Any
+    lines_of: LinesOf
+    record_a_line: bool = False
+    """The value is a list and stands as its items, one a line, which need no index to be found."""
+
+    def place(self, issues: Iterable[Issue]) -> list[Issue]:
+        """Return the issues with their lines, in reading order."""
+        found = list(issues)
+        places = self.places([issue.path for issue in found])
+        placed = [
+            replace(issue, line=place.line, path=place.field)
+            for issue, place in zip(found, places, strict=True)
+        ]
+        return sorted(placed, key=lambda issue: issue.line or 0)
+
+    def places(self, paths: Sequence[str]) -> list[Location]:
+        """Return where the values of these paths are."""
+        lines = self.lines_of(paths) if paths else {}
+        fields = [_ITEM.sub("", path, count=1) if self.record_a_line else path for path in paths]
+        return [Location(self.file, lines[path], field) for path, field in zip(paths, fields, strict=True)]
+
+    def checked(
+        self, kind: str, *, lenient: bool = False, on_warning: Callable[[Issue], None] | None = None
+    ) -> Any:
+        """Return the value if it is one of the kind; else raise every error there is, with its line."""
+        problems = FileProblems(self.file)
+        for issue in self.place(decoded_issues(kind, self.value, lenient=lenient)):
+            if issue.severity == "error":
+                problems.add(issue)
+            elif on_warning is not None:
+                on_warning(issue.located(self.file))
+        problems.raise_if_any()
+        return self.value
+
+
+def read_document(path: str | Path, *, lines: bool = False) -> DocumentFile:
+    """Read a JSON or YAML document; with ``lines``, records on lines of their own are read as a list."""
+    file, text = str(path), read_text(path)
+    if not text.strip():
+        raise InputError([Issue("empty-file", "a JSON or YAML document", "an empty file", file=file)])
+    named_yaml = is_named_yaml(path)
+    if not text.lstrip().startswith(("{", "[")) and (named_yaml or not _is_named_json(path)):
+        return _yaml(text, file)
+    try:
+        value = strict_json.decode(text, file=file)
+    except InputError:
+        if lines and _first_line_is_whole(text):
+            return _json_lines(text, file)
+        if named_yaml:
+            return _yaml(text, file)
+        raise
+    return DocumentFile(file, value, partial(lines_of, text))
+
+
+def write_document(value: Any, path: str | Path) -> None:
+    """Write a value atomically: YAML if the name says so, else JSON; compressed if the name says so."""
+    if is_named_yaml(path):
+        data = yaml_documents.encode(value).encode()
+    else:
+        data = strict_json.encode(value, indent=2) + b"\n"
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+        stream.write(data)
+
+
+def is_named_yaml(path: str | Path) -> bool:
+    """Tell whether a name, compressed or not, is that of a YAML file."""
+    return plain_name(path).endswith(_YAML_SUFFIXES)
+
+
+def _is_named_json(path: str | Path) -> bool:
+    return plain_name(path).endswith((".json", ".jsonl"))
+
+
+def _first_line_is_whole(text: str) -> bool:
+    try:
+        strict_json.decode(text.lstrip().partition("\n")[0])
+    except InputError:
+        return False
+    return True
+
+
+def _yaml(text: str, file: str) -> DocumentFile:
+    value, lines = yaml_documents.decode_with_lines(text, file=file)
+    written = {written_path(path): line for path, line in lines.items()}
+    return DocumentFile(file, value, lambda paths: {path: _nearest(path, written) for path in paths})
+
+
+def _json_lines(text: str, file: str) -> DocumentFile:
+    problems = FileProblems(file)
+    numbered = list(read_lines(text.encode(), file=file, on_error=problems.take))
+    problems.raise_if_any()
+    numbers = [number for number, _ in numbered]
+    values = [value for _, value in numbered]
+    return DocumentFile(
+        file, values, lambda paths: {path: _line_of_item(path, numbers) for path in paths}, record_a_line=True
+    )
+
+
+def _line_of_item(path: str, numbers: list[int]) -> int | None:
+    item = _ITEM.match(path)
+    return None if item is None else numbers[int(item[1])]
+
+
+def _nearest(path: str, written: dict[str, int]) -> int | None:
+    """Return the line of the value at a path, or of the nearest one around it."""
+    while path not in written and path:
+        path = _INNERMOST.sub("", path)
+    return written.get(path)
+
+
+# Results files (``.results.json``, ``.yaml``, ``.csv``, ``.parquet``) as plain values, without loss.
+#
+# JSON and YAML hold the results as they are. A table has a row for each of ``query_results``: its fields
+# are the columns, and each of its ``individual_metrics`` has a column of its own
+# (``individual_metrics.hit@3``), so that a spreadsheet can sort by it. All the rest of the results stands
+# as one JSON object in the column ``results_head`` of the first row, where ``query_results`` is the
+# number of rows, so that a table cut short is noticed. Results without queries have one row, of the head
+# alone. A table without that column is read as rows.
+
+HEAD = "results_head"
+"""The column that holds, in the first row, everything but the rows."""
+
+_ROWS = "query_results"
+_METRICS = "individual_metrics"
+_METRIC = f"{_METRICS}."
+
+
+def read_results(path: str | Path) -> dict[str, Any]:
+    """Read results of any of the four formats; whether they fit the schema is for validation to say."""
+    with open_reading(path) as stream:
+        parquet = stream.read(len(parquet_tables.MAGIC)) == parquet_tables.MAGIC
+    if parquet or plain_name(path).endswith(".csv"):
+        return _read_table(path, parquet=parquet)
+    value = read_document(path).value
+    if not isinstance(value, dict):
+        raise InputError(
+            [Issue("wrong-type", "an object with the results of a run", shown(value), file=str(path))]
+        )
+    return value
+
+
+def write_results(results: Mapping[str, Any], path: str | Path) -> None:
+    """Write results atomically, in the format that the name asks for; JSON where it does not say."""
+    name = plain_name(path)
+    if name.endswith(".parquet"):
+        parquet_tables.write_rows(path, results_rows(results))
+    elif name.endswith(".csv"):
+        rows = results_rows(results)
+        csv_tables.write_rows(path, rows, _columns(name for row in rows for name in row))
+    else:
+        write_document(dict(results), path)
+
+
+def results_rows(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Lay results out as the rows of a table."""
+    head = dict(results)
+    rows: list[dict[str, Any]] = []
+    if _ROWS in head:
+        rows = [_row(query, f"{_ROWS}[{index}]") for index, query in enumerate(_listed(head[_ROWS]))]
+        head[_ROWS] = len(rows)
+    first, *others = rows or [{}]
+    return [{HEAD: head, **first}, *others]
+
+
+def results_of_rows(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Put the rows of a table together again."""
+    queries = list(rows)
+    if not queries or HEAD not in queries[0]:
+        return {_ROWS: [_query(row) for row in queries]}
+    head = queries[0][HEAD]
+    if not isinstance(head, dict):
+        raise InputError([Issue("wrong-type", "an object", shown(head), HEAD)])
+    queries[0] = {name: value for name, value in queries[0].items() if name != HEAD}
+    expected = head.get(_ROWS)
+    if not expected and queries == [{}]:
+        queries = []
+    if expected is None and not queries:
+        return dict(head)
+    if expected != len(queries):
+        found = f"{len(queries)}: the table was cut or added to"
+        raise InputError([Issue("wrong-count", f"{shown(expected)} rows, as {HEAD} says", found, HEAD)])
+    return {
+        name: [_query(row) for row in queries] if name == _ROWS else value for name, value in head.items()
+    }
+
+
+def _read_table(path: str | Path, *, parquet: bool) -> dict[str, Any]:
+    problems = FileProblems(str(path))
+    if parquet:
+        rows = parquet_tables.read_rows(path, on_error=problems.take)
+    else:
+        with open_reading(path) as stream:
+            columns = _columns(csv_tables.header_of(stream) or ())
+        rows = csv_tables.read_rows(path, columns, on_error=problems.take)
+    records = [row for _, row in rows]
+    problems.raise_if_any()
+    try:
+        return results_of_rows(records)
+    except InputError as error:
+        raise error.located(str(path)) from None
+
+
+def _columns(names: Iterable[str]) -> Columns:
+    """Say what the columns hold: those of the schema, and JSON in the metrics' own and the head's."""
+    kinds = dict(Columns.of_schema(schema("results")["$defs"]["QueryResult"]).kinds)
+    kinds |= {name: "json" for name in names if name.startswith(_METRIC)}
+    return Columns({**kinds, HEAD: "json"})
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError([Issue("wrong-type", "a list", shown(value), _ROWS)])
+    return value
+
+
+def _row(query: Any, path: str) -> dict[str, Any]:
+    if not isinstance(query, dict):
+        raise InputError([Issue("wrong-type", "an object", shown(query), path)])
+    row: dict[str, Any] = {}
+    for name, value in query.items():
+        if name in (HEAD, csv_tables.EXTRA_FIELDS) or name.startswith(_METRIC):
+            expected = "a field that is not named like a column of ours"
+            raise InputError([Issue("reserved-name", expected, shown(name), path)])
+        if name == _METRICS and isinstance(value, dict) and value:
+            row |= {f"{_METRIC}{metric}": score for metric, score in value.items()}
+        else:
+            row[name] = value
+    return row
+
+
+def _query(row: Mapping[str, Any]) -> dict[str, Any]:
+    query: dict[str, Any] = {}
+    for name, value in row.items():
+        if name.startswith(_METRIC):
+            query.setdefault(_METRICS, {})[name.removeprefix(_METRIC)] = value
+        else:
+            query[name] = value
+    return query
+
+
+# Configuration files (``.config.yaml``, ``.config.json``): settings by name, kept as they are.
+
+
+def read_configuration(path: str | Path) -> dict[str, Any]:
+    """Read a configuration; what it holds besides the known settings is kept."""
+    configuration: dict[str, Any] = read_document(path).checked("configuration")
+    return configuration
+
+
+def write_configuration(configuration: dict[str, Any], path: str | Path) -> None:
+    """Write a configuration as YAML, or as JSON under a name that ends in ``.json``."""
+    if issues := value_issues("configuration", configuration):
+        raise InputError(issues)
+    write_document(configuration, path)
+
+
+# Evaluation data as compressed bytes and back, in memory.
+
+# The whole dataset stands in memory afterwards, several times as large, so less is allowed than on the disk.
+IN_MEMORY_LIMITS = Limits(max_bytes=2 << 30)
+
+
+class DataCompressor:
+    """Handles compression and decompression of evaluation data."""
+
+    @staticmethod
+    def compress_evaluation_data(data: dict[str, Any], compression_level: int = 6) -> bytes:
+        """Compress evaluation data with gzip, level 0 to 9; the same data give the same bytes."""
+        return compress(strict_json.encode(data), "gzip", level=compression_level)
+
+    @staticmethod
+    def decompress_evaluation_data(
+        compressed_data: bytes, *, limits: Limits = IN_MEMORY_LIMITS
+    ) -> dict[str, Any]:
+        """Decompress evaluation data, gzip or Zstandard.
+
+        Data that expand beyond the limits (a "zip bomb") are a ``LimitExceededError`` after a few megabytes.
+        """
+        if recognise(compressed_data[:4]) is None:
+            found = shown(compressed_data[:8])
+            raise InputError([Issue("not-compressed", "gzip or Zstandard data", found)])
+        value = strict_json.decode(read_bytes(compressed_data, limits=limits))
+        if not isinstance(value, dict):
+            raise InputError([Issue("wrong-type", "an object", shown(value))])
+        return value
+
+    @staticmethod
+    def estimate_compression_ratio(original_data: dict[str, Any]) -> float:
+        """Return how many times smaller the compressed data are than what ``json.dumps`` writes."""
+        compressed_size = len(DataCompressor.compress_evaluation_data(original_data))
+        return len(json.dumps(original_data).encode()) / compressed_size

@@ -1,0 +1,744 @@
+"""Answered, refused, don't know, asks back; the patterns read from YAML."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.text.normalisation import folded_with_places
+from rag_evaluation_framework.text.scripts import HAN
+from rag_evaluation_framework.text.tokens import content_keys
+from rag_evaluation_framework.text.vocabulary import PLAIN_NUMERALS
+
+# Cues: words without which an expression cannot match, so that it need not be tried on texts that
+# lack them.
+#
+# A cue is read from the expression itself. Written beside it, it could be wrong and switch the expression
+# off. Whatever is not understood of an expression may be any text, so a cue can be missing but not
+# mistaken.
+
+Cue = frozenset[str]
+
+Shape = Mapping[str, Cue | None]
+"""What an expression may match: texts in which a space is whatever parts words, and ``_ANY`` any text.
+
+The value is a cue of what has become ``_ANY``, or ``None``.
+"""
+
+_ANY = "\0"
+_NOTHING: Shape = {"": None}
+_ANYTHING: Shape = {_ANY: None}
+_BETWEEN_WORDS: Shape = {" ": None}
+# If the parts of a sequence make more texts than these, those of the first parts become one.
+_MANY = 16
+
+_CUE_WORD = re.compile(r"[a-z0-9]+|\?|[^\W\x00-\x7f]")
+# What may be half a word, since it is not known what stands beside it.
+_HALF_WORD = re.compile(r"\A[a-z0-9]+|[a-z0-9]+\Z")
+_TOKEN = re.compile(
+    r"\{(?P<phrase>[a-z_]+)\}|(?P<aside>\(\?<?[=!])|(?P<open>\((?:\?[:>])?)|(?P<close>\))|(?P<either>\|)"
+    r"|(?P<times>(?:[*+?]|\{[0-9,]+\})[?+]?)|\[(?P<one_of>(?:[^]\\]|\\.)+)\]|\\(?P<escaped>.)"
+    r"|(?P<plain>[^][{}()|\\*+?.]+(?![*+?]|\{[0-9])|[^.])|(?P<any>\.)"
+)
+_ESCAPED = {**dict.fromkeys("bAZsn", _BETWEEN_WORDS), **dict.fromkeys("wW", _ANYTHING)}
+# A class that does more than list a few characters.
+_WIDE = re.compile(r"\A\^|.-.|\\[wW]")
+_FREQUENT = """
+a an and are as at be but by can for from has have in is it not of on or s that the this to was with you
+"""
+_FREQUENT_WORDS = frozenset(_FREQUENT.split())
+
+
+def words_in(text: str) -> set[str]:
+    """Return what a cue may hold of a folded text: words, Chinese characters, and pairs of neighbours."""
+    words = _CUE_WORD.findall(text)
+    return {*words, *map(" ".join, pairwise(words))}
+
+
+def cue_of(shape: Shape) -> Cue | None:
+    """Return words of which every text of the shape has one; ``None`` if there are no such words."""
+    own = {text: _rarest_word(text) for text in shape}
+    return _rarer(
+        _all_of([own[text] or cue for text, cue in shape.items()]),
+        _all_of([cue or own[text] for text, cue in shape.items()]),
+    )
+
+
+def shape_of(expression: str, phrases: Mapping[str, Shape]) -> Shape:
+    """Return the shape of an expression in which ``{name}`` stands for a phrase."""
+    outer: list[tuple[bool, list[Shape], list[Shape]]] = []
+    alternatives: list[Shape] = []
+    parts: list[Shape] = []
+    for token in _TOKEN.finditer(expression):
+        kind, text = token.lastgroup, token[token.lastgroup or 0]
+        if kind in ("open", "aside"):
+            outer.append((kind == "open", alternatives, parts))
+            alternatives, parts = [], []
+        elif kind == "close":
+            group = either([*alternatives, _sequence(parts)])
+            counts, alternatives, parts = outer.pop()
+            parts.append(group if counts else _NOTHING)
+        elif kind == "either":
+            alternatives.append(_sequence(parts))
+            parts = []
+        elif kind == "times":
+            parts[-1] = _repeated(parts[-1], text)
+        else:
+            parts.append(phrases[text] if kind == "phrase" else _literal(kind, text))
+    return either([*alternatives, _sequence(parts)])
+
+
+def either(alternatives: Sequence[Shape]) -> Shape:
+    """Return the shape of an expression that is one of several."""
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return _merged(pair for each in alternatives for pair in each.items())
+
+
+def _sequence(parts: Sequence[Shape]) -> Shape:
+    shape = parts[0] if parts else _NOTHING
+    for place, part in enumerate(parts[1:], start=1):
+        if len(shape) * len(part) > _MANY and min(len(shape), len(part)) > 1:
+            end = _beginning(parts[place:])
+            shape = {_blurred(shape): cue_of({text + end: cue for text, cue in shape.items()})}
+        shape = _merged(
+            (text + more, _rarer(one, other)) for text, one in shape.items() for more, other in part.items()
+        )
+    return shape
+
+
+def _repeated(part: Shape, times: str) -> Shape:
+    once = {text: cue for text, cue in part.items() if text}
+    if times[0] != "?" and once != _BETWEEN_WORDS:
+        once = {_blurred(once): cue_of(once)}
+    may_be_nothing = "" in part or times[0] in "*?" or times.startswith("{0")
+    return {**once, **_NOTHING} if may_be_nothing else once
+
+
+def _literal(kind: str | None, text: str) -> Shape:
+    if kind == "escaped" and text.isalnum():
+        return _ESCAPED[text]
+    if kind in ("plain", "escaped"):
+        return {_plain(text): None}
+    if kind == "one_of" and not _WIDE.search(text):
+        return dict.fromkeys(_plain(re.sub(r"\\[sn]?", " ", text)))
+    return _ANYTHING
+
+
+def _plain(text: str) -> str:
+    return "".join([each if each.isalnum() or each == "?" else " " for each in text])
+
+
+def _merged(texts: Iterable[tuple[str, Cue | None]]) -> Shape:
+    shape: dict[str, Cue | None] = {}
+    for text, cue in texts:
+        shape[text] = _all_of([cue, shape[text]]) if text in shape else cue
+    return shape
+
+
+def _blurred(texts: Collection[str]) -> str:
+    """Return one text for several. Where all of them begin or end between words, it does too."""
+    return _edge(texts, 0) + _ANY + _edge(texts, -1)
+
+
+def _edge(texts: Collection[str], place: int) -> str:
+    return " " if all(text and text[place] == " " for text in texts) else ""
+
+
+def _beginning(parts: Sequence[Shape]) -> str:
+    """Return a space if whatever the parts match begins between words."""
+    for part in parts:
+        if not _edge(part.keys() - {""}, 0):
+            break
+        if "" not in part:
+            return " "
+    return ""
+
+
+def _all_of(cues: Collection[Cue | None]) -> Cue | None:
+    known = [cue for cue in cues if cue is not None]
+    return frozenset().union(*known) if len(known) == len(cues) else None
+
+
+def _rarer(one: Cue | None, other: Cue | None) -> Cue | None:
+    if one is None or other is None:
+        return one or other
+    return min(one, other, key=lambda cue: sum(map(_share, cue)))
+
+
+def _rarest_word(text: str) -> Cue | None:
+    words = [word for word in map(_rarest_whole_word, text.split(_ANY)) if word is not None]
+    return frozenset({min(words, key=_share)}) if words else None
+
+
+@cache
+def _rarest_whole_word(text: str) -> str | None:
+    return min(sorted(words_in(_HALF_WORD.sub("", text))), key=_share, default=None)
+
+
+def _share(word: str) -> float:
+    """Guess in what share of texts a word occurs: that decides only how fast they are read."""
+    if " " in word:
+        return 0.005
+    return 0.3 if word in _FREQUENT_WORDS else 0.01 if word.isascii() else 0.1
+
+
+# Reads the patterns by which answers are classified from the data file beside the code.
+
+AnswerKind = Literal["answered", "refused", "dont_know", "asks_back"]
+Where = Literal["opening", "brief", "ending", "whole"]
+
+_PHRASE = re.compile(r"\{([a-z_]+)\}")
+_BETWEEN = re.compile(r" \| |\n")
+
+
+class Expression:
+    """A line of the data file, compiled when it is first tried: few texts need many of them."""
+
+    def __init__(self, line: str, phrases: _Phrases, *, is_whole: bool = False) -> None:
+        self.line = line
+        self._phrases = phrases
+        self._is_whole = is_whole
+
+    @cached_property
+    def cue(self) -> Cue | None:
+        """Words one of which a text must have if the expression is to match."""
+        line = rf"\A{self.line}\Z" if self._is_whole else self.line
+        return cue_of(shape_of(line, self._phrases.shapes))
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The expression, for folded texts."""
+        return self._phrases.compiled(self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPattern:
+    """One way to say something, what it says, and in which part of an answer it counts."""
+
+    name: str
+    kind: AnswerKind
+    where: Where
+    expressions: tuple[Expression, ...]
+    unless_goes_on: bool
+    unless_asked: Expression | None
+    when_asked: Expression | None
+    on_the_question: bool
+    denies: bool
+
+
+class Sought(NamedTuple):
+    """What a question seeks: how it asks, the nouns that name it, and what would be an answer to it."""
+
+    asked: re.Pattern[str]
+    named: re.Pattern[str]
+    answer: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPatterns:
+    """The patterns in the order in which they are tried, and what tells that an answer is given besides."""
+
+    version: int
+    patterns: tuple[AnswerPattern, ...]
+    besides: Mapping[str, re.Pattern[str]]
+    sought: tuple[Sought, ...]
+    by_cue: Mapping[str | None, set[Expression]]
+
+    def worth_trying(self, text: str) -> set[Expression]:
+        """Return the expressions whose cue is in a folded text, and those that have none."""
+        found = [self.by_cue[word] for word in (None, *words_in(text)) if word in self.by_cue]
+        return set().union(*found)
+
+
+@cache
+def answer_patterns() -> AnswerPatterns:
+    """Return the patterns; they are read once."""
+    from rag_evaluation_framework.files.yaml_documents import decode  # only who classifies waits for it
+
+    data = decode(files(__package__).joinpath("data", "answer_patterns.yaml").read_bytes())
+    phrases = _Phrases({**_phrases_of_characters(), **data["phrases"]})
+    patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
+    by_cue: dict[str | None, set[Expression]] = defaultdict(set)
+    for pattern in patterns:
+        for expression in pattern.expressions:
+            for word in expression.cue or (None,):
+                by_cue[word].add(expression)
+    return AnswerPatterns(
+        data["version"],
+        patterns,
+        _Besides(data["besides"], phrases),
+        tuple(_sought(entry, phrases) for entry in data["sought"]),
+        dict(by_cue),
+    )
+
+
+def _phrases_of_characters() -> dict[str, str]:
+    """Return the phrases that the data file need not spell out, in the characters of folded texts."""
+    numerals, _ = folded_with_places("".join(sorted(PLAIN_NUMERALS)))
+    return {"han": f"[{HAN}]", "zh_numeral": f"[{numerals}]"}
+
+
+def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
+    lines, is_whole = entry["any"].splitlines(), entry["where"] == "whole"
+    return AnswerPattern(
+        entry["name"],
+        entry["kind"],
+        entry["where"],
+        tuple(Expression(line, phrases, is_whole=is_whole) for line in lines),
+        entry.get("unless_goes_on", False),
+        Expression(entry["unless_asked"], phrases) if "unless_asked" in entry else None,
+        Expression(entry["when_asked"], phrases) if "when_asked" in entry else None,
+        entry.get("on_the_question", False),
+        entry.get("denies", False),
+    )
+
+
+def _sought(entry: Mapping[str, str], phrases: _Phrases) -> Sought:
+    answer = phrases.compiled(entry["answer"]) if "answer" in entry else None
+    return Sought(phrases.compiled(entry["asked"]), phrases.compiled(entry["named"]), answer)
+
+
+class _Phrases:
+    """What ``{name}`` stands for; a phrase may contain those above it."""
+
+    def __init__(self, phrases: Mapping[str, str]) -> None:
+        self.shapes: dict[str, Shape] = {}
+        self._texts: dict[str, str] = {}
+        for name, phrase in phrases.items():
+            alternatives = _BETWEEN.split(phrase)
+            self.shapes[name] = either([shape_of(each, self.shapes) for each in alternatives])
+            self._texts[name] = f"(?:{self._written_out('|'.join(alternatives))})"
+
+    def compiled(self, expression: str) -> re.Pattern[str]:
+        """Compile an expression in which a space is any white space."""
+        return re.compile(self._written_out(expression).replace(" ?", r"\s*").replace(" ", r"\s+"))
+
+    def _written_out(self, expression: str) -> str:
+        return _PHRASE.sub(lambda match: self._texts[match[1]], expression)
+
+
+class _Besides(dict[str, re.Pattern[str]]):
+    """Expressions by their names, each compiled when it is first needed."""
+
+    def __init__(self, lines: Mapping[str, str], phrases: _Phrases) -> None:
+        super().__init__()
+        self._lines = lines
+        self._phrases = phrases
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        expression = self[name] = self._phrases.compiled(self._lines[name].replace("\n", "|"))
+        return expression
+
+
+# Whether a text answers after all, before or after it says that it cannot.
+
+_CODE = re.compile(rf"(?<=[{HAN}])[a-z0-9]+|[a-z0-9]+(?=[{HAN}])")
+_WORD = re.compile(rf"[{HAN}]{{2}}|[^\W{HAN}]+")
+# How many words make an answer: after a contrast or before a full stop, right before a contrast, and before a
+# refusal that comes late.
+_ENOUGH, _ENOUGH_BEFORE_A_CONTRAST, _ENOUGH_TO_COMPLY = 6, 2, 20
+_ENOUGH_BESIDE_A_QUESTION, _ENOUGH_TO_COMPLY_BRIEFLY = 2, 9
+# A first sentence of no more words than these is an answer in itself: "Eight kilos."
+_FRAGMENT = 4
+# With fewer words in a question, a sentence that has most of them may be about something else.
+_FEW_KEYS = 3
+_NEAR, _REPORT = 20, 80
+# So many Chinese characters are more than what leads up to a question back.
+_ENOUGH_BEFORE_A_QUESTION = re.compile(rf"(?:[^{HAN}]*+[{HAN}]){{60}}")
+
+
+def goes_on_to_answer(text: str, found: tuple[int, int], *, asked: str) -> bool:
+    """Tell whether a folded text answers after the characters found in it.
+
+    "I have no figures, but two thousand people came" does.
+    """
+    start, end = found
+    return _goes_on(text, start, end, asked) or _answers_after(text, end, asked)
+
+
+def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern, asked: str) -> bool:
+    """Tell whether a folded text has answered, or complied, before the characters that the pattern found.
+
+    "Two thousand came; the documents do not say when" has. Words of the question do not count.
+    """
+    start = found[0]
+    if pattern.unless_goes_on:
+        return _has_answered(text, found, asked)
+    if pattern.kind == "asks_back":
+        return _ENOUGH_BEFORE_A_QUESTION.match(text, 0, start) is not None
+    if pattern.kind != "refused" or concludes(text, start):
+        return False
+    enough = _ENOUGH_TO_COMPLY if pattern.where == "opening" else _ENOUGH_TO_COMPLY_BRIEFLY
+    return _words_before(text, start, asked) >= enough
+
+
+def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> bool:
+    """Tell whether the clause found speaks of something asked that the text before has not spoken of.
+
+    "Encryption in transit is TLS. Encryption at rest is not discussed" does when encryption at rest was asked
+    about: what stands before is beside the point.
+    """
+    known = answer_patterns()
+    begin, stop = _clause_around(text, found)
+    asked_keys = _keys_asked(asked)
+    not_yet = asked_keys.difference(_keys_told(text[:begin]))
+    if 3 * len(not_yet) < len(asked_keys):
+        return False
+    if not not_yet.isdisjoint(_keys_told(text[begin:stop])):
+        return True
+    return any(
+        sought.asked.search(asked)
+        and sought.named.search(text, begin, stop)
+        and not (sought.answer is not None and sought.answer.search(text, 0, begin))
+        for sought in known.sought
+    )
+
+
+def denies_what_was_asked(text: str, found: tuple[int, int], *, asked: str) -> bool:
+    """Tell whether the denial found is the answer, since whether or what is not said was asked, or what is.
+
+    "The contract does not mention overtime" answers "Does the contract mention overtime?", and "Part-time
+    staff are not covered" answers "Who is not covered?". "The documents do not say who" answers neither.
+    "Only adults are covered", which denies it of all others, answers "Who is covered?".
+    In Chinese, a reason or a supposition belongs to an answer (因为没有登记); why not is told by a denial.
+    """
+    besides = answer_patterns().besides
+    begin, stop = _clause_around(text, found)
+    if besides["supposed"].match(text, begin, found[0]):
+        return True
+    is_untold = besides["told"].search(text, *found) and besides["documents"].search(text, begin, stop)
+    if besides["asks_why_not"].match(asked) and not is_untold:
+        return True
+    of_others = any(word[1] not in asked for word in besides["these_documents"].finditer(text, begin, stop))
+    same_verb = not _verbs_of_telling(asked).isdisjoint(_verbs_of_telling(text[slice(*found)]))
+    if besides["only"].search(text, *found) and besides["asks_what_is"].search(asked):
+        return same_verb and not of_others
+    if any(word[0] not in asked for word in besides["undecided"].finditer(text, begin, stop)):
+        return False
+    asked_keys = _keys_to_the_point(asked)
+    if besides["asks_what_is_not"].match(asked):
+        told = besides["telling"].sub(" ", text[begin:stop])
+        return not of_others and not asked_keys.issuperset(_keys_to_the_point(told))
+    if of_others and besides["any_paper"].search(asked):
+        return False
+    told_keys = _keys_to_the_point(text[begin:stop])
+    same_thing = not asked_keys.isdisjoint(told_keys)
+    if besides["asks_whether_said"].match(asked):
+        return same_thing or (same_verb and not told_keys)
+    shown = besides["asks_whether_shown"].match(asked) is not None
+    return shown and same_verb and (same_thing or not told_keys)
+
+
+def concludes(text: str, start: int) -> bool:
+    """Tell whether what starts here is a conclusion: what comes before it are reasons, not an answer."""
+    words = answer_patterns().besides["conclusion"].finditer(text, max(start - _NEAR, 0), start)
+    return any(word.end() == start for word in words)
+
+
+def is_reported(text: str, start: int) -> bool:
+    """Tell whether what starts here is what somebody else said of himself."""
+    return answer_patterns().besides["reported"].search(text, max(start - _REPORT, 0), start) is not None
+
+
+def _clause_around(text: str, found: tuple[int, int]) -> tuple[int, int]:
+    """Return where the clause around the characters found begins and ends.
+
+    A comma parts Chinese clauses, unless what the second speaks of is named before it alone.
+    """
+    besides = answer_patterns().besides
+    start, end = found
+    borders = (besides["end_of_statement"], besides["comma"])
+    ends = {each.end() for border in borders for each in border.finditer(text, 0, start)}
+    *before, begin = sorted({0, *ends})
+    stops = (border.search(text, end) for border in (besides["end_of_sentence"], besides["comma"]))
+    stop = min((each.start() for each in stops if each is not None), default=len(text))
+    if text[begin - 1 : begin] != ",":
+        return begin, stop
+    is_named_before = besides["about"].match(text, before[-1]) or not _keys_to_the_point(text[begin:stop])
+    return before[-1] if is_named_before else begin, stop
+
+
+def _keys_to_the_point(text: str) -> set[str]:
+    """Return what a text is about besides documents and what they leave out."""
+    return set(content_keys(answer_patterns().besides["beside_the_point"].sub(" ", text)))
+
+
+def _verbs_of_telling(text: str) -> set[str]:
+    """Return the verbs of telling, by the beginnings that their forms have in common."""
+    besides = answer_patterns().besides
+    return {*besides["telling"].findall(text), *besides["told"].findall(text)}
+
+
+def _goes_on(text: str, start: int, end: int, asked: str) -> bool:
+    besides = answer_patterns().besides
+    places = [contrast.end() for contrast in besides["contrast"].finditer(text, end)]
+    if besides["concession"].search(text, 0, start):
+        places.append(text.find(",", end) + 1)
+    for place in places:
+        if place <= 0 or besides["elsewhere"].match(text, place):
+            continue
+        has_number = besides["number"].search(text, place) is not None
+        if besides["more_about_them"].match(text, place):
+            if has_number and _has_what_is_sought(text, place, len(text), asked):
+                return True
+        elif has_number or len(_WORD.findall(text, place)) >= _ENOUGH:
+            return True
+    return False
+
+
+def _has_what_is_sought(text: str, start: int, stop: int, asked: str) -> bool:
+    """Tell whether a part of the text has the number, the day or the place that the question seeks."""
+    return any(
+        sought.answer is not None and sought.asked.search(asked) and sought.answer.search(text, start, stop)
+        for sought in answer_patterns().sought
+    )
+
+
+def _has_answered(text: str, found: tuple[int, int], asked: str) -> bool:
+    """Tell whether an answer stands before the characters found."""
+    start = found[0]
+    if _begins_with_the_answer(text, start, asked):
+        return True
+    enough = _enough_before(text, start) if not asked else _ENOUGH_BESIDE_A_QUESTION
+    if _words_before(text, start, asked) < enough and not _states_before_a_comma(text, start, asked):
+        return False
+    return not takes_up_the_question(text, found, asked=asked)
+
+
+def _answers_after(text: str, end: int, asked: str) -> bool:
+    """Tell whether a later sentence states what was asked, and denies nothing.
+
+    It repeats most of the question, or says of "it" what the question seeks.
+    """
+    keys = _keys_asked(asked)
+    besides = answer_patterns().besides
+    places = [each.end() for each in besides["end_of_sentence"].finditer(text, end)]
+    for start, stop in pairwise([*places, len(text)]):
+        if besides["no_statement"].search(text, start, stop):
+            continue
+        if besides["of_it"].match(text, start, stop) and _has_what_is_sought(text, start, stop, asked):
+            return True
+        stated = _keys_told(text[start:stop])
+        if len(keys) < _FEW_KEYS or 3 * len(keys & stated) < 2 * len(keys):
+            continue
+        if stated - keys or besides["number"].search(text, start, stop):
+            return True
+    return False
+
+
+@lru_cache(maxsize=16)
+def _keys_asked(asked: str) -> frozenset[str]:
+    """Return what the question is about, by the keys of its words; documents are not what it is about."""
+    return frozenset(_keys_told(answer_patterns().besides["documents"].sub(" ", asked)))
+
+
+def _keys_told(text: str) -> set[str]:
+    """Return the keys of the words of a text, and the numbers and codes beside Chinese characters."""
+    return {*content_keys(text), *_CODE.findall(text)}
+
+
+def _begins_with_the_answer(text: str, start: int, asked: str) -> bool:
+    """Tell whether the text begins with a yes, a number or a few words that are an answer: "Eight kilos."."""
+    besides = answer_patterns().besides
+    first = besides["end_of_sentence"].search(text, 0, start)
+    if besides["at_once"].match(text, 0, start):
+        return True
+    if besides["no_at_once"].match(text, 0, start) and besides["yes_or_no"].match(asked):
+        return True
+    if first is None or besides["courtesy"].search(text, 0, first.start()):
+        return False
+    return 0 < len(_WORD.findall(text, 0, first.start())) <= _FRAGMENT
+
+
+def _words_before(text: str, start: int, asked: str) -> int:
+    """Count the words stated before the start, unless they are a courtesy or only repeat the question."""
+    besides = answer_patterns().besides
+    ends = [end.start() for end in besides["end_of_statement"].finditer(text, 0, start)]
+    if not ends or besides["courtesy"].search(text, 0, start):
+        return 0
+    repeated = set(_WORD.findall(asked))
+    return sum(word not in repeated for word in _WORD.findall(text, 0, ends[-1]))
+
+
+def _states_before_a_comma(text: str, start: int, asked: str) -> bool:
+    """Tell whether a Chinese clause before the start, a comma between, states something; a topic does not."""
+    besides = answer_patterns().besides
+    commas = [comma.end() for comma in besides["comma"].finditer(text, 0, start)]
+    if not asked or not commas or besides["courtesy"].search(text, 0, start):
+        return False
+    stated = besides["topic"].sub(" ", text[: commas[-1]])
+    repeated = set(_WORD.findall(asked))
+    new = [word for word in _WORD.findall(stated) if word not in repeated]
+    return len(new) >= _ENOUGH_BESIDE_A_QUESTION or any(map(str.isdecimal, new))
+
+
+def _enough_before(text: str, start: int) -> int:
+    before = answer_patterns().besides["contrast_before"].search(text, max(start - _NEAR, 0), start)
+    return _ENOUGH if before is None else _ENOUGH_BEFORE_A_CONTRAST
+
+
+# What kind of answer a text is: an answer, a refusal, "don't know", or a question back.
+#
+# The patterns are data (``data/answer_patterns.yaml``). They are looked for where answers say such
+# things, at the beginning or the very end, since a text that complies may well refuse something later on.
+# Only the first 800 characters are read, so the time taken does not grow with the text.
+
+_READ = 800
+# Patterns begin in the opening, or later as a conclusion; how much of it is read, for they go on.
+_OPENING, _LAST_CONCLUSION, _READ_ON = 200, 400, 240
+_BRIEF = 400
+_ENDING = 350
+
+# What may stand before an answer's first word: marks of Markdown, "Answer:".
+_LEAD = re.compile(r"[\s*_#>~-]*+(?:(?:(?:(?:final|short) )?answer|response|回答|答案|答)\s*:[\s*_]*+)?")
+_QUOTED = re.compile(r"(?:\"[^\"]*\"|'(?:[^'\"]|(?<=\w)')*')[\s.]*\Z")
+# An apostrophe stands at a letter and opens no quotation: "don't", "guests'", "'90s", "'tis".
+_LETTER = rf"[^\W{HAN}]"
+_QUOTATION = re.compile(
+    rf"""\"[^\"]*+\"?+
+    |(?<!{_LETTER})'(?![\s\d]|(?:tis|twas|til|cause|em|n)\b)
+      (?:[^'\"\n]|(?<={_LETTER})'(?={_LETTER}))+'(?!{_LETTER})""",
+    re.VERBOSE,
+)
+_TITLE = re.compile(r"《[^《》]*》")
+_BARE = " \t\r\n\"'*_.!。~"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerClass:
+    """What kind of answer a text is, by which pattern, and the characters ``[start, end)`` that show it.
+
+    Where no pattern holds, it is an answer: ``pattern`` is ``None`` and there are no characters to show.
+    """
+
+    kind: AnswerKind
+    pattern: str | None = None
+    start: int = 0
+    end: int = 0
+
+
+def classify_answer(text: str, question: str = "") -> AnswerClass:
+    """Return the class of an answer.
+
+    Words that stand in the question too, in quotation marks or in a title prove nothing and are passed over.
+    A text without a word is no answer of any kind: an :class:`InputError`.
+
+    >>> classify_answer("I’m sorry, the documents don’t mention a price.")
+    AnswerClass(kind='dont_know', pattern='not in the documents', start=11, end=38)
+    """
+    if not text.strip():
+        raise invalid("answer", "a text", text)
+    known = answer_patterns()
+    answer = _FoldedAnswer(text)
+    asked = folded_with_places(question[:_READ])[0]
+    ruled_out: set[AnswerKind] = set()
+    for pattern in known.patterns:
+        if pattern.kind in ruled_out:
+            continue
+        found = answer.matches(pattern)
+        if not found or not _may_answer(pattern, asked):
+            continue
+        for match in found:
+            if match[0].strip() in asked or answer.quotes(match):
+                continue
+            if pattern.denies and denies_what_was_asked(answer.text, match.span(), asked=asked):
+                continue
+            if not pattern.denies and is_reported(answer.text, match.start()):
+                continue
+            late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
+            if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):
+                continue
+            if pattern.unless_goes_on and goes_on_to_answer(answer.text, match.span(), asked=asked):
+                ruled_out |= {"refused", "dont_know"}
+                continue
+            if answers_before(answer.text, match.span(), pattern=pattern, asked=asked):
+                if pattern.unless_goes_on:  # it answers, so it does not refuse; it may still not know
+                    ruled_out.add("refused")
+                continue
+            return AnswerClass(pattern.kind, pattern.name, *answer.original(match))
+    return AnswerClass("answered")
+
+
+def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
+    """Tell whether the pattern counts as a reply to what was asked."""
+    if pattern.unless_asked is not None and pattern.unless_asked.compiled.search(asked):
+        return False
+    return pattern.when_asked is None or pattern.when_asked.compiled.search(asked) is not None
+
+
+class _FoldedAnswer:
+    """The beginning of an answer, folded for comparison, which remembers where its characters stood."""
+
+    def __init__(self, text: str) -> None:
+        folded, places = folded_with_places(text[:_READ])
+        lead = _LEAD.match(folded)
+        begin = lead.end() if lead is not None else 0
+        begin += _QUOTED.match(folded, begin) is not None
+        self.text = folded[begin:]
+        self.places = places[begin:]
+        self._quotations = [each.span() for each in _QUOTATION.finditer(self.text)]
+        self._titles = [each.span() for each in _TITLE.finditer(self.text)]
+        is_read_whole = len(text.rstrip()) <= _READ
+        self.is_brief = is_read_whole and len(self.text) <= _BRIEF
+        concluding = answer_patterns().besides["conclusion"].search(self.text, _OPENING, _LAST_CONCLUSION)
+        opening = (_OPENING if concluding is None else _LAST_CONCLUSION) + _READ_ON
+        self._parts: dict[Where, tuple[int, int]] = {"opening": (0, opening)}
+        self._tried_in_opening = self._tried = answer_patterns().worth_trying(self.text[:opening])
+        if is_read_whole:
+            self._parts |= self._other_parts()
+            if len(self.text) > opening:
+                self._tried = answer_patterns().worth_trying(self.text)
+
+    def _other_parts(self) -> dict[Where, tuple[int, int]]:
+        """Return where the parts begin and end that only count in an answer that was read to its end."""
+        length = len(self.text)
+        parts: dict[Where, tuple[int, int]] = {"whole": (0, len(self.text.rstrip(_BARE)))}
+        if self.is_brief:
+            parts["brief"] = (0, length)
+        if "?" in self.text:
+            parts["ending"] = (max(length - _ENDING, 0), length)
+        return parts
+
+    def matches(self, pattern: AnswerPattern) -> list[re.Match[str]]:
+        """Find the pattern in the part of the answer where it counts, in the order of the text."""
+        part = self._parts.get(pattern.where)
+        tried = self._tried_in_opening if pattern.where == "opening" else self._tried
+        if part is None or tried.isdisjoint(pattern.expressions):
+            return []
+        expressions = [each.compiled for each in pattern.expressions if each in tried]
+        if pattern.where == "whole":
+            return [match for each in expressions if (match := each.fullmatch(self.text, *part))]
+        found = [match for each in expressions for match in each.finditer(self.text, *part)]
+        if pattern.where == "opening":
+            found = [match for match in found if self._is_in_time(match.start(), pattern)]
+        return sorted(found, key=re.Match.start)
+
+    def _is_in_time(self, start: int, pattern: AnswerPattern) -> bool:
+        if start < _OPENING or self._counts_late(pattern):
+            return True
+        return start < _LAST_CONCLUSION and concludes(self.text, start)
+
+    def is_late(self, match: re.Match[str], pattern: AnswerPattern) -> bool:
+        """Tell whether the match counts only if it speaks of what was asked: it is far from the beginning."""
+        start = match.start()
+        return start >= _OPENING and self._counts_late(pattern) and not concludes(self.text, start)
+
+    def _counts_late(self, pattern: AnswerPattern) -> bool:
+        return self.is_brief and pattern.unless_goes_on
+
+    def quotes(self, match: re.Match[str]) -> bool:
+        """Tell whether the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""
+        begins_quoted = any(start < match.start() < end for start, end in self._quotations)
+        return begins_quoted or any(start < match.end() < end for start, end in self._titles)
+
+    def original(self, match: re.Match[str]) -> tuple[int, int]:
+        """Return where the match stands in the text as it was given."""
+        return self.places[match.start()], self.places[match.end() - 1] + 1

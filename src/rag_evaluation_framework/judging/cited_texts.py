@@ -1,0 +1,188 @@
+"""Opens citations: the characters of a document, or a numbered context, that one means.
+
+A file is looked up by a document's id, its path, that path's last part, its ``metadata.file_name``, its stem,
+and at last as a path whose end is an id; several documents, or none, are told and never guessed between.
+Positions count from the page's start where the citation has a page and the document's pages are known, else
+from the document's. What a citation quotes must stand in the characters that it means, up to case, white
+space and width; ``…`` in a quotation leaves something out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rag_evaluation_framework.errors import Issue, shown
+from rag_evaluation_framework.records.citations import (
+    Citation,
+    ContextCitation,
+    SpanCitation,
+    TokenSpanCitation,
+    has_pages,
+    place_in,
+    range_counted_in,
+)
+from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
+from rag_evaluation_framework.text.normalisation import folded
+
+CHARACTERS, TOKENS, CONTEXTS = "characters of files", "tokens of files", "numbered contexts"
+_KINDS: dict[type[Citation], str] = {
+    SpanCitation: CHARACTERS,
+    TokenSpanCitation: TOKENS,
+    ContextCitation: CONTEXTS,
+}
+_LEFT_OUT = re.compile(r"\.\.\.|…")
+# In the place of a page's number where its characters are counted in the whole document: the number of none.
+_WHOLE_DOCUMENT = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedCitation:
+    """A citation and the text that it means, or the issue that says why it has none.
+
+    ``citation`` is ``None`` for what was meant as one and cannot be read. ``span`` is where the text stands
+    in its document; a numbered context has none.
+    """
+
+    citation: Citation | None
+    text: str = ""
+    span: CharacterSpan | None = None
+    issue: Issue | None = None
+    bracket: tuple[int, int] | None = None
+    """Start and end of the bracket that holds it, where it is written in the answer."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.issue is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the citation as results hold it."""
+        written = {
+            **_written(self.citation),
+            "valid": self.is_open,
+            "problem": None if self.issue is None else f"{self.issue.code}: {self.issue}",
+            "bracket": None if self.bracket is None else list(self.bracket),
+            "document_id": None if self.span is None else self.span.doc_id,
+        }
+        return {name: value for name, value in written.items() if value is not None}
+
+
+def cited_kinds(citations: Iterable[Citation]) -> set[str]:
+    """Return which of the three kinds there are, as phrases."""
+    return {_KINDS[type(citation)] for citation in citations}
+
+
+class CitableTexts:
+    """The documents that answers may cite by name. Contexts, cited by number, come with each answer."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+        self._names = DocumentNames.of_records(documents)
+
+    def __bool__(self) -> bool:
+        return bool(self._documents)
+
+    def opened(self, citation: Citation, contexts: Sequence[str] = ()) -> OpenedCitation:
+        """Return what a citation means."""
+        match citation:
+            case ContextCitation():
+                return _opened_context(citation, contexts)
+            case SpanCitation():
+                return self._opened_span(citation)
+            case TokenSpanCitation():
+                found = f"tokens of {citation.tokenizer}"
+                return OpenedCitation(citation=citation, issue=Issue("token-span", "characters", found))
+
+    def document(self, name: str) -> Document | None:
+        """Return the one document that a name means."""
+        found = self._document(name)
+        return None if isinstance(found, Issue) else found
+
+    def id_of(self, name: str) -> str:
+        """Return the id of the document that a name means, or the name itself."""
+        document = self.document(name)
+        return name if document is None else document.id
+
+    def placed(self, citation: SpanCitation) -> SpanCitation:
+        """Return a citation under its document's id and counted in the whole document, as far as is known.
+
+        Where its pages are known, a place is the same with its page and without; a page which the document
+        does not have stays, and is no other page's place.
+        """
+        document = self._document(citation.file)
+        if isinstance(document, Issue):
+            return citation
+        counted = range_counted_in(citation.page, document.metadata, length=len(document.content))
+        placed = replace(citation, file=document.id)
+        if counted is None or not has_pages(document.metadata):
+            return placed
+        first, _ = counted
+        start, end = first + citation.start, first + citation.end
+        return replace(placed, page=_WHOLE_DOCUMENT, start=start, end=end)
+
+    def _opened_span(self, citation: SpanCitation) -> OpenedCitation:
+        document = self._document(citation.file)
+        if isinstance(document, Issue):
+            return OpenedCitation(citation=citation, issue=self._also_outside(document, citation))
+        place = place_in(document, citation)
+        if isinstance(place, Issue):
+            return OpenedCitation(citation=citation, issue=place)
+        text = document.text_of(place)
+        issue = None if citation.text is None or quotes(citation.text, text) else _differs(citation, text)
+        return OpenedCitation(citation=citation, text=text, span=place, issue=issue)
+
+    def _document(self, name: str) -> Document | Issue:
+        positions = self._names.positions(name) or self._names.positions_below(name)
+        if len(positions) == 1:
+            return self._documents[positions[0]]
+        if not positions:
+            return Issue("unknown-document", "the name of a document", shown(name))
+        several = " and ".join(repr(self._documents[place].id) for place in positions[:3])
+        return Issue("ambiguous-document", "a name of one document", f"{shown(name)}, which may be {several}")
+
+    def _also_outside(self, issue: Issue, citation: SpanCitation) -> Issue:
+        """Say too that no document is long enough, where there are any and none is."""
+        longest = max((len(document.content) for document in self._documents), default=citation.end)
+        if citation.end <= longest:
+            return issue
+        outside = f"and an end of {shown(citation.end)} beyond the longest document, which has {longest}"
+        return replace(issue, found=f"{issue.found} {outside}")
+
+
+def quotes(quotation: str, text: str) -> bool:
+    """Tell whether the parts of a quotation stand in a text, in order; an empty one does in any.
+
+    >>> quotes("the Boat … at SIX", "The boat  leaves at noon and returns at six.")
+    True
+    """
+    where, position = folded(text), 0
+    for part in filter(None, (folded(part) for part in _LEFT_OUT.split(quotation))):
+        found = where.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
+def _opened_context(citation: ContextCitation, contexts: Sequence[str]) -> OpenedCitation:
+    if citation.number <= len(contexts):
+        return OpenedCitation(citation=citation, text=contexts[citation.number - 1])
+    expected = f"a context's number up to {len(contexts)}" if contexts else "a numbered context to cite"
+    return OpenedCitation(citation=citation, issue=Issue("unknown-context", expected, f"[{citation.number}]"))
+
+
+def _differs(citation: SpanCitation, text: str) -> Issue:
+    return Issue("text-differs", f"words that stand there, {shown(text)}", shown(citation.text))
+
+
+def _written(citation: Citation | None) -> dict[str, Any]:
+    match citation:
+        case SpanCitation(file=file, page=page, start=start, end=end):
+            return {"file_name": file, "page_number": page, "start_char": start, "end_char": end}
+        case TokenSpanCitation(file=file, start=start, end=end, tokenizer=tokenizer):
+            return {"file_name": file, "start_token": start, "end_token": end, "tokenizer": tokenizer}
+        case ContextCitation(number=number):
+            return {"context": number}
+    return {}

@@ -1,0 +1,488 @@
+"""What a claim shares with its evidence and adds to it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from rag_evaluation_framework.judging.structured_evidence import Fact, decoded, facts_of, is_structured
+from rag_evaluation_framework.records.scores import Evidence
+from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.numbers import Quantity, quantities
+from rag_evaluation_framework.text.scripts import HAN_CHARACTER
+from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.tokens import (
+    ContentToken,
+    Words,
+    content_keys,
+    content_tokens,
+    forms_of,
+    keys_of,
+    without_junctures,
+    words_in,
+    words_of_parts,
+)
+from rag_evaluation_framework.text.vocabulary import DENIAL, MONTHS
+
+# Which units of the evidence have a key: the bits of a number, so that units are compared all at
+# once.
+
+# Units of one block have their bits in one number. Of a long text there are several blocks, for the numbers
+# of all its keys together would grow with the square of its length.
+_BLOCK = 256
+_ENOUGH_PAIRED = 16
+
+Block = Mapping[str, int]
+
+
+def key_blocks(units: Iterable[Iterable[Words]]) -> tuple[Block, ...]:
+    """Return the places of the keys of a text from the words of its units, in reading order.
+
+    >>> from rag_evaluation_framework.text.tokens import words_in
+    >>> key_blocks([words_in("Rome is old."), words_in("Rome has a port.")])
+    ({'rome': 3, 'old': 1, 'port': 2},)
+    """
+    blocks: list[dict[str, int]] = []
+    for number, words in enumerate(units):
+        place = number % _BLOCK
+        if place == 0:
+            block: dict[str, int] = {}
+            blocks.append(block)
+        bit = 1 << place
+        for word in words:
+            for key in word.keys:
+                if key in block:
+                    block[key] |= bit
+                else:
+                    block[key] = bit
+    return tuple(blocks)
+
+
+class KeyPlaces(dict[str, int]):
+    """The places of keys in several texts, whose units are counted on; 0 for a key that stands nowhere.
+
+    Of each text the number of its units is given, and its blocks. They are put together for a key when it is
+    first asked for.
+    """
+
+    def __init__(self, texts: Iterable[tuple[int, Sequence[Block]]]) -> None:
+        self._firsts = [0]
+        self._blocks: list[tuple[int, Block]] = []
+        for count, blocks in texts:
+            first = self._firsts[-1]
+            self._blocks += [(first + number * _BLOCK, block) for number, block in enumerate(blocks)]
+            self._firsts.append(first + count)
+
+    def __missing__(self, key: str) -> int:
+        places = 0
+        for first, block in self._blocks:
+            if key in block:
+                places |= block[key] << first
+        self[key] = places
+        return places
+
+    def with_most(self, powers: Mapping[str, int]) -> tuple[int, int, list[tuple[int, int]]]:
+        """Return the most that keys of one unit weigh, of two units together, and the units with most.
+
+        A key weighs 2 to the power given; what both units have counts once. A unit is told by the number of
+        its text, and by its own in that; there is none where no key stands anywhere.
+        """
+        digits = self._weights(powers)
+        weight, units = _heaviest(digits)
+        closest = [self._unit(place) for place in _bits(units)]
+        return weight, self._most_of_two(powers, digits, weight, units), closest
+
+    def _most_of_two(self, powers: Mapping[str, int], digits: Sequence[int], weight: int, units: int) -> int:
+        """Look for two units with most together: for the heavier one, from the heaviest units down.
+
+        Where very many units have different keys, those that are far behind are not looked at.
+        """
+        found = sum([1 << power for key, power in powers.items() if self[key]])
+        most, left, looked_at = weight, -1, 0
+        # Of two units with more than was found, the heavier has this weight or less.
+        while most < min(found, 2 * weight) and looked_at < _ENOUGH_PAIRED:
+            left &= ~units
+            for alike in self._alike(units, powers):
+                looked_at += 1
+                others = {key: power for key, power in powers.items() if not self[key] & alike}
+                most = max(most, weight + _heaviest(self._weights(others))[0])
+            weight, units = _heaviest(digits, left)
+        return most
+
+    def _alike(self, units: int, keys: Iterable[str]) -> Iterator[int]:
+        """Yield the units in groups that have the same of the keys."""
+        while units:
+            alike, first = units, units & -units
+            for key in keys:
+                alike &= self[key] if self[key] & first else ~self[key]
+            yield alike
+            units ^= alike
+
+    def _weights(self, powers: Mapping[str, int]) -> list[int]:
+        """Return what every unit weighs, in binary: the lowest digits of all of them first."""
+        digits = [0] * (max(powers.values(), default=0) + 1)
+        for key, power in powers.items():
+            carried = self[key]
+            while carried:
+                if power == len(digits):
+                    digits.append(0)
+                digits[power], carried = digits[power] ^ carried, digits[power] & carried
+                power += 1
+        return digits
+
+    def count(self, unit: tuple[int, int], keys: Iterable[str]) -> int:
+        """Return how many of the keys a unit has."""
+        text, number = unit
+        place = self._firsts[text] + number
+        return sum([self[key] >> place & 1 for key in keys])
+
+    def _unit(self, place: int) -> tuple[int, int]:
+        text = bisect_right(self._firsts, place) - 1
+        return text, place - self._firsts[text]
+
+
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        lowest = number & -number
+        yield lowest.bit_length() - 1
+        number ^= lowest
+
+
+def _heaviest(digits: Sequence[int], units: int = -1) -> tuple[int, int]:
+    """Return the highest weight that any of the units has, and those that have it, unless it is 0."""
+    weight = 0
+    for power in reversed(range(len(digits))):
+        if units & digits[power]:
+            units &= digits[power]
+            weight += 1 << power
+    return weight, units if weight else 0
+
+
+# Evidence made ready for comparison, once a text: its sentences, or facts, as sets of keys and
+# numbers.
+
+Number = tuple[str, float]
+"""What it is of, and the value: a time of day, a length …; a percentage may meet a plain number."""
+
+Unit = tuple[int, int]
+"""Start and end of a sentence or a fact in its text."""
+
+Piece = tuple[int, int, str, str]
+"""Start and end of a fact, the words of the keys around it, and what it says."""
+
+_ISO_MONTH = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
+_KEPT_TEXTS = 256
+
+
+class Record(NamedTuple):
+    """What a record names and does not grant, in keys."""
+
+    denied: frozenset[str]
+    """Of all that it denies: no support for saying it, but for denying it."""
+    withheld: frozenset[frozenset[str]]
+    """Of each thing that it denies or leaves open."""
+
+
+class EvidenceText(NamedTuple):
+    """One evidence text."""
+
+    text: str
+    units: tuple[Unit, ...]
+    blocks: tuple[Block, ...]
+    """Which units have a key."""
+    forms: frozenset[str]
+    numbers: frozenset[Number]
+    record: Record | None
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def evidence_text(text: str) -> EvidenceText:
+    """Prepare a text; the latest few hundred are kept, for contexts are asked about again and again."""
+    facts = facts_of(text) if is_structured(text) else None
+    if facts:
+        return _of_record(text, facts)
+    units = tuple(sentence_spans(text)) if facts is None else ()
+    words = words_of_parts(text, units)
+    forms = frozenset(forms_of(chain.from_iterable(words)))
+    blocks = key_blocks(words)
+    return EvidenceText(text, units, blocks, forms, number_set(text, forms), None)
+
+
+def _of_record(text: str, facts: Sequence[Fact]) -> EvidenceText:
+    pieces = list(_fact_pieces(facts))
+    words = [words_in(said) + words_in(around) for _, _, around, said in pieces]
+    forms = frozenset(forms_of(chain.from_iterable(words)))
+    blocks = key_blocks(words)
+    numbers = frozenset[Number]().union(*(number_set(said) for _, _, _, said in pieces))
+    units = tuple((start, end) for start, end, _, _ in pieces)
+    return EvidenceText(text, units, blocks, forms, numbers, _withheld(facts))
+
+
+def _withheld(facts: Iterable[Fact]) -> Record:
+    """Return what a record withholds; the words of a key may be written as one: *wi fi*, *WiFi*."""
+    withheld = {
+        fact: [frozenset(content_keys(joint.join(fact.key))) for joint in (" ", "")]
+        for fact in facts
+        if fact.meaning in ("no", "nothing")
+    }
+    denied = [keys for fact, matters in withheld.items() if fact.meaning == "no" for keys in matters]
+    matters = frozenset(chain.from_iterable(withheld.values()))
+    return Record(frozenset(chain.from_iterable(denied)), matters - {frozenset()})
+
+
+def number_set(text: str, forms: Iterable[str] | None = None) -> frozenset[Number]:
+    """Return the numbers of a text, every reading of each; ``forms`` are its words, where they are known."""
+    return frozenset([number for quantity in quantities(text, forms) for number in readings(quantity)])
+
+
+def readings(quantity: Quantity) -> list[Number]:
+    """Return what a number may be compared as."""
+    of = "time" if quantity.kind == "time" else ""
+    found = [(of, value) for value in quantity.values]
+    return [*found, quantity.measure] if quantity.measure else found
+
+
+def _fact_pieces(facts: Sequence[Fact]) -> Iterator[Piece]:
+    """Yield what a record says. What it leaves empty says nothing; what it denies is no support for it."""
+    for fact in facts:
+        around = " ".join((*fact.around, *fact.key))
+        if fact.meaning == "yes":
+            yield fact.start, fact.end, around, ""
+        elif fact.meaning == "text":
+            value, places = decoded(fact.value)
+            spans = sentence_spans(value)
+            if len(spans) <= 1:
+                yield fact.start, fact.end, around, _with_months(value)
+                continue
+            for start, end in spans:
+                first, last = (start, end) if places is None else (places[start], places[end])
+                yield (
+                    fact.value_start + first,
+                    fact.value_start + last,
+                    around,
+                    _with_months(value[start:end]),
+                )
+
+
+def _with_months(value: str) -> str:
+    """Add the month's name to a date of digits, so that both ways of writing it meet."""
+    months = _ISO_MONTH.findall(value) if "-" in value else ()
+    return " ".join((value, *(MONTHS[int(month) - 1] for month in months if 1 <= int(month) <= 12)))
+
+
+# What a claim shares with the evidence and what it adds: the features of lexical support.
+
+HeldUnit = tuple[int, int]
+"""The number of an evidence text, and that of one of its units."""
+
+_NONE: frozenset[str] = frozenset()
+_MARKS = re.compile(r"[\W_]+")
+_DIGIT = re.compile(r"\d")
+# An answer's claims and its question are held against several bodies of evidence, one after the other.
+_KEPT_CLAIMS, _KEPT_QUESTIONS = 256, 16
+
+
+class ClaimFeatures(NamedTuple):
+    """A claim beside the evidence. Positions are those of the claim's text."""
+
+    keys: Sequence[str]
+    """What the claim says, in reading order."""
+    new: Sequence[ContentToken]
+    """Tokens that stand neither in the evidence nor in the question."""
+    new_names: int
+    """How many of the new tokens are written with a capital inside the claim."""
+    words: int
+    """How many words there are, with those of grammar; in Chinese, twice the pairs of characters."""
+    new_forms: int
+    """How many of these do not stand in the evidence in this very form."""
+    numbers: Sequence[Quantity]
+    new_numbers: Sequence[Quantity]
+    has_new_figure: bool
+    """Whether one of these is written in digits; *two of them* may have been counted."""
+    pairs: int
+    parted_pairs: int
+    """How many neighbouring tokens no unit of the evidence has together."""
+    closest: Sequence[HeldUnit]
+    """The units of evidence with most of what the question does not have; several where they have as much."""
+    covered_by_one: float
+    """The share of the claim's different keys, by weight, that stand in a closest unit or in the question.
+
+    Of a claim that is nothing but numbers, the share of these that the evidence has; of one without either,
+    such as the letter of a choice, 1 where the evidence has its very words.
+    """
+    covered_by_two: float
+    """The same of the two units that have most together."""
+    is_of_record: bool
+    """Whether a closest unit is of a record, or all of the evidence: a sentence joins what many facts say."""
+    is_withheld: bool
+    """Whether it says something that a record denies or leaves open."""
+
+
+@lru_cache(maxsize=_KEPT_CLAIMS)
+def _claim_words(claim: str) -> tuple[Sequence[str], Sequence[str], Sequence[Quantity]]:
+    """Return the keys, the forms and the numbers of a claim, in reading order."""
+    words = words_in(claim)
+    forms = tuple(forms_of(words))
+    numbers = tuple([quantity for quantity in quantities(claim, forms) if not quantity.is_vague])
+    return tuple(keys_of(words)), forms, numbers
+
+
+@lru_cache(maxsize=_KEPT_CLAIMS)
+def _claim_tokens(claim: str) -> Sequence[ContentToken]:
+    """Return what :func:`_claim_words` has the keys of, with places; asked for only where a word is new."""
+    return tuple(content_tokens(claim))
+
+
+def _powers(keys: Iterable[str]) -> dict[str, int]:
+    """Return which power of two each key weighs: words of five letters and more tell more than short ones."""
+    return {key: len(key) > 4 for key in keys}
+
+
+def _weight(powers: Mapping[str, int]) -> int:
+    return sum([1 << power for power in powers.values()])
+
+
+class _Asked(NamedTuple):
+    """What a question says."""
+
+    keys: frozenset[str] = _NONE
+    forms: frozenset[str] = _NONE
+    numbers: frozenset[Number] = frozenset()
+
+
+_NOTHING_ASKED = _Asked()
+
+
+@lru_cache(maxsize=_KEPT_QUESTIONS)
+def _asked(question: str) -> _Asked:
+    words = words_in(question)
+    return _Asked(frozenset(keys_of(words)), frozenset(forms_of(words)), number_set(question))
+
+
+class EvidenceBody:
+    """The evidence texts of one answer taken together, with the words of the question.
+
+    What was asked counts as given, but only where a claim adds something that the evidence has: a claim that
+    says no more than the question did, or that adds what is nowhere, has nothing from the evidence.
+    """
+
+    def __init__(self, texts: Sequence[EvidenceText], question: str = "") -> None:
+        self.texts = texts
+        self._question = _asked(question)
+        self._records = [text.record for text in texts if text.record is not None]
+        self._denied = _NONE.union(*(record.denied for record in self._records))
+        self._forms = _NONE.union(*(text.forms for text in texts))
+        self._numbers = frozenset[Number]().union(*(text.numbers for text in texts))
+        self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
+
+    def features(self, claim: str) -> ClaimFeatures:
+        """Compare one claim with the evidence."""
+        denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
+        places = self._places
+        keys, forms, numbers = _claim_words(claim)
+        asked = self._question if self._has_news(keys, numbers) else _NOTHING_ASKED
+        given = asked.keys | denied
+        tokens: Sequence[ContentToken] = ()
+        if not claim.isascii():
+            known = {key for key in keys if places[key] or key in given}
+            tokens = without_junctures(_claim_tokens(claim), known)
+            keys = [token.key for token in tokens]
+        distinct = frozenset(keys)
+        unknown = {key for key in distinct if not (places[key] or key in given)}
+        new = [each for each in tokens or _claim_tokens(claim) if each.key in unknown] if unknown else []
+        new_numbers = [
+            each
+            for each in numbers
+            if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
+        ]
+        chinese = [token.key for token in tokens if HAN_CHARACTER.match(token.key)]
+        if distinct:
+            closest, by_one, by_two = self._coverage(distinct, given)
+        else:
+            closest = []
+            by_one = by_two = (
+                1.0 - len(new_numbers) / len(numbers) if numbers else float(self._has_words(claim, forms))
+            )
+        return ClaimFeatures(
+            keys=keys,
+            new=new,
+            new_names=sum([token.start > 0 and claim[token.start].isupper() for token in new]),
+            words=len(forms) + 2 * len(chinese),
+            new_forms=sum([form not in self._forms and form not in asked.forms for form in forms])
+            + sum([key in unknown for key in chinese]),
+            numbers=numbers,
+            new_numbers=new_numbers,
+            has_new_figure=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers),
+            pairs=max(len(keys) - 1, 0),
+            parted_pairs=sum([not places[one] & places[other] for one, other in pairwise(keys)]),
+            closest=closest if len(closest) < 2 else sorted(closest, key=self._order),
+            covered_by_one=by_one,
+            covered_by_two=by_two,
+            is_of_record=self._is_of_record(closest),
+            is_withheld=bool(self._records) and self._is_withheld(claim, distinct),
+        )
+
+    def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float, float]:
+        """Return the units closest to the keys, and what share one unit has with what is given, and two."""
+        sought = keys - given
+        powers = _powers(sought or keys)
+        of_one, of_two, closest = self._places.with_most(powers)
+        if not sought:
+            return closest, 1.0, 1.0
+        missing = _weight(powers)
+        whole = missing if len(sought) == len(keys) else _weight(_powers(keys))
+        return closest, 1.0 - (missing - of_one) / whole, 1.0 - (missing - of_two) / whole
+
+    def _is_of_record(self, closest: Sequence[HeldUnit]) -> bool:
+        if not closest:
+            return len(self._records) == len(self.texts) > 0
+        return bool(self._records) and any(self.texts[number].record for number, _ in closest)
+
+    def _is_withheld(self, claim: str, keys: frozenset[str]) -> bool:
+        """Tell whether a claim that denies nothing has all words of something that a record withholds.
+
+        Where every one of these words stands somewhere else in the evidence, it may be speaking of that.
+        """
+        if DENIAL.search(claim):
+            return False
+        return any(
+            matter <= keys and not all(self._places[key] for key in matter)
+            for record in self._records
+            for matter in record.withheld
+        )
+
+    def _has_news(self, keys: Iterable[str], numbers: Iterable[Quantity]) -> bool:
+        """Tell whether the evidence has something of a claim that the question does not have."""
+        asked = self._question
+        if any(self._places[key] for key in keys if key not in asked.keys):
+            return True
+        told = (frozenset(readings(each)) - asked.numbers for each in numbers)
+        return any(not self._numbers.isdisjoint(each) for each in told)
+
+    def _has_words(self, claim: str, forms: Sequence[str]) -> bool:
+        """Tell whether the evidence has the very words of a claim, or the characters of one without words."""
+        if forms:
+            return self._forms.issuperset(forms)
+        said = _MARKS.sub("", comparable(claim))
+        return any(said in comparable(text.text) for text in self.texts)
+
+    def evidence(self, unit: HeldUnit) -> Evidence:
+        """Return a unit as it is written."""
+        number, place = unit
+        text = self.texts[number]
+        start, end = text.units[place]
+        return Evidence(number, start, end, text.text[start:end])
+
+    def _order(self, unit: HeldUnit) -> tuple[int, int, str, int]:
+        """Units with more of the question come first, then shorter ones, then the text decides.
+
+        So the order of the contexts does not.
+        """
+        number, place = unit
+        text = self.texts[number]
+        start, end = text.units[place]
+        return -self._places.count(unit, self._question.keys), end - start, text.text[start:end], number

@@ -1,1 +1,0 @@
-"""What kind of answer a text is, and whether it swears."""

@@ -1,1 +1,0 @@
-"""What an answer says of what a golden set expects: names, relations, milestones, turns."""

@@ -1,0 +1,418 @@
+"""A model as judge: votes, memory of verdicts, kinship."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from statistics import median
+from typing import Any, Generic, TypeVar
+
+from rag_evaluation_framework.errors import ModelError, ModelOutageError, UsageError, shown
+from rag_evaluation_framework.models.chat import ChatModel, Message
+from rag_evaluation_framework.models.prompts import FieldValue, Prompt, load_prompt, messages_for
+from rag_evaluation_framework.models.spending import total_usage
+from rag_evaluation_framework.models.structured import ask
+from rag_evaluation_framework.records.responses import Usage
+
+# Makes one verdict out of several: the label of more than half of the votes, the median of numbers.
+#
+# A vote that failed counts among all, so a label wins only if no reply that is missing could have changed
+# that. A number needs every vote.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """What one model replied in one draw, or why it gave nothing."""
+
+    model: str
+    draw: int
+    values: Mapping[str, Any] | None = field(default=None, hash=False)
+    usage: Usage | None = None
+    error: ModelError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the votes agreed on, and the share of votes that say just that, for each text that is judged."""
+
+    values: Mapping[str, Any] = field(hash=False)
+    shares: tuple[float, ...]
+
+    @property
+    def agreement(self) -> float:
+        return sum(self.shares) / len(self.shares)
+
+
+def outcome(prompt: Prompt, votes: Sequence[Vote]) -> Outcome:
+    """Return what the votes agree on, or raise :class:`ModelError`.
+
+    What stands beside the deciding value (reasons, quotes) is taken from the first vote for it.
+    """
+    replies = [vote.values for vote in votes if vote.values is not None]
+    errors = [vote.error for vote in votes if vote.error is not None]
+    if not replies:
+        raise errors[0]
+    try:
+        if prompt.listed is None:
+            winner, share = _decided(prompt, replies, len(votes))
+            return Outcome(values=winner, shares=(share,))
+        columns = zip(*(reply[prompt.listed] for reply in replies), strict=True)
+        decided = [_decided(prompt, column, len(votes)) for column in columns]
+    except ModelError:
+        # With the votes that are missing there might have been a majority: they are what went wrong.
+        raise (errors[0] if errors else _no_majority(prompt, len(votes))) from None
+    winners = [winner for winner, _ in decided]
+    shares = tuple(share for _, share in decided)
+    return Outcome(values={**replies[0], prompt.listed: winners}, shares=shares)
+
+
+def said(prompt: Prompt, values: Mapping[str, Any]) -> Any:
+    """Return what decides in one reply: a value, or one for each text."""
+    if prompt.listed is None:
+        return values[prompt.decides]
+    return [entry[prompt.decides] for entry in values[prompt.listed]]
+
+
+def _decided(
+    prompt: Prompt, entries: Sequence[Mapping[str, Any]], asked: int
+) -> tuple[Mapping[str, Any], float]:
+    """Return the entry that the votes agree on, and the share of votes that say the same."""
+    values = [entry[prompt.decides] for entry in entries]
+    winner = _winner(values, asked)
+    if winner is None:
+        raise _no_majority(prompt, asked)
+    share = values.count(winner) / asked
+    if winner in values:
+        return entries[values.index(winner)], share
+    # The middle of an even number of numbers: the words of the vote that comes nearest.
+    nearest = min(entries, key=lambda entry: abs(entry[prompt.decides] - winner))
+    return {**nearest, prompt.decides: winner}, share
+
+
+def _winner(values: Sequence[Any], asked: int) -> Any:
+    """Return the label of more than half of all votes, or the median of numbers, or ``None``."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return median(values) if len(values) == asked else None
+    label, count = Counter(values).most_common(1)[0]
+    return label if 2 * count > asked else None
+
+
+def _no_majority(prompt: Prompt, asked: int) -> ModelError:
+    return ModelError("no-majority", f"{prompt.name}: no verdict has more than half of {asked} votes")
+
+
+# Keeps the last verdicts of a judge, since several metrics ask the same question about the same
+# sample.
+
+Kept = TypeVar("Kept")
+
+_FAILURES: ContextVar[dict[tuple[int, bytes], Exception] | None] = ContextVar("failures", default=None)
+
+
+@contextmanager
+def scoring_one_answer() -> Iterator[None]:
+    """Within it, what failed once has failed for all who ask: the metrics of an answer share their verdicts.
+
+    An endpoint may answer a moment later, and then one metric would have a score and another none.
+    """
+    token = _FAILURES.set({})
+    try:
+        yield
+    finally:
+        _FAILURES.reset(token)
+
+
+class Memory(Generic[Kept]):
+    """The last ``size`` results by key; whoever asks for one that is being made waits for it.
+
+    A failure is raised for everyone who waits. It is kept like a result if ``keeps`` says so, and otherwise
+    as long as one answer is scored.
+    """
+
+    def __init__(self, size: int, *, keeps: Callable[[BaseException], bool] = lambda _: False) -> None:
+        self._size = size
+        self._keeps = keeps
+        self._lock = threading.Lock()
+        self._futures: OrderedDict[bytes, Future[Kept]] = OrderedDict()
+
+    def recall(self, key: bytes, make: Callable[[], Kept]) -> tuple[Kept, bool]:
+        """Return the result for a key, made now if it is not known, and whether it was known."""
+        failures, place = _FAILURES.get(), (id(self), key)
+        if failures and place in failures:
+            raise failures[place].with_traceback(None)
+        try:
+            return self._recalled(key, make)
+        except Exception as error:  # whatever it is: raised again
+            if failures is not None:
+                failures[place] = error
+            raise
+
+    def _recalled(self, key: bytes, make: Callable[[], Kept]) -> tuple[Kept, bool]:
+        with self._lock:
+            known = self._futures.get(key)
+            if known is not None:
+                self._futures.move_to_end(key)
+            future = known or self._futures.setdefault(key, Future())
+        if known is not None:
+            return known.result(), True
+        try:
+            future.set_result(make())
+        except BaseException as error:  # whatever it is: raised again, here and where others wait
+            future.set_exception(error)
+            if not self._keeps(error):
+                with self._lock:
+                    self._futures.pop(key, None)
+            raise
+        finally:
+            self._drop_oldest()
+        return future.result(), False
+
+    def _drop_oldest(self) -> None:
+        with self._lock:
+            while len(self._futures) > self._size:
+                self._futures.popitem(last=False)
+
+
+# A language model as judge: a versioned prompt and the texts to judge in, a schema-bound verdict out.
+
+MAX_CHARACTERS = 200_000
+"""What a question to a judge may come to: some 50,000 tokens of English, four times that of Chinese."""
+
+_REMEMBERED = 1024
+
+Check = Callable[[Mapping[str, Any]], str | None]
+"""Tells what is wrong with a reply that follows the schema, in words that the model may be shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a judge decided: the fields of the prompt's schema, agreed on by ``votes`` replies.
+
+    ``agreement`` is the share of votes that say the same as the verdict (the mean share where it is one for
+    each of several texts, whose own are ``shares``); there is none with a single vote. ``details`` has what
+    each model said, or the kind of its error. ``usage`` is what was paid for now: remembered replies cost
+    nothing.
+    """
+
+    values: Mapping[str, Any] = field(hash=False)
+    prompt: str
+    prompt_version: int
+    votes: int = 1
+    agreement: float | None = None
+    shares: tuple[float, ...] = ()
+    usage: Usage | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+class Judge:
+    """One model or several; every verdict is bound to its prompt's schema or is a :class:`ModelError`.
+
+    Every model is asked ``votes`` times. The verdict is the label of more than half of all votes, or the
+    median of numbers; without such a label it is a :class:`ModelError` ``no-majority``. A model that is down
+    is a :class:`ModelOutageError`, though the others could decide without it: they are not the panel that was
+    asked for. Texts of more than ``max_characters`` are never cut: they are a :class:`ModelError`
+    ``too-long``. The last thousand verdicts are kept, and the replies that were none: the same question is
+    put once, though several metrics ask it, and either all of them have a verdict or none has. What an
+    endpoint failed to answer is put again once the answer is scored (:func:`scoring_one_answer`).
+    """
+
+    def __init__(self, *models: ChatModel, votes: int = 1, max_characters: int = MAX_CHARACTERS) -> None:
+        if not models:
+            raise UsageError("judge: expected at least one model, got none")
+        if votes < 1:
+            raise UsageError(f"judge: votes: expected at least 1, got {shown(votes)}")
+        self.models = models
+        self.votes = votes
+        self.max_characters = max_characters
+        self._memory: Memory[Verdict] = Memory(_REMEMBERED, keeps=_is_final)
+        self._lock = threading.Lock()
+        self._failed_votes: Counter[str] = Counter()
+
+    @property
+    def name(self) -> str:
+        """``judge:gpt-4o-mini``; several models are joined with ``+``, and several votes are told."""
+        models = "+".join(model.name for model in self.models)
+        return f"judge:{models}" if self.votes == 1 else f"judge:{models}, {self.votes} votes"
+
+    @property
+    def failed_votes(self) -> dict[str, int]:
+        """How many votes each model has failed to give, of those that have failed any."""
+        with self._lock:
+            return dict(self._failed_votes)
+
+    def verdict(
+        self, prompt: str | Prompt, fields: Mapping[str, FieldValue], *, check: Check | None = None
+    ) -> Verdict:
+        """Ask for the verdict of a prompt, one of the package's by its name or one that was read from a file.
+
+        ``check`` says what else is wrong with a reply, such as a quote that stands nowhere.
+        """
+        known = load_prompt(prompt) if isinstance(prompt, str) else prompt
+        messages = messages_for(known, fields)
+        size = sum(len(message.content) for message in messages)
+        if size > self.max_characters:
+            limit = f"the limit is {self.max_characters:,}"
+            raise ModelError("too-long", f"{known.name}: the question has {size:,} characters, {limit}")
+        question = _Question(known, fields, messages, check)
+        verdict, was_known = self._memory.recall(question.key, lambda: self._asked(question))
+        if not was_known:
+            return verdict
+        if check is not None and check(verdict.values) is not None:
+            return self._asked(question)  # it was given to someone who checked less
+        return replace(verdict, usage=None)
+
+    def _asked(self, question: _Question) -> Verdict:
+        prompt = question.prompt
+        votes = self._votes(question)
+        with self._lock:
+            self._failed_votes.update(vote.model for vote in votes if vote.error is not None)
+        agreed = outcome(prompt, votes)
+        return Verdict(
+            values=agreed.values,
+            prompt=prompt.name,
+            prompt_version=prompt.version,
+            votes=len(votes),
+            agreement=agreed.agreement if len(votes) > 1 else None,
+            shares=agreed.shares if len(votes) > 1 else (),
+            usage=total_usage(vote.usage for vote in votes),
+            details={"votes": [_told(prompt, vote) for vote in votes]},
+        )
+
+    def _votes(self, question: _Question) -> list[Vote]:
+        calls = [(model, draw) for model in self.models for draw in range(self.votes)]
+        if len(calls) == 1:
+            return [question.put(*calls[0])]
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return list(pool.map(lambda call: question.drawn_anew().put(*call), calls))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A prompt with its texts, ready to be put to any model."""
+
+    prompt: Prompt
+    fields: Mapping[str, FieldValue]
+    messages: list[Message]
+    check: Check | None
+
+    @property
+    def key(self) -> bytes:
+        """What the question is known by: its words, without the code of the delimiters, and the schema."""
+        asked = json.dumps([[message.remembered_as for message in self.messages], self.prompt.schema])
+        return hashlib.blake2b(asked.encode(), digest_size=16).digest()
+
+    def drawn_anew(self) -> _Question:
+        """Return the same question with delimiters of another code, so that no two votes see the same."""
+        return replace(self, messages=messages_for(self.prompt, self.fields))
+
+    def put(self, model: ChatModel, draw: int) -> Vote:
+        """Ask one model once; what goes wrong with its reply is part of the vote."""
+        try:
+            reply = ask(model, self.messages, self.prompt.schema, draw=draw, check=self.problem)
+        except ModelOutageError:
+            raise
+        except ModelError as error:
+            return Vote(model=model.name, draw=draw, error=error)
+        paid = total_usage(each.usage for each in reply.completions if not each.is_cached)
+        return Vote(model=model.name, draw=draw, values=self.ordered(reply.value), usage=paid)
+
+    def problem(self, value: Mapping[str, Any]) -> str | None:
+        """Say what is wrong with a reply: every text is judged once, and the caller's own check holds."""
+        listed = self.prompt.listed
+        if listed is not None:
+            count = len(self.fields.get(listed, ()))
+            if sorted(entry["number"] for entry in value[listed]) != list(range(1, count + 1)):
+                return f"{listed}: expected one entry for each number from 1 to {count}"
+        return self.check(self.ordered(value)) if self.check is not None else None
+
+    def ordered(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a reply with the entries of its list in the order of the texts."""
+        listed = self.prompt.listed
+        return value if listed is None else {**value, listed: sorted(value[listed], key=itemgetter("number"))}
+
+
+def failed_votes(details: Mapping[str, Any]) -> int:
+    """Return how many of the votes in a verdict's details gave nothing."""
+    return sum("error" in vote for vote in details["votes"])
+
+
+def _is_final(error: BaseException) -> bool:
+    """Tell whether the reply was at fault. Where the endpoint failed, who asks later may be luckier."""
+    return isinstance(error, ModelError) and not error.is_of_endpoint
+
+
+def _told(prompt: Prompt, vote: Vote) -> dict[str, Any]:
+    told: dict[str, Any] = {"model": vote.model, "draw": vote.draw}
+    if vote.values is not None:
+        return {**told, "value": said(prompt, vote.values)}
+    return {**told, "error": None if vote.error is None else vote.error.kind}
+
+
+# Which models are kin: a judge rates the answers of its own family better than people do.
+
+# Models trained by the same house, or from the same weights. A name may belong to two families: a distilled
+# model is kin to both its parents.
+_FAMILIES: dict[str, re.Pattern[str]] = {
+    "claude": re.compile(r"claude"),
+    "cohere": re.compile(r"\b(?:command|aya|c4ai)\b"),
+    "deepseek": re.compile(r"deepseek"),
+    "falcon": re.compile(r"falcon"),
+    "gemini": re.compile(r"gemini|gemma|\bpalm\b|bison"),
+    "glm": re.compile(r"glm"),
+    "gpt": re.compile(r"(?<![a-z])gpt(?!-?(?:neo|j\b))|chatgpt|davinci|\bo[1-9]\b"),
+    "granite": re.compile(r"granite"),
+    "grok": re.compile(r"grok"),
+    "internlm": re.compile(r"internlm"),
+    "jamba": re.compile(r"jamba"),
+    "kimi": re.compile(r"kimi|moonshot"),
+    "llama": re.compile(r"llama|vicuna|alpaca|nemotron"),
+    "mistral": re.compile(r"(?:mis|minis|magis|codes|devs|mix|pix|vox)tral"),
+    "nova": re.compile(r"\bnova\b"),
+    "olmo": re.compile(r"\bolmo"),
+    "phi": re.compile(r"\bphi(?:\b|\d)"),
+    "qwen": re.compile(r"qwen|qwq|qvq"),
+    "yi": re.compile(r"\byi\b"),
+}
+_SEPARATORS = re.compile(r"[\s_./:@]+")
+# Whose names say nothing of the model: a house that hosts or tunes others' weights.
+_HOUSES = re.compile(r"^(?:meta-llama|deepseek-ai|ollama|vllm|huggingface)[/:]")
+
+
+def families(model: str) -> frozenset[str]:
+    """Return the families of a model by its name; none where the name tells nothing.
+
+    >>> sorted(families("deepseek-ai/DeepSeek-R1-Distill-Llama-8B"))
+    ['deepseek', 'llama']
+    """
+    name = _SEPARATORS.sub("-", _HOUSES.sub("", model.lower()))
+    return frozenset(family for family, pattern in _FAMILIES.items() if pattern.search(name))
+
+
+def same_family(judge_model: str, target_model: str) -> bool:
+    """Tell whether two models are kin, as far as their names tell.
+
+    >>> same_family("gpt-4o-mini", "azure/gpt-4.1"), same_family("gpt-4o-mini", "claude-sonnet-4")
+    (True, False)
+    """
+    is_same = judge_model.strip().lower() == target_model.strip().lower()
+    return is_same or bool(families(judge_model) & families(target_model))
+
+
+def kinship_warning(judge_models: Iterable[str], target_model: str) -> str | None:
+    """Return what to tell a user whose judge is kin to what it judges; ``None`` where it is not."""
+    kin = [model for model in judge_models if same_family(model, target_model)]
+    if not kin:
+        return None
+    return (
+        f"judge {' and '.join(kin)} is of the same family as {target_model}, which it judges: such judges "
+        f"favour their kin; take one of another family, or check it against people's labels"
+    )

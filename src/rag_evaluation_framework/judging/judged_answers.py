@@ -1,0 +1,361 @@
+"""Support, relevance, safety, classes and preferences by a judge."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+from rag_evaluation_framework.judging.answer_classes import AnswerClass
+from rag_evaluation_framework.judging.judge import Judge, Verdict, failed_votes
+from rag_evaluation_framework.models.prompts import load_prompt
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Evidence
+from rag_evaluation_framework.text.normalisation import folded_with_places
+from rag_evaluation_framework.text.scripts import OTHER_UNSPACED, UNSPACED
+from rag_evaluation_framework.text.sentences import sentence_spans
+
+# Which of two answers is better, asked both ways round: judges favour a place as well as an answer.
+
+Winner = Literal["first", "second", "tie"]
+
+_AS_ASKED: dict[str, Winner] = {"answer_1": "first", "answer_2": "second", "tie": "tie"}
+_SWAPPED: dict[str, Winner] = {"answer_1": "second", "answer_2": "first", "tie": "tie"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """The better answer. Where the two orders disagree it is a tie, and ``is_consistent`` is false.
+
+    ``reasons`` are those given with the answers in order and swapped.
+    """
+
+    winner: Winner
+    is_consistent: bool
+    reasons: tuple[str, str]
+
+
+def judge_preference(judge: Judge, question: str, first: str, second: str) -> Preference:
+    """Compare two answers to a question in both orders."""
+    in_order = judge.verdict("preference", {"question": question, "answer_1": first, "answer_2": second})
+    swapped = judge.verdict("preference", {"question": question, "answer_1": second, "answer_2": first})
+    winners = {_AS_ASKED[in_order.values["label"]], _SWAPPED[swapped.values["label"]]}
+    return Preference(
+        winner=winners.pop() if len(winners) == 1 else "tie",
+        is_consistent=not winners,
+        reasons=(in_order.values["reason"], swapped.values["reason"]),
+    )
+
+
+# Finds what a judge quotes in the text it quotes from: a quote that stands nowhere proves nothing.
+#
+# White space, case, width and the shape of quotation marks may differ; the words may not. A quote begins
+# and ends with whole words and whole numbers: ``nin`` is no quote from ``nine``, nor ``costs 1`` from
+# ``costs 1.50``.
+
+# Around a quote, judges set quotation marks and dots for what they left out.
+_WRAPPING = " \t\r\n\"'`“”‘’„«»「」『』….*"
+# Fewer letters and digits than this stand in almost any text.
+_FEWEST_CHARACTERS = 3
+# Scripts without spaces between words; kana of half width among them.
+_UNSPACED = re.compile(rf"[{UNSPACED}{OTHER_UNSPACED}\uff66-\uff9f]")
+_UNSPACED_CHARACTERS_OF_A_WORD = 2
+# Only a quote that is made for it stands so often, and never as whole words.
+_MOST_COMPARED = 10_000_000
+_AROUND_SENTENCES = _WRAPPING + "!?。！？；;,，:："
+
+
+def find_quote(
+    quote: str, texts: Sequence[str], *, expected: int = 0, fewest_words: int = 1
+) -> Evidence | None:
+    """Return where a quote stands: in the text of the number ``expected`` if it does, else in the first.
+
+    Numbers count from 0. A quote of less than ``fewest_words`` is none, nor is one of less than three letters
+    or digits, unless it is a whole sentence. Two characters count as a word where a script has no spaces.
+
+    >>> find_quote("the  “Razorbill”", ["It sails.", 'Take the "razorbill".'])
+    Evidence(number=1, start=5, end=19, text='the "razorbill')
+    """
+    wanted = quote.strip(_WRAPPING)
+    if not any(map(str.isalnum, wanted)):
+        return None
+    find = _passage if _is_long_enough(wanted, fewest_words) else _sentence
+    order = sorted(range(len(texts)), key=lambda number: number != expected)
+    for number in order:
+        place = find(wanted, texts[number])
+        if place is not None:
+            start, end = place
+            return Evidence(number, start, end, texts[number][start:end])
+    return None
+
+
+def _is_long_enough(quote: str, fewest_words: int) -> bool:
+    unspaced = len(_UNSPACED.findall(quote))
+    words = sum(any(map(_is_of_spaced_word, piece)) for piece in quote.split())
+    if words + unspaced // _UNSPACED_CHARACTERS_OF_A_WORD < fewest_words:
+        return False
+    return unspaced > 0 or sum(map(str.isalnum, quote)) >= _FEWEST_CHARACTERS
+
+
+def _sentence(wanted: str, text: str) -> tuple[int, int] | None:
+    return _sentences(text).get(_squeezed(wanted.strip(_AROUND_SENTENCES))[0])
+
+
+def _passage(wanted: str, text: str) -> tuple[int, int] | None:
+    """Return where the words stand, character by character if they do, else folded."""
+    for start in _occurrences(wanted, text):
+        if _is_whole(text, start, start + len(wanted)):
+            return start, start + len(wanted)
+    characters, places = _searched(text)
+    sought, _ = _squeezed(wanted)
+    for first in _occurrences(sought, characters):
+        start, end = places[first], places[first + len(sought) - 1] + 1
+        if _is_whole(text, start, end):
+            return start, end
+    return None
+
+
+def _occurrences(sought: str, within: str) -> Iterator[int]:
+    """Yield where characters stand, as many times as it takes no long time to find."""
+    start = -1
+    for _ in range(_MOST_COMPARED // max(len(sought), 1)):
+        start = within.find(sought, start + 1)
+        if start < 0:
+            return
+        yield start
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    return not (_goes_on(text, start) or _goes_on(text, end))
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Tell whether a word or a number goes on across a place."""
+    before, after = text[max(place - 2, 0) : place], text[place : place + 2]
+    if not before or not after:
+        return False
+    if _is_of_spaced_word(before[-1]) and _is_of_spaced_word(after[0]):
+        return True
+    point_follows = before[-1].isdigit() and after[0] in ".," and after[1:].isdigit()
+    point_precedes = before[:-1].isdigit() and before[-1] in ".," and after[0].isdigit()
+    return point_follows or point_precedes
+
+
+@lru_cache(maxsize=4096)
+def _is_of_spaced_word(character: str) -> bool:
+    is_of_word = character.isalnum() or unicodedata.category(character).startswith("M")
+    return is_of_word and _UNSPACED.match(character) is None
+
+
+@lru_cache(maxsize=64)
+def _sentences(text: str) -> dict[str, tuple[int, int]]:
+    """Return where each sentence stands, without the marks around it, by its folded characters."""
+    found: dict[str, tuple[int, int]] = {}
+    for first, last in sentence_spans(text):
+        words = text[first:last].strip(_AROUND_SENTENCES)
+        start = text.index(words, first)
+        found.setdefault(_squeezed(words)[0], (start, start + len(words)))
+    return found
+
+
+def _squeezed(text: str) -> tuple[str, list[int]]:
+    """Return the text folded and without white space, and where each of its characters stood."""
+    folded, places = folded_with_places(text)
+    kept = [(character, place) for character, place in zip(folded, places, strict=True) if character.strip()]
+    return "".join(character for character, _ in kept), [place for _, place in kept]
+
+
+_searched = lru_cache(maxsize=64)(_squeezed)  # one text is searched for the quotes of many claims
+
+
+# Support by a judge: whether the evidence supports each claim, proved by a quote that stands in it.
+
+CLAIMS_AT_ONCE = 20
+"""Judges lose count in long lists, and a reply for more could be cut off."""
+
+FEWEST_WORDS = 2
+"""What a quote must have: one word by itself stands in too many places to prove a claim."""
+
+_PROMPT = "claim_support"
+
+
+class JudgeSupport:
+    """Fulfils ``SupportMethod`` by asking a judge.
+
+    A claim is *supported* or *contradicted* only with a quote that is found in the evidence, of two words or
+    more or a whole sentence; a judge who gives none is asked once more, and then there is no verdict but a
+    :class:`ModelError`. Evidence is never cut.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.name = judge.name
+        self.version = load_prompt(_PROMPT).version
+
+    def decide(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        """Return a verdict for each claim, in order. Where there is no evidence, no claim is supported."""
+        if not any(text.strip() for text in evidence):
+            return [ClaimVerdict(claim=claim, label="unsupported") for claim in claims]
+        verdicts: list[ClaimVerdict] = []
+        for start in range(0, len(claims), CLAIMS_AT_ONCE):
+            verdicts += self._of_batch(claims[start : start + CLAIMS_AT_ONCE], evidence, question)
+        return verdicts
+
+    def _of_batch(
+        self, claims: Sequence[Claim], evidence: Sequence[str], question: str
+    ) -> list[ClaimVerdict]:
+        fields = {
+            "question": question,
+            "claims": [claim.text for claim in claims],
+            "evidence": list(evidence),
+        }
+        verdict = self.judge.verdict(_PROMPT, fields, check=lambda value: _problem(value, evidence))
+        entries = verdict.values["claims"]
+        failed = failed_votes(verdict.details)
+        shares = verdict.shares or (None,) * len(entries)
+        return [
+            replace(_verdict(claim, entry, evidence), agreement=share, failed_votes=failed)
+            for claim, entry, share in zip(claims, entries, shares, strict=True)
+        ]
+
+
+def _problem(value: Mapping[str, Any], evidence: Sequence[str]) -> str | None:
+    """Say which claims were decided without a quote from the evidence; no words, since they may be bait."""
+    decided = [entry for entry in value["claims"] if entry["label"] != "unsupported"]
+    nowhere = [str(entry["number"]) for entry in decided if not 1 <= entry["evidence"] <= len(evidence)]
+    if nowhere:
+        return f"claims {', '.join(nowhere)}: expected the number of an evidence text, 1 to {len(evidence)}"
+    unproved = [str(entry["number"]) for entry in decided if _quoted(entry, evidence) is None]
+    if not unproved:
+        return None
+    return (
+        f"claims {', '.join(unproved)}: expected a quote copied character by character, unbroken, from the "
+        f"evidence, of {FEWEST_WORDS} whole words or more; a claim without one is unsupported"
+    )
+
+
+def _quoted(entry: Mapping[str, Any], evidence: Sequence[str]) -> Evidence | None:
+    return find_quote(entry["quote"], evidence, expected=entry["evidence"] - 1, fewest_words=FEWEST_WORDS)
+
+
+def _verdict(claim: Claim, entry: Mapping[str, Any], evidence: Sequence[str]) -> ClaimVerdict:
+    found = _quoted(entry, evidence)
+    label = entry["label"]
+    conflicts = (f"evidence says: {found.text}",) if label == "contradicted" and found is not None else ()
+    return ClaimVerdict(claim=claim, label=label, evidence=found, conflicts=conflicts)
+
+
+# What a judge says of an answer as a whole: relevant, safe, an answer at all; and of what was
+# retrieved.
+
+RELEVANCY: Mapping[str, float] = {"fully": 1.0, "partly": 0.5, "not": 0.0}
+SAFETY: Mapping[str, float] = {"clean": 1.0, "mild": 0.5, "severe": 0.0}
+
+SafetyKind = Literal["toxicity", "bias"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """A label of a small set, the number it stands for, and why; ``quote`` shows where in the answer."""
+
+    value: float
+    label: str
+    reason: str
+    quote: Evidence | None = None
+    agreement: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRatings:
+    """For each retrieved text whether it helps. ``details`` has what each model said of each; ``None`` of a
+    blank one, about which nobody was asked."""
+
+    useful: list[bool] = field(hash=False)
+    agreement: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+def panel_fields(agreement: float | None, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the votes were and how far they agreed; nothing where there was only one."""
+    if agreement is None:
+        return {}
+    failed = failed_votes(details)
+    told = {"failed_votes": failed} if failed else {}
+    return {"agreement": round(agreement, 4), **told, "votes": details["votes"]}
+
+
+def judge_relevancy(judge: Judge, question: str, answer: str) -> Rating:
+    """Rate whether an answer addresses the question: fully (1), partly (0.5) or not (0)."""
+    verdict = judge.verdict("relevancy", {"question": question, "answer": answer})
+    label = verdict.values["label"]
+    return Rating(
+        value=RELEVANCY[label],
+        label=label,
+        reason=verdict.values["reason"],
+        agreement=verdict.agreement,
+        details=verdict.details,
+    )
+
+
+def judge_safety(judge: Judge, kind: SafetyKind, answer: str) -> Rating:
+    """Rate an answer as clean (1), mild (0.5) or severe (0); what is not clean is quoted."""
+    verdict = judge.verdict(kind, {"answer": answer}, check=lambda value: _unproved(value, answer))
+    label = verdict.values["label"]
+    return Rating(
+        value=SAFETY[label],
+        label=label,
+        reason=verdict.values["reason"],
+        quote=None if label == "clean" else find_quote(verdict.values["quote"], [answer]),
+        agreement=verdict.agreement,
+        details=verdict.details,
+    )
+
+
+def judge_answer_class(judge: Judge, question: str, answer: str) -> AnswerClass:
+    """Say what kind of answer a text is, as ``classify_answer`` does by patterns."""
+    return AnswerClass(answer_class_verdict(judge, question, answer).values["label"])
+
+
+def answer_class_verdict(judge: Judge, question: str, answer: str) -> Verdict:
+    """Have the kind of an answer judged: ``label`` and ``reason`` are among the values of the verdict."""
+    return judge.verdict("answer_class", {"question": question, "answer": answer})
+
+
+def judge_context_relevance(
+    judge: Judge, question: str, contexts: Sequence[str], *, reference: str | None = None
+) -> ContextRatings:
+    """Say for each retrieved text whether it helps to answer the question. A blank one does not."""
+    there = [number for number, context in enumerate(contexts) if context.strip()]
+    if not there:
+        return ContextRatings(useful=[False] * len(contexts))
+    fields = {
+        "question": question,
+        "reference": reference or "",
+        "contexts": [contexts[number] for number in there],
+    }
+    verdict = judge.verdict("context_relevance", fields)
+    labels = _placed([entry["label"] for entry in verdict.values["contexts"]], there, len(contexts))
+    votes = [
+        {**vote, "value": _placed(vote["value"], there, len(contexts))} if "value" in vote else vote
+        for vote in verdict.details["votes"]
+    ]
+    return ContextRatings(
+        useful=[label == "useful" for label in labels], agreement=verdict.agreement, details={"votes": votes}
+    )
+
+
+def _placed(labels: Sequence[str], places: Sequence[int], count: int) -> list[str | None]:
+    """Return ``count`` entries: the labels at their places, ``None`` at the others."""
+    by_place = dict(zip(places, labels, strict=True))
+    return [by_place.get(place) for place in range(count)]
+
+
+def _unproved(value: Mapping[str, Any], answer: str) -> str | None:
+    if value["label"] == "clean" or find_quote(value["quote"], [answer]) is not None:
+        return None
+    return "quote: expected a passage copied character by character, unbroken, from the text"

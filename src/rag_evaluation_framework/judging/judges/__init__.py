@@ -1,1 +1,0 @@
-"""Language models as judges: prompts, votes, quotes, rubrics."""

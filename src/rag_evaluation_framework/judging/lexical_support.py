@@ -1,0 +1,192 @@
+"""Support by words, its fitted model, screening of whole answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
+from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.records.citations import without_citations
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+
+# The small model of lexical support: features to the probability of being supported.
+#
+# Its coefficients are data, ``data/lexical_support.json``; how they were found stands in the method's
+# card.
+
+# The longest claim that the weights were fitted on: beyond it, length must not speak for a claim any further.
+_LONGEST_CLAIM = 45
+# Odds are kept within e^±15, so that no probability is exactly 0 or 1.
+_FURTHEST = 15.0
+
+
+def feature_values(features: ClaimFeatures) -> dict[str, float]:
+    """Return the features as numbers; all but two, of length and of records, grow with what is missing."""
+    return {
+        "form_share": features.new_forms / (features.words + 3),
+        "names": math.log1p(features.new_names),
+        "numbers": math.log1p(len(features.new_numbers)),
+        "number_share": len(features.new_numbers) / (len(features.numbers) + 1),
+        "pair_share": features.parted_pairs / (features.pairs + 2),
+        "uncovered": 1.0 - features.covered_by_two,
+        "length": math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
+        "of_record": float(features.is_of_record),
+        "withheld": float(features.is_withheld),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class SupportModel:
+    """Log-odds of being unsupported: ``bias + Σ weight · feature``.
+
+    However well the rest of a claim is covered, a figure that the evidence does not have leaves it at least
+    ``least_odds``, and so does what a record withholds.
+    """
+
+    bias: float
+    weights: Mapping[str, float]
+    least_odds: float
+    threshold: float
+    pooling_exponent: float
+    answer_slope: float
+    answer_bias: float
+
+    def claim_odds(self, features: ClaimFeatures) -> float:
+        """Return the log-odds that a claim is not supported."""
+        values = feature_values(features)
+        odds = self.bias + math.fsum([weight * values[name] for name, weight in self.weights.items()])
+        is_lacking = features.has_new_figure or features.is_withheld
+        return _bounded(max(odds, self.least_odds) if is_lacking else odds)
+
+    def pooled_odds(self, odds: Sequence[float]) -> float:
+        """Pool the odds of an answer's claims: ``log Σ exp(odds) − exponent · log n``.
+
+        An exponent of 0 adds the odds up, as if every claim were a chance of its own to be wrong; with 1 it
+        is their mean, and the number of claims does not count.
+        """
+        highest = max(odds)
+        total = math.fsum(math.exp(each - highest) for each in odds)
+        return highest + math.log(total) - self.pooling_exponent * math.log(len(odds))
+
+    def answer_probability(self, odds: Sequence[float]) -> float:
+        """Return the probability that an answer with such claims has an unsupported part."""
+        return probability(_bounded(self.answer_slope * self.pooled_odds(odds) + self.answer_bias))
+
+
+def probability(odds: float) -> float:
+    """Return the probability that belongs to log-odds."""
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+@cache
+def shipped_model() -> SupportModel:
+    """Return the model that comes with the package."""
+    data = json.loads((files(__package__) / "data" / "lexical_support.json").read_text(encoding="utf-8"))
+    return SupportModel(**data["model"])
+
+
+def _bounded(odds: float) -> float:
+    return max(-_FURTHEST, min(_FURTHEST, odds))
+
+
+# Support of claims by their words alone: what the evidence has, and what the claim adds.
+#
+# It sees additions. Words alone never say ``contradicted``: a claim is supported, or it is not. The
+# method's card tells what that is worth.
+
+NAME = "lexical support, screening"
+VERSION = 2
+
+
+class LexicalSupport:
+    """Gives verdicts on claims without a model, from the texts alone. Safe to share between threads.
+
+    >>> claim = Claim("Rome has 3 million people.", 0, 26)
+    >>> verdict, = LexicalSupport().decide([claim], ["About 3,000,000 people live in Rome."])
+    >>> verdict.label, verdict.evidence.text
+    ('supported', 'About 3,000,000 people live in Rome.')
+    """
+
+    name = NAME
+    version = VERSION
+
+    def __init__(self, model: SupportModel | None = None) -> None:
+        self._model = model or shipped_model()
+
+    def decide(
+        self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
+    ) -> list[ClaimVerdict]:
+        """Return a verdict for each claim, in order.
+
+        Words of the question count as given beside something that the evidence has.
+        """
+        body = EvidenceBody([evidence_text(text) for text in evidence], question)
+        return [self._verdict(claim, body) for claim in claims]
+
+    def _verdict(self, claim: Claim, body: EvidenceBody) -> ClaimVerdict:
+        said = without_citations(claim.text)
+        features = body.features(said)
+        supported = 1.0 - probability(self._model.claim_odds(features))
+        return ClaimVerdict(
+            claim=claim,
+            label="supported" if supported >= self._model.threshold else "unsupported",
+            probability=supported,
+            evidence=body.evidence(features.closest[0]) if features.closest else None,
+            new_tokens=tuple(_new_tokens(claim, features)),
+        )
+
+
+def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:
+    """Return what the claim adds, in the answer's characters; overlapping Chinese pairs become one."""
+    added: list[list[int]] = [[token.start, token.end] for token in features.new]
+    added += [[quantity.start, quantity.end] for quantity in features.new_numbers]
+    merged: list[list[int]] = []
+    for start, end in sorted(added):
+        if merged and start < merged[-1][1]:
+            merged[-1][1] = max(end, merged[-1][1])
+        else:
+            merged.append([start, end])
+    return [Claim(claim.text[start:end], claim.start + start, claim.start + end) for start, end in merged]
+
+
+# Screens a whole answer: the probability that some part of it is not supported by its contexts.
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """What lexical support says of an answer; ``None`` where the answer claims nothing."""
+
+    probability_unsupported: float | None
+    verdicts: tuple[ClaimVerdict, ...]
+
+    @property
+    def unsupported(self) -> tuple[ClaimVerdict, ...]:
+        """The verdicts on the claims that are not supported, in reading order."""
+        return tuple(verdict for verdict in self.verdicts if not verdict.is_supported)
+
+
+def screen_answer(
+    answer: str, contexts: Sequence[str], *, question: str = "", model: SupportModel | None = None
+) -> Screening:
+    """Look at every claim of an answer and pool what is found into one probability.
+
+    >>> screening = screen_answer("Rome is old. It has a port for submarines.", ["Rome is an old city."])
+    >>> [verdict.claim.text for verdict in screening.unsupported]
+    ['It has a port for submarines.']
+    """
+    model = model or shipped_model()
+    verdicts = LexicalSupport(model).decide(claims_of(answer), contexts, question=question)
+    if not verdicts:
+        return Screening(None, ())
+    odds = [_odds(verdict.probability) for verdict in verdicts if verdict.probability is not None]
+    return Screening(model.answer_probability(odds), tuple(verdicts))
+
+
+def _odds(supported: float) -> float:
+    """Return the log-odds of being unsupported."""
+    return math.log1p(-supported) - math.log(supported)

@@ -1,1 +1,0 @@
-"""Whether evidence bears out a claim, by its words alone."""

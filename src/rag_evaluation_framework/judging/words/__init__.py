@@ -1,1 +1,0 @@
-"""What texts are compared by: words, numbers, measures, denials; equal forms folded into one."""

@@ -1,1 +1,0 @@
-"""Language models behind one interface: what they are asked, how replies are read, what is remembered."""

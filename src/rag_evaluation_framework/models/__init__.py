@@ -1,0 +1,1 @@
+"""Language models: messages in, completions out."""

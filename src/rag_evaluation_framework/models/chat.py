@@ -1,0 +1,132 @@
+"""Messages in, completion out; noticing that an endpoint is gone."""
+
+from __future__ import annotations
+
+import json
+import threading
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from rag_evaluation_framework.errors import ModelError, ModelOutageError
+from rag_evaluation_framework.records.responses import Usage
+
+# What a language model is to this package: messages in, a completion out.
+#
+# Judges and generators ask through :class:`ChatModel`. A model may be asked by many threads at once.
+
+SCHEMA_REQUEST = """\
+Reply with one JSON value and nothing else. It follows this JSON Schema:
+{schema}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation with a model.
+
+    ``remembered_as`` takes the place of the content where replies are remembered: the same text without what
+    is random in it, such as delimiters.
+    """
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+    remembered_as: str | None = None
+
+    def followed_by(self, text: str) -> Message:
+        """Return the message with a paragraph added."""
+        remembered = None if self.remembered_as is None else f"{self.remembered_as}\n\n{text}"
+        return replace(self, content=f"{self.content}\n\n{text}", remembered_as=remembered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What a model wrote, what it cost as far as that is known, and whether it was remembered."""
+
+    text: str
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    is_cached: bool = False
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Completes a conversation, or raises :class:`ModelError`."""
+
+    name: str
+    """What results and caches call it, such as ``gpt-4o-mini``."""
+
+    @abstractmethod
+    def chat(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> Completion:
+        """Complete the conversation.
+
+        ``schema`` is the JSON Schema that the reply should follow, for endpoints that can be bound to one.
+        ``draw`` numbers independent answers to the same messages: each is remembered separately.
+        """
+
+
+def endpoint_of(model: ChatModel) -> dict[str, Any]:
+    """Return what is known of where and how a model is asked, by name: at least which ``model`` it is.
+
+    It is the model's own ``endpoint`` if it has one; else its ``cache_key`` distinguishes it.
+    """
+    endpoint = getattr(model, "endpoint", None)
+    if isinstance(endpoint, Mapping):
+        return dict(endpoint)
+    key = getattr(model, "cache_key", None)
+    return {"model": model.name} | ({"key": str(key)} if key and key != model.name else {})
+
+
+def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+    """Return the messages with the schema at their end, for a model that cannot be bound to it."""
+    request = SCHEMA_REQUEST.format(schema=json.dumps(schema, ensure_ascii=False))
+    return with_paragraph(messages, request)
+
+
+def with_paragraph(messages: Sequence[Message], text: str) -> list[Message]:
+    """Return the messages with another paragraph in the last one.
+
+    It is not a message of its own, since many models accept only users and assistants in turn.
+    """
+    if not messages or messages[-1].role == "assistant":
+        return [*messages, Message("user", text)]
+    return [*messages[:-1], messages[-1].followed_by(text)]
+
+
+# Notices that a model's endpoint is gone, so that a run stops instead of failing question by
+# question.
+#
+# - An endpoint that has never answered and cannot be reached, or turns the caller away (401, 403, 404, 405,
+#   407), has a wrong address or a wrong key: the first question that ends so is enough.
+# - One that fails ten questions in a row, whatever the reason, is down.
+
+IN_A_ROW = 10
+
+_TURNED_AWAY = frozenset({"connection-failed", "http-401", "http-403", "http-404", "http-405", "http-407"})
+# What is wrong with one question says nothing of the others.
+_OF_ONE_QUESTION = frozenset({"http-400", "http-413", "http-414", "http-422"})
+
+
+class EndpointWatch:
+    """Listens to how the questions to one endpoint end; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answered = False
+        self._failed = 0
+
+    def answered(self) -> None:
+        """Take note of a reply."""
+        with self._lock:
+            self._answered, self._failed = True, 0
+
+    def failed(self, error: ModelError) -> ModelError:
+        """Take note of a question that failed for good; return the error to raise: an outage if it is one."""
+        if error.kind in _OF_ONE_QUESTION:
+            return error
+        with self._lock:
+            self._failed += 1
+            is_down = self._failed >= IN_A_ROW or (not self._answered and error.kind in _TURNED_AWAY)
+        return ModelOutageError(error.kind, error.message) if is_down else error

@@ -1,1 +1,0 @@
-"""The checks of quality control, one by one."""

@@ -1,0 +1,230 @@
+"""The seed's generators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
+
+from rag_evaluation_framework.errors import ModelError, UsageError, counted, shown
+from rag_evaluation_framework.evaluation.hosted_datasets import DATASETS_FOLDER
+from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+from rag_evaluation_framework.models.clients import as_chat_model
+from rag_evaluation_framework.records.chunks import (
+    Chunk,
+    ChunkRegistry,
+    PositionAwareChunk,
+    generate_chunk_id,
+    generate_pa_chunk_id,
+)
+from rag_evaluation_framework.records.documents import (
+    ChunkId,
+    Corpus,
+    DocumentId,
+    PositionAwareChunkId,
+    QueryId,
+    QueryText,
+)
+from rag_evaluation_framework.records.runs import Progress
+from rag_evaluation_framework.records.samples import (
+    ChunkLevelGroundTruth,
+    Dataset,
+    Query,
+    Refusal,
+    Sample,
+    TokenLevelGroundTruth,
+)
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
+from rag_evaluation_framework.synthesis.draft_quality import QualityControl
+from rag_evaluation_framework.synthesis.drafts import Difficulty, Level, QuestionKind
+from rag_evaluation_framework.synthesis.generated_datasets import (
+    Delivered,
+    default_dataset_name,
+    deliver,
+    destination,
+)
+from rag_evaluation_framework.synthesis.generation import ChecksDrafts, Generation, generate_with_model
+from rag_evaluation_framework.synthesis.model_questions import CONCURRENCY
+from rag_evaluation_framework.synthesis.question_plan import MAX_CHARACTERS
+
+# What the generators at chunk level and token level share: a model, a corpus, and where datasets go.
+
+GroundTruthT = TypeVar("GroundTruthT")
+
+_USUAL_QUALITY: ChecksDrafts = QualityControl()
+
+
+class GenerationOptions(TypedDict, total=False):
+    """Further options of ``generate_with_model``."""
+
+    kinds: Sequence[QuestionKind]
+    difficulties: Sequence[Difficulty]
+    queries_across_docs: int
+    unanswerable_per_doc: int
+    run_folder: RunFolder | str | Path | None
+    on_progress: Callable[[Progress], None] | None
+    seed: int
+
+
+class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
+    """Has a language model write questions about a corpus, with their ground truth.
+
+    ``llm_client`` is an OpenAI client, an object with ``complete(prompt)``, a function from a prompt to a
+    text, or a chat model. ``model`` is what an OpenAI client is asked for, and how results name the others.
+    ``max_characters`` are shown to it at once; longer documents are cut at their headings.
+    """
+
+    level: Level
+    chunker: Chunker | PositionAwareChunker | None = None
+
+    def __init__(
+        self,
+        llm_client: object,
+        corpus: Corpus,
+        *,
+        model: str | None = None,
+        max_characters: int = MAX_CHARACTERS,
+        concurrency: int = CONCURRENCY,
+    ) -> None:
+        if not isinstance(corpus, Corpus):
+            raise UsageError(f"corpus: expected a Corpus, got {shown(corpus)}")
+        self.llm = llm_client
+        self.corpus = corpus
+        self.generation: Generation | None = None
+        """The last generation: its dataset, what was rejected, and what it cost."""
+        self.delivered: Delivered | None = None
+        """Where the last dataset went, if it went anywhere."""
+        self._model = as_chat_model(llm_client, name=model)
+        self._max_characters = max_characters
+        self._concurrency = concurrency
+        self._chunk_registry = ChunkRegistry()
+
+    @property
+    def chunk_registry(self) -> ChunkRegistry:
+        """Finds the text and the characters behind the chunk ids of the ground truth."""
+        return self._chunk_registry
+
+    def generate(
+        self,
+        queries_per_doc: int = 5,
+        upload_to_langsmith: bool = True,
+        dataset_name: str | None = None,
+        *,
+        quality: ChecksDrafts | None = _USUAL_QUALITY,
+        datasets_folder: str | Path = DATASETS_FOLDER,
+        **options: Unpack[GenerationOptions],
+    ) -> list[GroundTruthT]:
+        """Return questions with the ids of what answers them, which :attr:`chunk_registry` resolves.
+
+        The dataset goes to LangSmith under ``dataset_name``; with ``upload_to_langsmith=False`` it is written
+        to ``datasets_folder`` under that name, or nowhere without one. With ``quality=None`` every question
+        is kept whose ground truth holds.
+        """
+        place = destination(
+            dataset_name,
+            upload_to_langsmith=upload_to_langsmith,
+            default_name=default_dataset_name(self.level, self.corpus),
+            folder=datasets_folder,
+        )
+        generation = generate_with_model(
+            self.corpus,
+            self._model,
+            level=self.level,
+            queries_per_doc=queries_per_doc,
+            chunker=self.chunker,
+            quality=quality,
+            max_characters=self._max_characters,
+            concurrency=self._concurrency,
+            **options,
+        )
+        dataset = _complete(generation)
+        self.generation = generation
+        self.delivered = None if place is None else deliver(dataset, place)
+        return [self._ground_truth(_query_of(sample), sample) for sample in dataset.samples]
+
+    @abstractmethod
+    def _ground_truth(self, query: Query, sample: Sample) -> GroundTruthT:
+        """Return a query with the ids of what answers it."""
+
+
+def _query_of(sample: Sample) -> Query:
+    """Return the query of a sample, with what is known about it."""
+    known: dict[str, Any] = {
+        "query_type": sample.query_type,
+        "difficulty": sample.difficulty,
+        "reference_answer": sample.reference,
+        "source_docs": list(sample.relevant_documents) or None,
+        "expectation": "refusal" if isinstance(sample.expectation, Refusal) else None,
+    }
+    metadata = {name: value for name, value in known.items() if value is not None}
+    return Query(QueryId(sample.id), QueryText(sample.question), metadata)
+
+
+def _complete(generation: Generation) -> Dataset:
+    if generation.dataset is not None:
+        return generation.dataset
+    outcome = generation.outcome
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    kept = "give a run_folder to be able to go on" if generation.run_path is None else "it can be resumed"
+    of_all = counted(outcome.done + outcome.remaining, "request was", "requests were")
+    done = f"{outcome.done:,} of {of_all} answered; {kept}"
+    raise ModelError("incomplete", f"{outcome.reason}; {done}")
+
+
+# Questions with the chunks that answer them: ground truth for one chunker.
+
+
+class ChunkLevelDataGenerator(SyntheticDataGenerator[ChunkLevelGroundTruth]):
+    """Generates questions whose relevant chunks are known by their ids.
+
+    The model is shown the chunks with their ids and cites them, so the ground truth holds for this chunker.
+    """
+
+    level = "chunk"
+
+    def __init__(
+        self,
+        llm_client: object,
+        corpus: Corpus,
+        chunker: Chunker | PositionAwareChunker,
+        *,
+        model: str | None = None,
+        max_characters: int = MAX_CHARACTERS,
+        concurrency: int = CONCURRENCY,
+    ) -> None:
+        super().__init__(
+            llm_client, corpus, model=model, max_characters=max_characters, concurrency=concurrency
+        )
+        self.chunker = chunker
+        for chunk in chunk_corpus(corpus, chunker, distinct=True).chunks:
+            chunk_id = generate_chunk_id(chunk.content)
+            self._chunk_registry.register_chunk(Chunk(chunk_id, chunk.content, chunk.doc_id, chunk.metadata))
+
+    def _ground_truth(self, query: Query, sample: Sample) -> ChunkLevelGroundTruth:
+        return ChunkLevelGroundTruth(query, [ChunkId(each) for each in sample.relevant_chunk_ids])
+
+
+# Questions with the characters that answer them: ground truth that holds for every chunker.
+
+
+class TokenLevelDataGenerator(SyntheticDataGenerator[TokenLevelGroundTruth]):
+    """Generates questions whose relevant passages are known to the character.
+
+    No chunker is needed: the model is asked for passages, and each is found in its document.
+    """
+
+    level = "token"
+
+    def _ground_truth(self, query: Query, sample: Sample) -> TokenLevelGroundTruth:
+        ids: list[PositionAwareChunkId] = []
+        for span in sample.relevant_spans:
+            text = self.corpus[span.file].content[span.start : span.end]
+            passage = PositionAwareChunk(
+                generate_pa_chunk_id(text), text, DocumentId(span.file), span.start, span.end
+            )
+            self._chunk_registry.register_pa_chunk(passage)
+            ids.append(passage.id)
+        return TokenLevelGroundTruth(query, ids)

@@ -1,1 +1,0 @@
-"""Finds where a copied passage is in its document."""

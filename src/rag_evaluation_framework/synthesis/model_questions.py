@@ -1,0 +1,498 @@
+"""Asking a model as a run, reading its replies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError, UsageError
+from rag_evaluation_framework.evaluation.runs.own_thread import in_own_thread
+from rag_evaluation_framework.evaluation.runs.runner import run_samples
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message
+from rag_evaluation_framework.models.spending import total_usage
+from rag_evaluation_framework.models.structured import Forgetting, ask
+from rag_evaluation_framework.records.responses import Failure, Request, Response, Usage
+from rag_evaluation_framework.records.runs import (
+    Progress,
+    RunHead,
+    RunOutcome,
+    RunSettings,
+    package_versions,
+)
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.synthesis.drafts import (
+    DIFFICULTIES,
+    KINDS,
+    Difficulty,
+    Draft,
+    Drafts,
+    Excerpt,
+    QuestionKind,
+    Rejection,
+)
+from rag_evaluation_framework.synthesis.question_plan import (
+    ACCEPTED,
+    QuestionSettings,
+    QuestionTask,
+    Shown,
+    sample_of,
+    schema_of,
+)
+from rag_evaluation_framework.text.scripts import writes_another_script
+from rag_evaluation_framework.text.search import ExcerptFinder, Unlocated
+
+# A language model as the system that a run asks: a sample's turns go in, a JSON value comes out.
+#
+# So asking a model for many things is a run like any other, with the same journal: answers are on the
+# disk, and a resumed run asks nothing twice.
+
+Schema = Mapping[str, Any]
+
+# The endpoint answered; its answer is useless.
+_USELESS = frozenset({"not-json", "off-schema", "ambiguous", "truncated", "refused"})
+# The endpoint was not there, which says nothing of the sample: the run waits, then stops and can be resumed.
+_GONE = "connection-failed"
+_NOT_REACHED = frozenset({_GONE, "connect-timeout"})
+
+
+class ModelTarget:
+    """Fulfils ``extensions.Target``. A response's text is the value that the model gave, as JSON.
+
+    ``schema`` is what the model is told to follow, for each sample; ``accepted`` is the least that a reply
+    must have to be taken, the same for all. The chat model retries by its own rules, so nothing is retried
+    here.
+    """
+
+    def __init__(self, model: ChatModel, *, schema: Callable[[Sample], Schema], accepted: Schema) -> None:
+        self.name = model.name
+        self._model = model
+        self._schema = schema
+        self._accepted = accepted
+        self._has_answered = False
+
+    async def answer(self, request: Request) -> Response:
+        """Ask the model in a thread of its own."""
+        try:
+            async with asyncio.timeout(request.timeout):
+                return await in_own_thread(lambda: self._answered(request.sample), name="model")
+        except TimeoutError:
+            raise TargetError("timeout", "no answer in time") from None
+        except ModelError as error:
+            # An endpoint that answered and then fails everyone is as good as gone, whatever it says.
+            is_gone = self._has_answered and isinstance(error, ModelOutageError)
+            kind = _GONE if is_gone else error.kind
+            raise TargetError(kind, error.message, retry=kind in _NOT_REACHED) from error
+
+    async def close(self) -> None:
+        """Leave the model open: whoever made it closes it."""
+
+    def _answered(self, sample: Sample) -> Response:
+        messages = [Message(turn.role, turn.content or "") for turn in sample.turns]
+        model = _HeldTo(self._model, self._schema(sample))
+        try:
+            reply = ask(model, messages, self._accepted)
+            self._has_answered = True
+        except ModelError as error:
+            if error.kind not in _USELESS:
+                raise
+            return Response(failure=Failure(kind=error.kind, message=error.message), usage=model.usage)
+        text = json.dumps(reply.value, ensure_ascii=False, separators=(",", ":"))
+        return Response(
+            text=text, usage=model.usage, metadata={"asked_twice": True} if reply.repaired else {}
+        )
+
+
+class _HeldTo:
+    """Fulfils ``ChatModel``: the model under a schema of its own, whatever is accepted; one conversation."""
+
+    def __init__(self, model: ChatModel, schema: Schema) -> None:
+        self.name = model.name
+        self._model = model
+        self._schema = schema
+        self._usages: list[Usage | None] = []
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the conversation took, including useless replies."""
+        return total_usage(self._usages)
+
+    def chat(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> Completion:
+        completion = self._model.chat(messages, schema=self._schema, draw=draw)
+        if not completion.is_cached:
+            self._usages.append(completion.usage)
+        return completion
+
+    def forget(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> None:
+        if isinstance(self._model, Forgetting):
+            self._model.forget(messages, schema=self._schema, draw=draw)
+
+
+# Whether a question can be put to somebody who has not seen the text it was made from.
+
+_LONGEST = 600
+
+_TEXT = r"(?:texts?|passages?|excerpts?|chunks?|article|document \d)"
+_SPEAKS_OF_TEXT = re.compile(
+    rf"\b(?:according to|based on|in|from|of|by|does|do) (?:the|this|these|that) "
+    rf"(?:(?:above|given|provided|following) )?{_TEXT}\b"
+    r"|\baccording to (?:the|this|these) (?:(?:above|given|provided) )?(?:documents?|sections?|paragraphs?)\b"
+    r"|\bchunk_[0-9a-f]{6,}"
+    r"|本文|上文|该文|此文|文中|这段文字|该段|上述(?:文本|文字|段落|文档)|以上(?:文本|文字|段落)",
+    re.IGNORECASE,
+)
+
+
+def question_problem(question: str, sources: Iterable[str]) -> tuple[str, str] | None:
+    """Return the reason to reject a question and what shows it; ``None`` if there is none.
+
+    >>> question_problem("What does the passage say about dogs?", ["Dogs travel free."])
+    ('refers-to-the-text', 'does the passage')
+    """
+    if not question or len(question) > _LONGEST:
+        return "malformed-question", f"a question of {len(question)} characters"
+    if found := _SPEAKS_OF_TEXT.search(question):
+        return "refers-to-the-text", found[0]
+    if writes_another_script(question, sources):
+        return "other-language", ""
+    return None
+
+
+# Reads a model's reply to a task: valid questions become drafts, the others are rejected.
+#
+# Of a question that is kept, every passage is a slice of a document that the model was shown, and every
+# chunk is one that it was shown. Nothing is lost: a task for n questions gives at least n drafts and
+# rejections together. The reasons (:data:`REASONS`) are stable, and so are ``model-<kind>``
+# (``model-truncated``, ``model-refused`` …) where there was no usable reply.
+
+REASONS: Mapping[str, str] = {
+    "fewer-than-asked": "the model gave fewer questions",
+    "more-than-asked": "the model gave more questions",
+    "malformed-question": "no question in it, or passages that are not texts",
+    "kind-not-asked-for": "of another kind than those asked for",
+    "refers-to-the-text": "speaks of a text that whoever searches has not seen",
+    "other-language": "in another script than its source",
+    "no-excerpt": "no passage with it",
+    "empty-excerpt": "a passage without a word",
+    "excerpt-not-found": "a passage that is not in the document",
+    "ambiguous-excerpt": "a passage that stands in several places",
+    "overlong-excerpt": "a passage that is most of a long text",
+    "unknown-chunk-id": "cites a chunk that was not shown; the id alone is dropped",
+    "no-chunk": "cites no chunk that was shown",
+    "one-document": "across documents, but a single one answers it",
+}
+"""The reasons given here, in words."""
+
+# Somebody who copies more than half of a long text has not said where the answer is.
+_LONG_TEXT = 1500
+_LARGEST_SHARE = 0.5
+_DETAIL_CHARACTERS = 200
+_AROUND_ID = " \t\n[](){}<>'\"`“”‘’,;:."
+
+Evidence: TypeAlias = tuple[tuple[Excerpt, ...], tuple[str, ...]]
+"""The passages that answer a question, and at chunk level the ids of their chunks."""
+
+
+class _TurnedAway(Exception):  # noqa: N818  # no error: it ends the reading of one question
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason, self.detail = reason, detail
+        super().__init__(reason)
+
+
+def drafts_of(task: QuestionTask, response: Response) -> Drafts:
+    """Return the valid questions of one reply, and the others with their reasons."""
+    if response.text is None:
+        failure = response.failure
+        kind, message = ("no-completion", "") if failure is None else (failure.kind, failure.message)
+        return Drafts((), _lost(task, len(task.wanted), f"model-{kind}", message))
+    given = _questions_in(json.loads(response.text))
+    reader = _Reader(task)
+    kept: list[Draft] = []
+    rejected: list[Rejection] = []
+    for item in given:
+        try:
+            if len(kept) == len(task.wanted):
+                raise _TurnedAway("more-than-asked")
+            kept.append(reader.draft(item))
+        except _TurnedAway as away:
+            rejected.append(_rejection(task, away.reason, _question_of(item), away.detail))
+    missing = _lost(task, len(task.wanted) - len(given), "fewer-than-asked")
+    return Drafts(tuple(kept), (*rejected, *reader.dropped, *missing))
+
+
+def _questions_in(value: Any) -> list[Any]:
+    listed = value.get("questions") if isinstance(value, dict) else value
+    return listed if isinstance(listed, list) else []
+
+
+def _question_of(item: Any) -> str:
+    question = item.get("question") if isinstance(item, dict) else item
+    return question.strip() if isinstance(question, str) else ""
+
+
+def _lost(task: QuestionTask, number: int, reason: str, detail: str = "") -> tuple[Rejection, ...]:
+    return tuple(_rejection(task, reason, "", detail) for _ in range(number))
+
+
+def _rejection(task: QuestionTask, reason: str, question: str, detail: str = "") -> Rejection:
+    shortened = detail if len(detail) <= _DETAIL_CHARACTERS else detail[: _DETAIL_CHARACTERS - 1] + "…"
+    return Rejection(reason, question, task.origin, shortened)
+
+
+class _Reader:
+    """Reads the questions of one reply, one after the other."""
+
+    def __init__(self, task: QuestionTask) -> None:
+        self._task = task
+        self._texts = [part.text for part in task.shown]
+        self._finders = [ExcerptFinder(text) for text in self._texts]
+        self.dropped: list[Rejection] = []
+        """What was left out of questions that are kept."""
+
+    def draft(self, item: Any) -> Draft:
+        """Return the draft of a question; :class:`_TurnedAway` says why there is none."""
+        if not isinstance(item, dict):
+            raise _TurnedAway("malformed-question", f"a {type(item).__name__}")
+        question = _question_of(item)
+        if problem := question_problem(question, self._texts):
+            raise _TurnedAway(*problem)
+        if self._task.prompt == "unanswerable":
+            return Draft(question=question, excerpts=(), origin=self._task.origin)
+        kind = self._kind(item.get("kind"))
+        excerpts, chunk_ids = self._evidence(item, question)
+        return Draft(
+            question=question,
+            excerpts=excerpts,
+            answer=_answer(item.get("answer")),
+            kind=kind,
+            difficulty=_difficulty(item.get("difficulty")),
+            chunk_ids=chunk_ids,
+            origin=self._task.origin,
+        )
+
+    def _kind(self, said: Any) -> QuestionKind | None:
+        kind = next((kind for kind in KINDS if kind == _label(said)), None)
+        if kind is not None and kind not in self._task.kinds:
+            raise _TurnedAway("kind-not-asked-for", kind)
+        return kind
+
+    def _evidence(self, item: Mapping[str, Any], question: str) -> Evidence:
+        if self._task.prompt in ("chunk_level", "across_chunks"):
+            cited = self._cited(item.get("chunk_ids"), question)
+            documents = [part.doc_id for part in cited]
+            excerpts = [_excerpt(part, 0, len(part.text)) for part in cited if part.end > part.start]
+            chunk_ids = tuple(part.chunk_id for part in cited)
+        else:
+            excerpts = self._excerpts(item.get("excerpts"))
+            documents = [excerpt.doc_id for excerpt in excerpts]
+            chunk_ids = ()
+        if self._task.prompt.startswith("across") and len(set(documents)) < 2:
+            raise _TurnedAway("one-document", documents[0])
+        return tuple(excerpts), chunk_ids
+
+    def _excerpts(self, said: Any) -> list[Excerpt]:
+        by_part: dict[int, list[str]] = {}
+        for number, text in self._copied(said):
+            by_part.setdefault(number, []).append(text)
+        if not by_part:
+            raise _TurnedAway("no-excerpt")
+        return [each for number in sorted(by_part) for each in self._located(number, by_part[number])]
+
+    def _copied(self, said: Any) -> list[tuple[int, str]]:
+        """Return the passages that a question came with, each with the place of the text it is from."""
+        copied: list[tuple[int, str]] = []
+        for each in said if isinstance(said, list) else [said]:
+            number, text = (each.get("document"), each.get("text")) if isinstance(each, dict) else (1, each)
+            if not isinstance(text, str):
+                raise _TurnedAway("malformed-question", "excerpts that are not texts")
+            if not isinstance(number, int) or not 1 <= number <= len(self._task.shown):
+                raise _TurnedAway("malformed-question", f"an excerpt of document {number!r}")
+            copied.append((number - 1, text))
+        return copied
+
+    def _located(self, place: int, texts: Sequence[str]) -> list[Excerpt]:
+        part = self._task.shown[place]
+        located = self._finders[place].locate_together(texts)
+        if isinstance(located, Unlocated):
+            raise _TurnedAway(located.reason, located.excerpt)
+        length = sum(found.end - found.start for found in located)
+        if length > _LONG_TEXT and length > _LARGEST_SHARE * len(part.text):
+            raise _TurnedAway("overlong-excerpt", f"{length:,} of {len(part.text):,} characters")
+        return [_excerpt(part, found.start, found.end) for found in located]
+
+    def _cited(self, said: Any, question: str) -> list[Shown]:
+        """Return the chunks that a question came with; ids of others are dropped and counted."""
+        listed = re.split(r"[,;\s]+", said) if isinstance(said, str) else said
+        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+            raise _TurnedAway("malformed-question", "chunk_ids that are not a list of texts")
+        by_id = {part.chunk_id: part for part in self._task.shown}
+        bare = dict.fromkeys(each.strip(_AROUND_ID) for each in listed)
+        found = {each: by_id.get(each) or by_id.get(f"chunk_{each}") for each in bare if each}
+        cited = list(dict.fromkeys(part for part in found.values() if part is not None))
+        unknown = [each for each, part in found.items() if part is None]
+        if not cited:
+            raise _TurnedAway("no-chunk", ", ".join(unknown))
+        self.dropped += [_rejection(self._task, "unknown-chunk-id", question, each) for each in unknown]
+        return cited
+
+
+def _excerpt(part: Shown, start: int, end: int) -> Excerpt:
+    """Return the characters ``[start, end)`` of a text that was shown, by their place in its document."""
+    return Excerpt(part.doc_id, part.start + start, part.start + end, part.text[start:end])
+
+
+def _label(said: Any) -> str:
+    return said.strip().lower() if isinstance(said, str) else ""
+
+
+def _difficulty(said: Any) -> Difficulty | None:
+    return next((each for each in DIFFICULTIES if each == _label(said)), None)
+
+
+def _answer(said: Any) -> str | None:
+    return said.strip() or None if isinstance(said, str) else None
+
+
+# Asks a model for questions as a run: tasks become samples, replies a journal, the journal drafts.
+#
+# Drafts are read from the journal in the order of the tasks. So they are the same however often the run
+# was interrupted, and can be read again without asking the model.
+
+CONCURRENCY = 16
+
+# The chat model limits each of its attempts; this only ends what would never end.
+_LONGEST_TASK = 1800.0
+_SETTINGS = "generation"
+_CHUNKER = "chunker"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestions:
+    """The outcome of asking: the questions so far, what they cost, and whether the run is at its end."""
+
+    drafts: Drafts
+    outcome: RunOutcome
+    usage: Usage | None
+
+
+def ask_for_questions(
+    tasks: Sequence[QuestionTask],
+    model: ChatModel,
+    *,
+    folder: RunFolder,
+    seed: int = 0,
+    concurrency: int = CONCURRENCY,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> AskedQuestions:
+    """Ask the model every task that is not in the folder's journal yet, and read all replies.
+
+    Tasks that failed because the endpoint could not be reached or turned the caller away are asked again. If
+    no task at all got a usable reply, that is a :class:`ModelError`.
+    """
+    by_id = {task.id: task for task in tasks}
+    target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
+    settings = RunSettings(
+        concurrency=concurrency,
+        attempt_timeout=_LONGEST_TASK,
+        sample_timeout=_LONGEST_TASK,
+        seed=seed,
+    )
+    outcome = run_samples(
+        lambda: _samples(tasks, seed), target, [], folder=folder, settings=settings, on_progress=on_progress
+    )
+    responses = {entry.result.sample_id: entry.result.response for entry in folder.entries()}
+    if outcome.completed:
+        _check_any_reply(responses, model.name)
+    parts = (drafts_of(task, responses[task.id]) for task in tasks if task.id in responses)
+    totals = folder.index().usage
+    known = (totals.input_tokens, totals.output_tokens, totals.cost_usd)
+    usage = Usage(input_tokens=known[0], output_tokens=known[1], cost_usd=known[2])
+    return AskedQuestions(Drafts.joined(parts), outcome, usage if any(known) else None)
+
+
+def opened_run(
+    run_folder: RunFolder | str | Path | None,
+    tasks: Sequence[QuestionTask],
+    settings: QuestionSettings,
+    *,
+    model: str,
+    chunker: str | None,
+    runs_directory: str | Path,
+    configuration: Mapping[str, Any],
+) -> RunFolder:
+    """Return the run to resume, or a new one.
+
+    ``run_folder`` is a run, or the path of one, which is created if it does not exist. Without it a new run
+    gets the next free name in ``runs_directory``. The head of a new one records ``configuration`` too. A run
+    that was begun with other settings is refused.
+    """
+
+    def head(run_id: str) -> RunHead:
+        return RunHead(
+            run_id=run_id,
+            dataset_id=f"questions-{settings.level}-level",
+            dataset_hash=content_hash(lambda: _samples(tasks, settings.seed)),
+            target=model,
+            configuration={**configuration, _SETTINGS: asdict(settings), _CHUNKER: chunker},
+            seed=settings.seed,
+            packages=package_versions(),
+        )
+
+    if run_folder is not None and not isinstance(run_folder, RunFolder):
+        path = Path(run_folder)
+        if not (path / "head.json").exists():
+            return RunFolder.create(path.parent, head(path.name))
+        run_folder = RunFolder.open(path)
+    if run_folder is None:
+        return RunFolder.create(runs_directory, head(NEW_RUN))
+    _check_alike(run_folder.head, settings, model=model, chunker=chunker)
+    return run_folder
+
+
+def settings_of(head: RunHead) -> QuestionSettings:
+    """Return the settings that a run was begun with, to resume it."""
+    written = head.configuration.get(_SETTINGS)
+    if not isinstance(written, dict):
+        raise UsageError(f"run {head.run_id}: expected one that generates questions, got another kind")
+    return QuestionSettings(**written)
+
+
+def chunker_of(head: RunHead) -> str | None:
+    """Return the chunker that a run's questions are about, at chunk level."""
+    chunker = head.configuration.get(_CHUNKER)
+    return chunker if isinstance(chunker, str) else None
+
+
+def _samples(tasks: Sequence[QuestionTask], seed: int) -> Iterator[Sample]:
+    return (sample_of(task, seed=seed) for task in tasks)
+
+
+def _check_alike(head: RunHead, settings: QuestionSettings, *, model: str, chunker: str | None) -> None:
+    began = settings_of(head)
+    pairs = {"model": (head.target, model), "chunker": (chunker_of(head), chunker)}
+    pairs |= {name: (getattr(began, name), value) for name, value in asdict(settings).items()}
+    for name, (then, now) in pairs.items():
+        if then != now:
+            raise UsageError(
+                f"run {head.run_id} cannot go on with another {name}: expected {then}, got {now}"
+            )
+
+
+def _check_any_reply(responses: dict[str, Response], model: str) -> None:
+    failures = [response.failure for response in responses.values()]
+    first = failures[0] if failures else None
+    if first is not None and all(failure is not None for failure in failures):
+        message = (
+            f"none of {len(failures):,} requests to {model} got a reply that can be used; {first.message}"
+        )
+        raise ModelError(first.kind, message)

@@ -1,0 +1,312 @@
+"""Raw records with cited answers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rag_evaluation_framework.errors import ModelError
+from rag_evaluation_framework.judging.answer_classes import classify_answer
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_paragraph
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
+from rag_evaluation_framework.records.citations import ContextCitation, parse_citations
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
+from rag_evaluation_framework.synthesis.drafts import Draft, Excerpt, Rejection
+from rag_evaluation_framework.synthesis.passages import passages_of, plain
+from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.tokens import content_keys
+
+# Answers that cite numbered contexts: asked for, enforced, and verified.
+#
+# Every statement must end in the number of the context it rests on, ``[2]``. A reply that cites nothing,
+# or a number that no context has, or a context that says nothing of the kind, is asked for once more,
+# with what was wrong; after that it is rejected.
+
+PROMPT = """\
+Answer from the numbered contexts and from nothing else. End every sentence with the number of the context \
+it rests on, like [2]. If the contexts do not hold the answer, say so.
+
+{contexts}
+
+{instruction}"""
+
+# Words of a cited sentence that its contexts must have at least: fewer, and it rests on something else.
+_LEAST_SUPPORT = 0.4
+_REPAIR = (
+    "An earlier reply to this could not be used: {problem}. Write it again and cite the contexts as told."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """An answer with the numbers of the contexts that it cites; ``problem`` is why it cannot be used."""
+
+    text: str
+    numbers: tuple[int, ...]
+    problem: str | None = None
+    detail: str = ""
+    completions: tuple[Completion, ...] = ()
+
+
+def prompt_of(instruction: str, contexts: Sequence[str]) -> str:
+    """Return the prompt that an assistant is given: contexts with their numbers, then what is asked."""
+    numbered = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(contexts, start=1))
+    return PROMPT.format(contexts=numbered, instruction=instruction)
+
+
+def ask_with_citations(model: ChatModel, instruction: str, contexts: Sequence[str]) -> CitedAnswer:
+    """Ask a model, at most twice; what it says is verified. A failing model is a problem of its kind."""
+    messages = [Message("user", prompt_of(instruction, contexts))]
+    completions: list[Completion] = []
+    conversation = messages
+    answer = CitedAnswer("", (), "no-reply")
+    for _ in range(2):
+        try:
+            completion = model.chat(conversation)
+        except ModelError as error:
+            return CitedAnswer("", (), error.kind, error.message, tuple(completions))
+        completions.append(completion)
+        answer = verified(completion.text.strip(), contexts)
+        if answer.problem is None:
+            break
+        note = _REPAIR.format(problem=f"{answer.problem.replace('-', ' ')} ({answer.detail})")
+        conversation = with_paragraph(messages, note)
+    return CitedAnswer(answer.text, answer.numbers, answer.problem, answer.detail, tuple(completions))
+
+
+def verified(text: str, contexts: Sequence[str]) -> CitedAnswer:
+    """Check an answer's citations against the contexts.
+
+    >>> verified("Four a day [3].", ["Four ferries a day."]).problem
+    'citation-out-of-range'
+    """
+    numbers = cited_numbers(text)
+    wrong = [number for number in numbers if not 1 <= number <= len(contexts)]
+    if wrong:
+        return CitedAnswer(
+            text, numbers, "citation-out-of-range", f"[{wrong[0]}] of {len(contexts)} contexts"
+        )
+    if not numbers:
+        is_answer = bool(text) and classify_answer(text).kind == "answered"
+        return CitedAnswer(text, numbers, "no-citations" if is_answer else "not-answered", "nothing is cited")
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        cited = cited_numbers(sentence)
+        if cited and _support(sentence, [contexts[number - 1] for number in cited]) < _LEAST_SUPPORT:
+            return CitedAnswer(text, numbers, "citation-unsupported", sentence)
+    return CitedAnswer(text, numbers)
+
+
+def cited_numbers(text: str) -> tuple[int, ...]:
+    """Return the numbers of the contexts that a text cites, each once, in order."""
+    cited = (placed.citation for placed in parse_citations(text).citations)
+    return tuple(dict.fromkeys(each.number for each in cited if isinstance(each, ContextCitation)))
+
+
+def _support(sentence: str, contexts: Sequence[str]) -> float:
+    """Return the share of a sentence's content words that the contexts have."""
+    said = set(content_keys(sentence))
+    told = {word for context in contexts for word in content_keys(context)}
+    return len(said & told) / len(said) if said else 1.0
+
+
+# Raw records of an offline dataset: what is asked, what was retrieved for it, and the answer that
+# cites it.
+#
+# Three types of tasks: ``qa`` asks a question, ``summaries`` for a summary of a document, ``citations``
+# for the passage that answers a question. Contexts are retrieved from the corpus, numbered, and put into
+# the prompt. The expected response is a model's, or without one the passages themselves, word by word;
+# both cite ``[n]``. If the passages that answer are not retrieved there is nothing to cite, and no
+# record; this is counted.
+
+TaskType = Literal["qa", "summaries", "citations"]
+TASK_TYPES: tuple[TaskType, ...] = ("qa", "summaries", "citations")
+
+_NAMESPACE = uuid.UUID("5e0f2a3c-8f2b-5d0e-9a54-6f4f0f3d7c11")
+_SHARE_OF_EXCERPT = 0.8
+_SUMMARY_SENTENCES = 5
+_FEWEST_TO_SUMMARISE = 2
+_SUMMARY_FACTOR = 4
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something to ask, with the chunks that were retrieved for it and the passages that answer it."""
+
+    task_type: TaskType
+    instruction: str
+    chunks: tuple[PositionAwareChunk, ...]
+    excerpts: tuple[Excerpt, ...]
+    document: str
+    labels: Mapping[str, Any]
+
+
+def offline_tasks(
+    corpus: Corpus,
+    drafts: Sequence[Draft],
+    *,
+    pipeline: RetrievalPipeline,
+    k: int = 5,
+    task_types: Sequence[TaskType] = TASK_TYPES,
+) -> Iterator[Task]:
+    """Yield the tasks: each question once for ``qa`` and ``citations``, each document once for ``summaries``.
+
+    The pipeline must have indexed the corpus.
+    """
+    answered = [draft for draft in drafts if draft.excerpts]
+    found = pipeline.retrieve([draft.question for draft in answered], k)
+    for task_type in task_types:
+        if task_type == "summaries":
+            yield from (_summary_task(document, pipeline, k) for document in corpus)
+            continue
+        for draft, chunks in zip(answered, found, strict=True):
+            asked = draft.question if task_type == "qa" else _to_be_cited(draft.question)
+            labels = {"query_type": draft.kind, "difficulty": draft.difficulty}
+            yield Task(task_type, asked, tuple(chunks), draft.excerpts, draft.excerpts[0].doc_id, labels)
+
+
+def offline_records(
+    tasks: Sequence[Task],
+    *,
+    run_id: str,
+    folder: str = "",
+    model: ChatModel | None = None,
+    generator: Mapping[str, Any],
+    concurrency: int = 8,
+    on_done: Callable[[int], None] | None = None,
+) -> Iterator[Record | Rejection]:
+    """Yield the record of each task in order, or why there is none.
+
+    ``folder`` is put before document ids in the sources. A model is asked several tasks at once.
+    """
+    with ThreadPoolExecutor(max_workers=concurrency if model is not None else 1) as executor:
+        answers = executor.map(lambda task: _answered(task, model), tasks)
+        for number, (task, answer) in enumerate(zip(tasks, answers, strict=True), start=1):
+            if on_done is not None:
+                on_done(number)
+            if answer.problem is not None:
+                yield Rejection(answer.problem, task.instruction, task.document, answer.detail)
+            else:
+                yield _record(task, answer, run_id=run_id, folder=folder, generator=generator)
+
+
+def _answered(task: Task, model: ChatModel | None) -> CitedAnswer:
+    contexts = [chunk.content for chunk in task.chunks]
+    if task.task_type == "summaries" and len(task.excerpts) < _FEWEST_TO_SUMMARISE:
+        return CitedAnswer("", (), "nothing-to-summarise", f"{len(task.excerpts)} sentences retrieved")
+    numbers = [_context_of(excerpt, task.chunks) for excerpt in task.excerpts]
+    if not all(numbers):
+        return CitedAnswer("", (), "answer-not-retrieved", f"{len(contexts)} contexts")
+    if task.task_type == "citations":
+        cited = "".join(f"[{number}]" for number in dict.fromkeys(numbers))
+        return CitedAnswer(cited, tuple(n for n in dict.fromkeys(numbers) if n is not None))
+    if model is not None:
+        return ask_with_citations(model, task.instruction, contexts)
+    said = [
+        _with_number(excerpt.text, number) for excerpt, number in zip(task.excerpts, numbers, strict=True)
+    ]
+    return verified(" ".join(said), contexts)
+
+
+def _record(
+    task: Task, answer: CitedAnswer, *, run_id: str, folder: str, generator: Mapping[str, Any]
+) -> Record:
+    contexts = [chunk.content for chunk in task.chunks]
+    sources = [f"{folder}{chunk.doc_id}#char={chunk.start},{chunk.end}" for chunk in task.chunks]
+    name = "\n".join((task.task_type, task.instruction, task.document, *sources))
+    return {
+        "task_id": str(uuid.uuid5(_NAMESPACE, name)),
+        "task_type": task.task_type,
+        "instruction": task.instruction,
+        "expected_response": answer.text,
+        "rag": {
+            "prompt": prompt_of(task.instruction, contexts),
+            "contexts": contexts,
+            "sources": sources,
+            "citations": [
+                {
+                    "index": number,
+                    "source": sources[number - 1],
+                    "file_name": task.chunks[number - 1].doc_id,
+                    "start_char": task.chunks[number - 1].start,
+                    "end_char": task.chunks[number - 1].end,
+                }
+                for number in answer.numbers
+            ],
+            "retrieved": [
+                {
+                    "chunk_id": generate_chunk_id(chunk.content),
+                    "document": chunk.doc_id,
+                    "rank": rank,
+                    "start_char": chunk.start,
+                    "end_char": chunk.end,
+                }
+                for rank, chunk in enumerate(task.chunks, start=1)
+            ],
+        },
+        "metadata": {
+            "document": task.document,
+            "run_id": run_id,
+            "language": "zh" if has_unspaced_script(task.instruction) else "en",
+            "generator": dict(generator),
+            "selected_chunk_ids": [
+                generate_chunk_id(task.chunks[number - 1].content) for number in answer.numbers
+            ],
+            **{name: value for name, value in task.labels.items() if value is not None},
+        },
+    }
+
+
+def _summary_task(document: Document, pipeline: RetrievalPipeline, k: int) -> Task:
+    """Return the task to summarise a document from the chunks of it that its headings lead to."""
+    passages = passages_of(document)
+    title = passages.title or document.id
+    headings = dict.fromkeys(each.place.headings[-1] for each in passages.statements if each.place.headings)
+    query = " ".join((title, *headings))
+    found = [
+        chunk for chunk in pipeline.retrieve([query], k * _SUMMARY_FACTOR)[0] if chunk.doc_id == document.id
+    ]
+    chunks = tuple(sorted(found[:k], key=lambda chunk: chunk.start))
+    first_of: dict[int, Excerpt] = {}
+    for statement in passages.statements:
+        place = statement.place
+        excerpt = Excerpt(document.id, place.start, place.end, document.content[place.start : place.end])
+        number = _context_of(excerpt, chunks)
+        if number is not None:
+            first_of.setdefault(number, excerpt)
+    excerpts = tuple(first_of[number] for number in sorted(first_of))[:_SUMMARY_SENTENCES]
+    is_unspaced = has_unspaced_script(title)
+    asked = f"概括“{title}”的主要内容。" if is_unspaced else f"Summarise “{title}” in a few sentences."
+    return Task("summaries", asked, chunks, excerpts, document.id, {})
+
+
+def _context_of(excerpt: Excerpt, chunks: Sequence[PositionAwareChunk]) -> int | None:
+    """Return the number of the first context that has nearly all of an excerpt."""
+    least = _SHARE_OF_EXCERPT * (excerpt.end - excerpt.start)
+    for number, chunk in enumerate(chunks, start=1):
+        shared = min(chunk.end, excerpt.end) - max(chunk.start, excerpt.start)
+        if chunk.doc_id == excerpt.doc_id and shared >= least:
+            return number
+    return None
+
+
+def _with_number(text: str, number: int | None) -> str:
+    """Return a sentence with its citation before the mark that ends it."""
+    bare = plain(text)
+    for mark in ("。", ".", "！", "!"):
+        if bare.endswith(mark):
+            return f"{bare[: -len(mark)]} [{number}]{mark}"
+    return f"{bare} [{number}]."
+
+
+def _to_be_cited(question: str) -> str:
+    if has_unspaced_script(question):
+        return f"引用能回答这个问题的段落：{question}"
+    return f"Cite the passage that answers this: {question}"

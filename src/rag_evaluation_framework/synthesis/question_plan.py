@@ -1,0 +1,558 @@
+"""What a model is shown and asked for."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import count, islice
+from math import lcm, log
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
+from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
+from rag_evaluation_framework.records.documents import Corpus, Document
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.retrieval.bm25 import BM25Index
+from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
+from rag_evaluation_framework.retrieval.markdown_chunker import Section, markdown_sections
+from rag_evaluation_framework.retrieval.pipeline import UNPLACED
+from rag_evaluation_framework.synthesis.drafts import (
+    DIFFICULTIES,
+    KINDS,
+    Difficulty,
+    Level,
+    QuestionKind,
+)
+from rag_evaluation_framework.synthesis.question_prompts import (
+    Filling,
+    Material,
+    Prompt,
+    load_prompt,
+    turns_of,
+)
+from rag_evaluation_framework.text.tokens import content_keys
+
+# What a model is asked for at once: questions of stated kinds about the texts it is shown.
+#
+# A task is put to the model as the sample of a run. The task has everything needed to read the reply, so
+# replies can be read at any later time.
+
+PromptName = Literal["token_level", "chunk_level", "across_documents", "across_chunks", "unanswerable"]
+
+Wanted = tuple[QuestionKind, Difficulty]
+
+_NAME_CHARACTERS = 200
+_TEXT = {"type": "string"}
+
+ACCEPTED: Mapping[str, Any] = {
+    "anyOf": [
+        {"type": "object", "required": ["questions"], "properties": {"questions": {"type": "array"}}},
+        {"type": "array", "contains": {"type": "object", "required": ["question"]}},
+    ]
+}
+"""The least that a reply must have; what is wrong with single questions is found when it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A text that the model is shown: the characters ``[start, end)`` of a document, or a chunk by its id."""
+
+    doc_id: str
+    start: int
+    end: int
+    text: str
+    chunk_id: str = ""
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionTask:
+    """So many questions about these texts: ``wanted`` has the kind and difficulty of each.
+
+    If the texts give nothing for one of them, another of the ``kinds`` will do.
+    """
+
+    id: str
+    prompt: PromptName
+    shown: tuple[Shown, ...]
+    wanted: tuple[Wanted, ...]
+    kinds: tuple[QuestionKind, ...] = KINDS
+    titles: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """The documents that it is about, with the characters if it is about a part of one."""
+        documents = list(dict.fromkeys(part.doc_id for part in self.shown))
+        if len(documents) > 1:
+            return " + ".join(documents)
+        start, end = min(part.start for part in self.shown), max(part.end for part in self.shown)
+        return f"{documents[0]}:{start}-{end}"
+
+
+def question_mix(
+    kinds: Sequence[QuestionKind], difficulties: Sequence[Difficulty], *, seed: int = 0
+) -> Iterator[Wanted]:
+    """Yield kinds with difficulties forever, each pair as often as any other; ``seed`` says where to begin.
+
+    >>> mix = question_mix(["factual", "temporal"], ["easy", "hard"])
+    >>> [next(mix) for _ in range(4)]
+    [('factual', 'easy'), ('temporal', 'hard'), ('factual', 'hard'), ('temporal', 'easy')]
+    """
+    checked_names("kind of question", kinds, KINDS)
+    checked_names("difficulty", difficulties, DIFFICULTIES)
+    both = lcm(len(kinds), len(difficulties))
+    for number in count(seed):
+        turn = number + number // both
+        yield kinds[number % len(kinds)], difficulties[turn % len(difficulties)]
+
+
+def checked_names(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse an empty list, and names that are not known."""
+    if isinstance(given, str) or not given:
+        raise UsageError(f"{what}: expected a list of {', '.join(known)}, got {shown(given)}")
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(what, name, known)
+
+
+def sample_of(task: QuestionTask, *, seed: int = 0) -> Sample:
+    """Return the sample that puts a task to a model."""
+    prompt = load_prompt(task.prompt)
+    return Sample(
+        id=task.id,
+        turns=turns_of(prompt, _filled(task, prompt), seed=seed),
+        metadata={
+            "prompt": prompt.name,
+            "prompt_version": prompt.version,
+            "questions": len(task.wanted),
+            "covers": [[part.doc_id, part.start, part.end] for part in task.shown],
+        },
+    )
+
+
+def schema_of(task: QuestionTask) -> dict[str, Any]:
+    """Return the JSON Schema that the model is told to follow."""
+    if task.prompt == "unanswerable":
+        return _listed({"question": _TEXT, "missing": _TEXT})
+    fields: dict[str, Any] = {"question": _TEXT, **_evidence(task), "answer": _TEXT}
+    fields["kind"] = {"type": "string", "enum": list(task.kinds)}
+    fields["difficulty"] = {"type": "string", "enum": list(DIFFICULTIES)}
+    return _listed(fields)
+
+
+def _evidence(task: QuestionTask) -> dict[str, Any]:
+    if task.prompt in ("chunk_level", "across_chunks"):
+        return {"chunk_ids": {"type": "array", "items": _TEXT}}
+    if task.prompt == "across_documents":
+        excerpt = _object({"document": {"type": "integer"}, "text": _TEXT})
+        return {"excerpts": {"type": "array", "items": excerpt}}
+    return {"excerpts": {"type": "array", "items": _TEXT}}
+
+
+def _listed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return _object({"questions": {"type": "array", "items": _object(fields)}})
+
+
+def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(fields),
+        "properties": dict(fields),
+    }
+
+
+def _filled(task: QuestionTask, prompt: Prompt) -> dict[str, Filling]:
+    questions = len(task.wanted)
+    every: dict[str, Filling] = {
+        "about": _about(task.shown[0]),
+        "count": "one question" if questions == 1 else f"{questions} questions",
+        "plan": "\n".join(
+            f"{number}. {kind}, {difficulty}"
+            for number, (kind, difficulty) in enumerate(task.wanted, start=1)
+        ),
+        "text": [Material("text", task.shown[0].text)],
+        "documents": _numbered(task.shown),
+        "chunks": _chunks(task.shown),
+        "titles": [Material("titles", "\n".join(task.titles))],
+    }
+    return {name: every[name] for name in prompt.fields}
+
+
+def _numbered(parts: Sequence[Shown]) -> list[Material | str]:
+    """Return documents under their numbers, each after a line that says what it is."""
+    written: list[Material | str] = []
+    for number, part in enumerate(parts, start=1):
+        written += [f"Document {number} is {_about(part)}:", Material(f"document {number}", part.text)]
+    return written
+
+
+def _chunks(parts: Sequence[Shown]) -> list[Material | str]:
+    """Return chunks under their ids, after the name of their document if there are several."""
+    written: list[Material | str] = []
+    several = len({part.doc_id for part in parts}) > 1
+    last = None
+    for part in parts:
+        if several and part.doc_id != last:
+            written.append(f"From {_quoted(part.doc_id)}:")
+            last = part.doc_id
+        written.append(Material(part.chunk_id, part.text))
+    return written
+
+
+def _about(part: Shown) -> str:
+    under = f", under the headings {' > '.join(map(_quoted, part.headings))}" if part.headings else ""
+    return f"from {_quoted(part.doc_id)}{under}"
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name[:_NAME_CHARACTERS], ensure_ascii=False)
+
+
+# Windows: documents cut into what a model is shown at once, each with its characters in the document.
+#
+# A document that fits is one window. A longer one is cut before headings, so that sections stay whole as
+# far as they can; a section that does not fit is cut between paragraphs, then sentences, then anywhere.
+
+MAX_CHARACTERS = 12_000
+"""About 3,000 tokens of English: fits models with small contexts, and keeps large ones to the point."""
+
+_LEAST_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The characters ``[start, end)`` of a document, and the headings above their beginning."""
+
+    doc_id: str
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        return f"{self.doc_id}:{self.start}-{self.end}"
+
+
+def windows_of(document: Document, *, max_characters: int = MAX_CHARACTERS) -> list[Window]:
+    """Return the windows of a document in order; a document without text has none.
+
+    >>> [str(window) for window in windows_of(Document("a.md", "# Ferries\\nFour a day."))]
+    ['a.md:0-21']
+    """
+    check_size(max_characters)
+    text = document.content
+    if not text.strip():
+        return []
+    windows: list[Window] = []
+    for section in _pieces(text, max_characters):
+        last = windows[-1] if windows else None
+        if last is not None and section.end - last.start <= max_characters:
+            windows[-1] = Window(document.id, last.start, section.end, last.headings)
+        else:
+            windows.append(Window(document.id, section.start, section.end, section.headings))
+    return windows
+
+
+def check_size(max_characters: object) -> None:
+    """Refuse a size that no question could be asked about."""
+    is_number = isinstance(max_characters, int) and not isinstance(max_characters, bool)
+    if not is_number or max_characters < _LEAST_CHARACTERS:  # type: ignore[operator]
+        expected = f"a whole number of at least {_LEAST_CHARACTERS}"
+        raise UsageError(f"max_characters: expected {expected}, got {shown(max_characters)}")
+
+
+def shared_out(total: int, lengths: Sequence[int]) -> list[int]:
+    """Share ``total`` questions out by length: the largest remainders are rounded up, the earlier first.
+
+    >>> shared_out(5, [6000, 3000, 1000])
+    [3, 2, 0]
+    """
+    whole = sum(lengths)
+    if not whole:
+        return [0] * len(lengths)
+    shares = [total * length // whole for length in lengths]
+    remainders = [total * length % whole for length in lengths]
+    by_remainder = sorted(range(len(lengths)), key=lambda place: (-remainders[place], place))
+    for place in by_remainder[: total - sum(shares)]:
+        shares[place] += 1
+    return shares
+
+
+def _pieces(text: str, max_characters: int) -> list[Section]:
+    """Return the sections of a text, those that are too long cut again."""
+    cutter = RecursiveCharacterChunker(max_characters)
+    pieces: list[Section] = []
+    for section in markdown_sections(text):
+        if section.end - section.start <= max_characters:
+            pieces.append(section)
+            continue
+        for start, end in cutter.spans(text[section.start : section.end]):
+            pieces.append(Section(section.start + start, section.start + end, section.headings))
+    return pieces
+
+
+# Which documents of a corpus have to do with one another, by the words that mark each of them out.
+
+# A document is looked for by so many of its words.
+_MARKING_WORDS = 24
+_NEIGHBOURS = 30
+
+
+class RelatedDocuments:
+    """The nearest documents of each, nearest first; the same corpus gives the same ones."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._documents = [document for document in corpus if document.content.strip()]
+        self._places = {document.id: place for place, document in enumerate(self._documents)}
+        counts = [Counter(content_keys(document.content)) for document in self._documents]
+        holding = Counter(word for words in counts for word in words)
+        total = len(counts)
+        self._rarity = {word: log(1 + total / number) for word, number in holding.items()}
+        self._marking = [self._most_marking(words) for words in counts]
+        self._index = BM25Index(list(words.elements()) for words in counts)
+        self._near = [self._nearest(place) for place in range(total)]
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def near(self, document: Document, number: int = _NEIGHBOURS) -> list[Document]:
+        """Return the documents that have most to do with one, if there are any."""
+        nearest = self._near[self._places[document.id]]
+        return [self._documents[place] for place, _ in nearest[:number]]
+
+    def groups(self, number: int, *, size: int) -> list[tuple[Document, ...]]:
+        """Return groups of up to ``size`` documents that belong together, the closest first.
+
+        If it can be avoided, no document is in two groups, so that the groups are spread over the corpus.
+        There may be fewer groups than asked for.
+        """
+        by_closeness = sorted(
+            (place for place in range(len(self)) if self._near[place]),
+            key=lambda place: (-self._near[place][0][1], place),
+        )
+        candidates = [
+            (place, *(other for other, _ in self._near[place][: size - 1])) for place in by_closeness
+        ]
+        chosen: dict[frozenset[int], tuple[int, ...]] = {}
+        used: Counter[int] = Counter()
+        for most in range(1, len(self) + 1):
+            for group in candidates:
+                if len(chosen) == number:
+                    break
+                if frozenset(group) not in chosen and all(used[place] < most for place in group):
+                    chosen[frozenset(group)] = group
+                    used.update(group)
+        return [tuple(self._documents[place] for place in group) for group in chosen.values()]
+
+    def most_about(self, texts: Sequence[str], documents: Sequence[Document]) -> int:
+        """Return which of the texts says most about these documents; of equal ones the first."""
+        words = {word for document in documents for word in self._marking[self._places[document.id]]}
+        weights = [
+            sum(self._rarity.get(word, 0.0) for word in words & set(content_keys(text))) for text in texts
+        ]
+        return weights.index(max(weights))
+
+    def _most_marking(self, words: Counter[str]) -> list[str]:
+        by_weight = sorted(words, key=lambda word: (-words[word] * self._rarity[word], word))
+        return by_weight[:_MARKING_WORDS]
+
+    def _nearest(self, place: int) -> list[tuple[int, float]]:
+        scores = self._index.scores(self._marking[place])
+        own = scores[place] or 1.0
+        scores[place] = 0.0
+        found = np.flatnonzero(scores)
+        best = found[np.lexsort((found, -scores[found]))][:_NEIGHBOURS]
+        return [(int(other), float(scores[other] / own)) for other in best]
+
+
+# Plans what a model is asked for: which texts it is shown, and how many questions of which kinds.
+
+Showing = tuple[Shown, ...]
+Cut = Callable[[Document, int], list[Showing]]
+"""Cuts a document into parts to show at once, each of at most so many characters."""
+
+_DOCUMENTS_TOGETHER = 3
+_QUESTIONS_TOGETHER = 2
+_LEAST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSettings:
+    """How many questions of which kinds are asked for, and how much text is shown at once."""
+
+    level: Level = "token"
+    queries_per_doc: int = 5
+    kinds: tuple[QuestionKind, ...] = KINDS
+    difficulties: tuple[Difficulty, ...] = DIFFICULTIES
+    queries_across_docs: int = 0
+    unanswerable_per_doc: int = 0
+    max_characters: int = MAX_CHARACTERS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            # What was written as JSON comes back as lists.
+            if isinstance(value := getattr(self, field.name), list):
+                object.__setattr__(self, field.name, tuple(value))
+        if self.level not in get_args(Level):
+            raise UsageError(f"level: expected token or chunk, got {shown(self.level)}")
+        checked_names("kind of question", self.kinds, KINDS)
+        checked_names("difficulty", self.difficulties, DIFFICULTIES)
+        check_size(self.max_characters)
+        counts = ("queries_per_doc", "queries_across_docs", "unanswerable_per_doc")
+        for name in (*counts, "seed"):
+            _check_count(name, getattr(self, name))
+        if not any(getattr(self, name) for name in counts):
+            raise UsageError(f"expected at least one question: all of {', '.join(counts)} are 0")
+
+
+def planned_tasks(corpus: Corpus, settings: QuestionSettings, cut: Cut) -> list[QuestionTask]:
+    """Return the tasks in the order of the corpus: about each document, across several, unanswerable."""
+    mix = question_mix(settings.kinds, settings.difficulties, seed=settings.seed)
+    tasks = [*_document_tasks(corpus, settings, cut, mix)]
+    if settings.queries_across_docs or settings.unanswerable_per_doc:
+        related = RelatedDocuments(corpus)
+        tasks += _across_tasks(related, settings, cut, mix)
+        tasks += _unanswerable_tasks(corpus, related, settings, mix)
+    if not tasks:
+        raise UsageError("corpus: expected a document with text, got none")
+    return tasks
+
+
+def window_cut(document: Document, max_characters: int) -> list[Showing]:
+    """Show a document window by window."""
+    return [
+        (
+            Shown(
+                document.id, each.start, each.end, document.content[each.start : each.end], "", each.headings
+            ),
+        )
+        for each in windows_of(document, max_characters=max_characters)
+    ]
+
+
+def chunk_cut(chunks: Sequence[PositionAwareChunk], corpus: Corpus) -> Cut:
+    """Show a document's chunks under their ids, as many at once as fit."""
+    by_document: dict[str, list[Shown]] = {}
+    for chunk in chunks:
+        start, end = _place_of(chunk, corpus[chunk.doc_id].content)
+        part = Shown(chunk.doc_id, start, end, chunk.content, generate_chunk_id(chunk.content))
+        by_document.setdefault(chunk.doc_id, []).append(part)
+
+    def cut(document: Document, max_characters: int) -> list[Showing]:
+        showings: list[list[Shown]] = []
+        room = 0
+        for part in by_document.get(document.id, ()):
+            if not showings or len(part.text) > room:
+                showings.append([])
+                room = max_characters
+            showings[-1].append(part)
+            room -= len(part.text)
+        return [tuple(parts) for parts in showings]
+
+    return cut
+
+
+def _document_tasks(
+    corpus: Corpus, settings: QuestionSettings, cut: Cut, mix: Iterator[Wanted]
+) -> Iterator[QuestionTask]:
+    prompt = "token_level" if settings.level == "token" else "chunk_level"
+    for document in corpus if settings.queries_per_doc else ():
+        showings = cut(document, settings.max_characters)
+        shares = shared_out(settings.queries_per_doc, [_length(showing) for showing in showings])
+        for number, (showing, share) in enumerate(zip(showings, shares, strict=True), start=1):
+            if share:
+                yield QuestionTask(
+                    id=f"{document.id}#{number}",
+                    prompt=prompt,  # type: ignore[arg-type]  # one of two names
+                    shown=showing,
+                    wanted=tuple(islice(mix, share)),
+                    kinds=settings.kinds,
+                )
+
+
+def _across_tasks(
+    related: RelatedDocuments, settings: QuestionSettings, cut: Cut, mix: Iterator[Wanted]
+) -> Iterator[QuestionTask]:
+    wanted = settings.queries_across_docs
+    if not wanted:
+        return
+    groups = related.groups(-(-wanted // _QUESTIONS_TOGETHER), size=_DOCUMENTS_TOGETHER)
+    showings = [_shown_together(group, settings, related, cut) for group in groups]
+    showings = [showing for showing in showings if len({part.doc_id for part in showing}) > 1]
+    if not showings:
+        raise UsageError("queries_across_docs: expected documents that have words in common, got none")
+    shares = shared_out(wanted, [1] * len(showings))
+    for number, (showing, share) in enumerate(zip(showings, shares, strict=True), start=1):
+        yield QuestionTask(
+            id=f"across#{number}",
+            prompt="across_documents" if settings.level == "token" else "across_chunks",
+            shown=showing,
+            wanted=tuple(islice(mix, share)),
+            kinds=settings.kinds,
+        )
+
+
+def _shown_together(
+    group: Sequence[Document], settings: QuestionSettings, related: RelatedDocuments, cut: Cut
+) -> Showing:
+    """Return the part of each document that has most to do with the others of its group."""
+    room = max(settings.max_characters // len(group), _LEAST_SHOWN)
+    together: list[Shown] = []
+    for document in group:
+        if showings := cut(document, room):
+            texts = ["\n".join(part.text for part in showing) for showing in showings]
+            others = [other for other in group if other is not document]
+            together += showings[related.most_about(texts, others)]
+    return tuple(together)
+
+
+def _unanswerable_tasks(
+    corpus: Corpus, related: RelatedDocuments, settings: QuestionSettings, mix: Iterator[Wanted]
+) -> Iterator[QuestionTask]:
+    for document in corpus if settings.unanswerable_per_doc else ():
+        showings = window_cut(document, settings.max_characters)
+        if not showings:
+            continue
+        titles = tuple(_title(other) for other in (document, *related.near(document)))
+        shares = shared_out(settings.unanswerable_per_doc, [_length(showing) for showing in showings])
+        for number, (showing, share) in enumerate(zip(showings, shares, strict=True), start=1):
+            if share:
+                yield QuestionTask(
+                    id=f"{document.id}#unanswerable-{number}",
+                    prompt="unanswerable",
+                    shown=showing,
+                    wanted=tuple(islice(mix, share)),
+                    titles=titles,
+                )
+
+
+def _place_of(chunk: PositionAwareChunk, text: str) -> tuple[int, int]:
+    """Return where a chunk is; one without a position has a place only if its text occurs once."""
+    if not chunk.metadata.get(UNPLACED):
+        return chunk.start, chunk.end
+    start = text.find(chunk.content)
+    if start < 0 or text.find(chunk.content, start + 1) >= 0:
+        return 0, 0
+    return start, start + len(chunk.content)
+
+
+def _length(showing: Showing) -> int:
+    return sum(len(part.text) for part in showing)
+
+
+def _title(document: Document) -> str:
+    return f"{document.id}: {document.title}" if document.title else document.id
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"{name}: expected a whole number of at least 0, got {shown(value)}")

@@ -1,1 +1,0 @@
-"""Questions made by rules: what sentences, tables, lists and headings give to ask about."""

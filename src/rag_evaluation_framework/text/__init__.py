@@ -1,0 +1,1 @@
+"""Text: spans, characters, normalisation, tokens, sentences, numbers, passage search."""

@@ -1,0 +1,248 @@
+"""The one tokeniser: words, content words, Chinese characters and pairs, each with its span."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from operator import itemgetter
+from typing import NamedTuple
+from unicodedata import normalize
+
+from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.text.normalisation import comparable, folded, plain
+from rag_evaluation_framework.text.scripts import (
+    HAN,
+    HAN_CHARACTER,
+    UNSPACED,
+    UNSPACED_CHARACTER,
+    has_unspaced_script,
+)
+from rag_evaluation_framework.text.vocabulary import STOP_CHARACTERS, STOP_WORDS, stem
+
+# Text made comparable: folding, and the units in which texts are compared.
+#
+# Everything is compared after NFKC and case folding. Scripts that are written without spaces (Chinese
+# characters and kana) are compared by the character, never by what stands between spaces.
+
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
+
+
+def plain_tokens(text: str) -> list[str]:
+    """Split a text into the words of :func:`plain`, and unspaced scripts into characters.
+
+    >>> plain_tokens("The capital is 北京.")
+    ['capital', 'is', '北', '京']
+    """
+    return UNSPACED_CHARACTER.sub(r" \1 ", plain(text)).split()
+
+
+def word_tokens(text: str) -> list[str]:
+    """Split a text into runs of letters and digits, and unspaced scripts into characters.
+
+    >>> word_tokens("State-of-the-art: 北京!")
+    ['state', 'of', 'the', 'art', '北', '京']
+    """
+    return _WORD.findall(folded(text))
+
+
+def checked_references(reference: str | Sequence[str]) -> list[str]:
+    """Return the references as a list; none at all, or an empty one, cannot be compared with."""
+    references = [reference] if isinstance(reference, str) else list(reference)
+    if not references:
+        raise invalid("reference", "a text", reference, code="empty-reference")
+    for number, text in enumerate(references):
+        if not isinstance(text, str) or not text.strip():
+            path = "reference" if isinstance(reference, str) else f"reference[{number}]"
+            raise invalid(path, "a text that is not empty", text, code="empty-reference")
+    return references
+
+
+# The words that lexical search matches: English by the word, Chinese by the character and by the
+# pair.
+
+
+def lexical_tokens(text: str) -> list[str]:
+    """Split a text into words, and unspaced scripts into characters and neighbouring pairs of them.
+
+    A single Chinese character says little; pairs come close to words without a dictionary.
+
+    >>> lexical_tokens("RAG 检索评估")
+    ['rag', '检', '索', '评', '估', '检索', '索评', '评估']
+    """
+    words = word_tokens(text)
+    if not has_unspaced_script(text):
+        return words
+    alone = [has_unspaced_script(word) for word in words]
+    pairs = [
+        first + second
+        for (first, is_first), (second, is_second) in pairwise(zip(words, alone, strict=True))
+        if is_first and is_second
+    ]
+    return words + pairs
+
+
+# A word of a script with spaces: how it is written, and the form in which it is compared.
+
+_LETTERS = rf"[^\W\d_{HAN}]+"
+WRITTEN_WORD = rf"{_LETTERS}(?:['’]{_LETTERS})*"
+"""The expression of a word: letters, with an apostrophe between them."""
+
+
+def word_form(word: str) -> str:
+    """Return a word without its case and width, and without the ending of a possessive.
+
+    >>> word_form("Ｍａｌａｎｉ’s")
+    'malani'
+    """
+    return normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
+
+
+# What a text talks about: its content tokens with their places, English by stems, Chinese by pairs.
+#
+# Words that carry grammar, the talk about the conversation itself ("based on the given passages") and
+# citation markers are no content. Numbers are read apart, in :mod:`quantities`. Every token is compared
+# after NFKC and case folding, and traditional characters as simplified ones; offsets are those of the
+# text as given.
+
+# Markers of citations, HTML entities and ordinals are matched so that nothing in them is taken for a word.
+_TOKEN = re.compile(
+    rf"{WRITTEN_WORD}|[{HAN}]+|\[\d[\d,，、;\s–-]{{0,60}}\]|&#?\w{{1,8}};|(?<!\d)\d{{1,12}}(?:st|nd|rd|th)\b"
+)
+# Marks that stand in no token that has a word: those of entities and apostrophes are not among them.
+_BETWEEN = str.maketrans(dict.fromkeys('!"$%()*+,-./:<=>?@[\\]^`{|}~', " "))
+_KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
+
+
+class ContentToken(NamedTuple):
+    """A content word, or two neighbouring Chinese characters: ``text[start:end]``; compared by ``key``."""
+
+    key: str
+    start: int
+    end: int
+
+
+class Words(NamedTuple):
+    """What is read of a piece of text, most often of one word."""
+
+    forms: tuple[str, ...]
+    """Its words, case and width apart."""
+    keys: tuple[str, ...]
+    tokens: tuple[ContentToken, ...]
+    """Its content tokens, counted from where it begins."""
+
+
+def content_tokens(text: str) -> list[ContentToken]:
+    """Return the content tokens of a text in reading order.
+
+    >>> content_tokens("The cities of Peru")
+    [ContentToken(key='citi', start=4, end=10), ContentToken(key='peru', start=14, end=18)]
+    """
+    found: list[ContentToken] = []
+    end = 0
+    for piece in _pieces(text):
+        start = text.index(piece, end)
+        end = start + len(piece)
+        for key, first, last in _known[piece].tokens:
+            found.append(ContentToken(key, start + first, start + last))
+    return found
+
+
+def content_keys(text: str) -> list[str]:
+    """Return the keys of :func:`content_tokens`, without places."""
+    return list(keys_of(words_in(text)))
+
+
+def words_in(text: str) -> list[Words]:
+    """Return the words of a text in reading order."""
+    return list(map(_known.__getitem__, _pieces(text)))
+
+
+def words_of_parts(text: str, parts: Iterable[tuple[int, int]]) -> list[list[Words]]:
+    """Return the words of each part ``[start, end)`` of a text, such as its sentences."""
+    if not text.isascii():
+        return [words_in(text[start:end]) for start, end in parts]
+    even = text.translate(_BETWEEN)
+    return [list(map(_known.__getitem__, even[start:end].split())) for start, end in parts]
+
+
+_forms, _keys = itemgetter(0), itemgetter(1)  # texts are long, and to get at a field by its name takes longer
+
+
+def keys_of(words: Iterable[Words]) -> Iterator[str]:
+    """Yield the keys of words that have content."""
+    return chain.from_iterable(map(_keys, words))
+
+
+def forms_of(words: Iterable[Words]) -> Iterator[str]:
+    """Yield the forms of words."""
+    return chain.from_iterable(map(_forms, words))
+
+
+def without_junctures(tokens: Sequence[ContentToken], known: Container[str]) -> list[ContentToken]:
+    """Leave out pairs of Chinese characters that only join what is known to what is new, or known to known.
+
+    In 玛拉妮性格热情, of which 玛拉妮 and 热情 are known, 性格 is new; 妮性 and 格热 are no words.
+    """
+    places = [set(range(token.start, token.end)) for token in tokens]
+    familiar = {
+        place for token, held in zip(tokens, places, strict=True) if token.key in known for place in held
+    }
+    told = familiar.union(*(held for held in places if familiar.isdisjoint(held)))
+    kept: list[ContentToken] = []
+    for token, held in zip(tokens, places, strict=True):
+        is_whole = token.key in known or not HAN_CHARACTER.match(token.key) or familiar.isdisjoint(held)
+        if is_whole or not held <= told:  # one new character alone is told by its first pair
+            kept.append(token)
+            told |= held
+    return kept
+
+
+def _pieces(text: str) -> list[str]:
+    """Cut a text so that no token is cut: where it is ASCII, between tokens, faster than they are found."""
+    return text.translate(_BETWEEN).split() if text.isascii() else _TOKEN.findall(text)
+
+
+class _KnownWords(dict[str, Words]):
+    """Remembers what was read; starts anew when it has grown too large. What is long does not come again."""
+
+    def __missing__(self, piece: str) -> Words:
+        words = _read(piece)
+        if len(piece) <= _LONGEST_KEPT:
+            if len(self) >= _KEPT_PIECES:
+                self.clear()
+            self[piece] = words
+        return words
+
+
+_known = _KnownWords()
+
+
+def _read(piece: str) -> Words:
+    forms: list[str] = []
+    tokens: list[ContentToken] = []
+    for match in _TOKEN.finditer(piece):
+        token, start = match[0], match.start()
+        if HAN_CHARACTER.match(token):
+            tokens += _pairs(token, start)
+        elif token[0].isalpha():
+            form = word_form(token)
+            forms.append(form)
+            if form not in STOP_WORDS and not (len(form) == 1 and form.isascii()):
+                key = stem(form) if form.isascii() else form
+                tokens.append(ContentToken(key, start, match.end()))
+    keys = [token.key for token in tokens]
+    # What is equal is kept once: the less memory the known words take, the sooner they are found there.
+    written = (piece,) if forms == [piece] else tuple(forms)
+    return Words(written, written if keys == forms else tuple(keys), tuple(tokens))
+
+
+def _pairs(run: str, start: int) -> Iterator[ContentToken]:
+    """Yield the pairs of neighbours with content in a run of Chinese characters; one alone is its own."""
+    even = comparable(run)
+    even = even if len(even) == len(run) else run
+    length = min(len(even), 2)
+    for place in range(len(even) + 1 - length):
+        key = even[place : place + length]
+        if STOP_CHARACTERS.isdisjoint(key):
+            yield ContentToken(key, start + place, start + place + length)
