@@ -81,7 +81,7 @@ _HOMES = {
     ),
     "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.grid_runs": ("evaluate_sweep",),
-    "evaluation.hit_columns": ("retrieval_scorers",),
+    "evaluation.hit_views": ("retrieval_scorers",),
     "evaluation.pipeline_targets": ("PipelineTarget",),
     "evaluation.retrieval_evaluation": (
         "ChunkLevelEvaluation",
@@ -90,6 +90,7 @@ _HOMES = {
     ),
     "evaluation.runs.runner": ("run_samples",),
     "evaluation.scoring": ("scorers_for",),
+    "evaluation.systems": ("rank_systems",),
     "extensions": (
         "BatchVectorStore",
         "Chunker",
@@ -256,10 +257,6 @@ _HOMES = {
     "results.metric_calibration": (
         "CalibrationSettings",
         "MetricCalibration",
-    ),
-    "results.rankings": (
-        "RankingResults",
-        "rank_systems",
     ),
     "results.run_comparison": ("compare_runs",),
     "results.run_folder": (

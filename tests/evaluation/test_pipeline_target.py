@@ -16,8 +16,7 @@ from simulated_targets import final_bytes, new_folder, samples
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.hit_columns import CHUNK_METRICS, retrieval_scorers
-from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
+from rag_evaluation_framework.evaluation.hit_views import CHUNK_METRICS, CheckedHitsReader, retrieval_scorers
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.rescoring import rescored_rows
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (

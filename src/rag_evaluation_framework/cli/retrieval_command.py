@@ -21,6 +21,7 @@ from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
 from rag_evaluation_framework.reports.step_line import StepLine
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_summaries import IntervalSettings
@@ -50,7 +51,7 @@ def compare_pipelines(
     if as_json:
         print_json(sweep_document(sweep, per_query=per_query))
     else:
-        click.echo(sweep.render())
+        click.echo(sweep_text(sweep))
         if written:
             click.echo(f"\nwrote {counted(len(written), 'file')} to {settings.out}")
     if sweep.outcome.completed:

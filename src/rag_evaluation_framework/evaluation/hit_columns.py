@@ -10,25 +10,19 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
-from rag_evaluation_framework.errors import Problems, UsageError, shown
-from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
+from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.evaluation.retrieval_truth import (
     Level,
     relevant_chunks,
     relevant_documents,
     relevant_spans,
 )
-from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Scorer
-from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 from rag_evaluation_framework.metrics.spans import (
-    FRACTIONS,
     chunk_f1,
     chunk_precision,
     chunk_recall,
@@ -47,8 +41,6 @@ CUSTOM = "custom"
 Pair: TypeAlias = tuple[list[Any], list[Any]]
 """What was found and what is relevant: spans, chunk ids or document ids."""
 
-CHUNK_METRICS = ("chunk_recall", "chunk_precision", "chunk_f1")
-_HIT_METRICS = (*FRACTIONS, *CHUNK_METRICS)
 _METHOD = "exact"
 _NO_TRUTH = "the dataset has no relevant {} for it"
 _NOTHING_FOUND = "nothing was retrieved"
@@ -333,42 +325,3 @@ def _scored(name: str, value: float) -> Score:
 
 def _skipped(name: str, reason: str) -> Score:
     return Score.skipped(name, reason, method=_METHOD)
-
-
-def retrieval_scorers(
-    metrics: Iterable[str], dataset: Dataset, *, corpus: Corpus, chunking: Chunking | None = None
-) -> list[MetricScorer]:
-    """Return a scorer for each metric of spans and chunks, with the truth checked against the corpus.
-
-    What is wrong with the truth is an error before anything is asked. Chunk metrics need the ``chunking``
-    of the pipeline, because their truth holds for one chunker only.
-    """
-    problems = Problems()
-    bound: list[BoundMetric] = []
-    for name in dict.fromkeys(name.strip() for name in metrics):
-        with problems.collected():
-            bound.append(_metric_of_hits(name))
-    problems.raise_all()
-    families = {metric.metric.family for metric in bound}
-    spans = relevant_spans(dataset, corpus).spans if "spans" in families else {}
-    chunks = _checked_chunks(dataset, corpus, chunking) if "chunks" in families else {}
-    methods, reader = Methods(), partial(CheckedHitsReader, spans=spans, chunks=chunks)
-    return [MetricScorer(metric, methods, reader=reader) for metric in bound]
-
-
-def _checked_chunks(
-    dataset: Dataset, corpus: Corpus, chunking: Chunking | None
-) -> Mapping[str, Sequence[str]]:
-    if chunking is None:
-        raise UsageError("chunking: expected that of the pipeline, which chunk metrics need, got none")
-    ids = {generate_chunk_id(chunk.content) for chunk in chunking.chunks}
-    return relevant_chunks(dataset, corpus, chunker=chunking.chunker, chunk_ids=ids)
-
-
-def _metric_of_hits(text: str) -> BoundMetric:
-    metric = parse_metric(text)
-    if metric.metric.name not in _HIT_METRICS:
-        raise UsageError(
-            f"metric of hits: expected one of {', '.join(_HIT_METRICS)}, got {metric.metric.name}"
-        )
-    return metric

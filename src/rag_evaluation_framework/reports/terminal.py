@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.evaluation.systems import RULES
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
 from rag_evaluation_framework.reports.evaluation_text import gate_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.rankings import ranking_text
 from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.run_folder import CELLS
 
 
-def render(thing: Evaluation | Comparison, **_wish: object) -> str:
-    """Render an evaluation with its parts, or a comparison."""
+def render(thing: Evaluation | Comparison, *, rows: bool = False, **_wish: object) -> str:
+    """Render an evaluation with its parts, or a comparison; with ``rows``, every query of ranked runs."""
     if isinstance(thing, Comparison):
         return _comparison(thing)
-    if "cells" in thing.head.configuration:
+    if CELLS in thing.head.configuration:
         return sweep_text(thing)
+    if thing.kind == "systems" and RULES in thing.head.configuration:
+        return ranking_text(thing, rows=rows)
     return "\n\n".join(_parts(thing))
 
 
