@@ -16,8 +16,7 @@ from typing import TypeVar
 
 from benchmarks._memory import peak_megabytes
 from benchmarks.scoring_speed import vocabulary
-from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-from rag_evaluation_framework.judging.citations.shingle_index import ShingleIndex
+from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.text.search import (
     SqueezedText,
@@ -26,6 +25,7 @@ from rag_evaluation_framework.text.search import (
     without_dots,
     without_spaces,
 )
+from rag_evaluation_framework.text.shingles import ShingleIndex
 
 DOCUMENTS = 5_000
 SAMPLES = 200

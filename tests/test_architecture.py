@@ -20,18 +20,17 @@ NAME = PACKAGE.name
 # A room imports only from rooms above it, and from itself.
 ROOMS = [
     "version",
-    "counts",
     "errors",
-    "specifications",
-    "characters",
     "files",
+    "text",
     "records",
     "extensions",
+    "components",
     "statistics",
     "metrics",
     "datasets",
     "retrieval",
-    "language_models",
+    "models",
     "judging",
     "results",
     "evaluation",
@@ -72,8 +71,8 @@ SLOW = {
     "jsonschema_rs",
     "numpy",
     f"{NAME}.datasets.benchmark_files",
-    f"{NAME}.datasets.checks.near_duplicates",
     f"{NAME}.files.yaml_documents",
+    f"{NAME}.text.shingles",
 }
 
 
@@ -154,7 +153,7 @@ def test_a_module_has_a_docstring_an_honest_name_and_one_readings_length(module:
     text = module.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text)), f"{module} does not say what it is for"
     assert module.stem not in FORBIDDEN_NAMES
-    assert text.count("\n") <= 600, f"{module} is longer than one reading"
+    assert text.count("\n") <= 800, f"{module} is longer than one reading"
 
 
 def test_only_declared_dependencies_are_imported_and_there_are_at_most_ten() -> None:

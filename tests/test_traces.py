@@ -16,8 +16,8 @@ TRACED = Path(__file__).with_name("traced_command.py")
 LIMITS = {
     "rank": 26,
     "retrieval": 80,
-    "string_match": 119,
-    "faithfulness": 160,
+    "string_match": 113,
+    "faithfulness": 126,
 }
 """The most files in which a function may run. Lowered as modules are joined; the aims are 20, 52, 50, 65."""
 
@@ -65,7 +65,11 @@ def test_one_question_through_retrieval(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["string_match", "faithfulness"])
 def test_one_sample_put_to_an_agent(tmp_path: Path, metric: str) -> None:
-    sample = {"input": "What colour is the fox?", "expected": "The fox is red."}
+    sample = {
+        "input": "What colour is the fox?",
+        "expected": "The fox is red.",
+        "context": ["The fox is red."],
+    }
     (tmp_path / "one.jsonl").write_text(json.dumps(sample) + "\n", encoding="utf-8")
     manifest = {
         "apiVersion": "agentspec.io/v1",

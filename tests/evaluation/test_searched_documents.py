@@ -9,7 +9,7 @@ from benchmarks.located_contexts import plain_search
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
+from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 
 # Few words, so that texts are in several documents and several times in one.

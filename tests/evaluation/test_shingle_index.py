@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.judging.citations.shingle_index import ROW, ShingleIndex
+from rag_evaluation_framework.text.shingles import ROW, ShingleIndex
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

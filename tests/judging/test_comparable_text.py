@@ -18,7 +18,7 @@ from rag_evaluation_framework.text.normalisation import (
 )
 
 PAIRS = (
-    (files("rag_evaluation_framework.judging.words") / "data" / "traditional_simplified.txt")
+    (files("rag_evaluation_framework.text") / "data" / "traditional_simplified.txt")
     .read_text(encoding="utf-8")
     .split()
 )

@@ -36,7 +36,7 @@ def says_nothing(text: str) -> bool:
 # ``not-a-refusal``                 error     a question to decline whose ground truth says something else
 # ``nothing-asked``                 error     a conversation without a turn of the user
 # ``empty-reference``               warning   a ground truth that is there and says nothing
-# ``nothing-expected``              warning   a conversation that does not say what the assistant should answer
+# ``nothing-expected``              warning   a conversation that does not say what should be answered
 # ================================  ========  ================================================================
 #
 # Each rule takes one record, and looks only at the parts that have the right type.

@@ -25,8 +25,7 @@ from rag_evaluation_framework.errors import InputError, Problems, UsageError, co
 from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
-from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
-from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedDocuments
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader, BytesIO
@@ -22,8 +23,8 @@ from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, Lines, check_value, scan, too_deep
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_ALL_BUT_COLONS_AND_OPENINGS = bytes(byte for byte in range(256) if byte not in b":[{")
-_ALL_BUT_THOSE_AND_LINE_FEEDS = _ALL_BUT_COLONS_AND_OPENINGS.replace(b"\n", b"")
+_ALL_BUT_OPENINGS = bytes(byte for byte in range(256) if byte not in b"[{")
+_ALL_BUT_OPENINGS_AND_LINE_FEEDS = _ALL_BUT_OPENINGS.replace(b"\n", b"")
 _ALL_BUT_BRACKETS_AND_QUOTES = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _ONE_KIND_OF_BRACKET = bytes.maketrans(b"{}", b"[]")
 
@@ -38,15 +39,11 @@ def decode(data: bytes | str, *, file: str | None = None, line: int | None = Non
     raw = _utf8(data, file=file, line=line)
     try:
         value = _decoder.decode(raw)
-        marks = raw.translate(None, _ALL_BUT_COLONS_AND_OPENINGS)
-        colons = marks.count(b":")
-        # Re-encoding writes each key that survived, and each character, once. It has fewer colons than the
-        # text exactly when a key was repeated and its earlier value dropped.
-        if colons > 1 and colons + _escaped_colons(raw) != encode_unchecked(value).count(b":"):
+        if _repeats_a_key(raw):
             return _read_exactly(raw, file=file, line=line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _read_exactly(raw, file=file, line=line)
-    if len(marks) - colons > MAX_DEPTH and _is_too_deep(raw):
+    if len(raw.translate(None, _ALL_BUT_OPENINGS)) > MAX_DEPTH and _is_too_deep(raw):
         return _read_exactly(raw, file=file, line=line)
     return value
 
@@ -59,16 +56,15 @@ def decode_lines(block: bytes) -> list[Any] | None:
     """
     try:
         values: list[Any] = _decoder.decode_lines(block)
-        marks = block.translate(None, _ALL_BUT_THOSE_AND_LINE_FEEDS)
+        marks = block.translate(None, _ALL_BUT_OPENINGS_AND_LINE_FEEDS)
         # A value may span lines but not share one, so that as many values as lines are one in each.
         if len(values) != marks.count(b"\n") + (not block.endswith(b"\n")):
             return None
-        if marks.count(b":") + _escaped_colons(block) != encode_unchecked(values).count(b":"):
+        if any(map(_repeats_a_key, block.splitlines())):
             return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    openings = marks.translate(None, b":")
-    if max(map(len, openings.split(b"\n"))) > MAX_DEPTH and _is_too_deep(block):
+    if max(map(len, marks.split(b"\n"))) > MAX_DEPTH and _is_too_deep(block):
         return None
     return values
 
@@ -135,13 +131,25 @@ def _utf8(data: bytes | str, *, file: str | None, line: int | None) -> bytes:
         raise InputError([issue]) from None
 
 
-def _escaped_colons(raw: bytes) -> int:
-    """Count the colons that the strings of a valid text hold as escapes."""
-    if b"\\" not in raw or b"\\u003" not in raw:
-        return 0
-    # Without the escaped backslashes, every backslash left begins an escape of another kind.
-    escapes = raw.replace(b"\\\\", b"")
-    return escapes.count(b"\\u003a") + escapes.count(b"\\u003A")
+def _repeats_a_key(raw: bytes) -> bool:
+    """Tell whether an object of a valid text has a key twice: msgspec keeps the last and does not say so."""
+    try:
+        _pairs_decoder.decode(raw.decode("utf-8"))
+    except _RepeatedKeyError:
+        return True
+    return False
+
+
+class _RepeatedKeyError(ValueError):
+    """An object has a key twice."""
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise _RepeatedKeyError
+
+
+_pairs_decoder = json.JSONDecoder(object_pairs_hook=_distinct)
 
 
 def _is_too_deep(raw: bytes) -> bool:
@@ -219,7 +227,6 @@ def comment_issues(text: str) -> list[Issue]:
 # block come in one of their own, in memory bounded by the longest line allowed. Nothing is waited for
 # beyond what a pipe has to give.
 
-_BYTE_ORDER_MARK_OF_LINES = b"\xef\xbb\xbf"
 # A hundred records or so: enough to share the cost of a call, few enough to stay in the processor's cache.
 _BLOCK_BYTES = 1 << 16
 
@@ -231,7 +238,7 @@ def line_blocks(stream: BinaryIO, *, file: str | None, max_line_bytes: int) -> I
     """
     blocks = _blocks(_pieces(stream, file=file, size=min(_BLOCK_BYTES, max_line_bytes)), max_line_bytes)
     start = next(blocks, b"")
-    yield start.removeprefix(_BYTE_ORDER_MARK_OF_LINES) if isinstance(start, bytes) else start
+    yield start.removeprefix(_BYTE_ORDER_MARK) if isinstance(start, bytes) else start
     yield from blocks
 
 

@@ -170,7 +170,7 @@ def _is_number(bracket: Bracket) -> bool:
 # - The sentence is *supported* when all that it cites can be opened and, taken together, supports it. A
 #   sentence that cites nothing, or something that is not there, is not supported.
 # - A citation is *idle* when the sentence is supported without it, and *irrelevant* when it is idle and does
-#   not support the sentence alone. It is *relevant* when its sentence is supported and it is not irrelevant: of
+#   not support the sentence alone. It is *relevant* when its sentence is supported and it is not idle: of
 #   two citations that each suffice both are relevant; of one that suffices and one that adds nothing, the
 #   former only.
 #

@@ -98,7 +98,7 @@ def _written_out() -> dict[str, str]:
 
 # Whether a text states what stands at one of its places, denies it, or leaves it open.
 #
-# - *Denied*: a negation or a verb of lack or dislike comes directly before it, or with nothing but light words
+# - *Denied*: a negation or a verb of lack or dislike comes directly before it, or with only light words
 #   between: ``不喜欢探险``, ``缺乏热情``, ``did not win``. Two negations cancel out. What a text asks only to
 #   say no, and instead of what it names something else, it denies too.
 # - *Open*: the clause says that it is not shown or not known, ``没有证据表明她们是朋友``, ``hard to say``;

@@ -21,7 +21,7 @@ from rag_evaluation_framework.records.samples import Sample
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.answer_verdicts import Reading
     from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
-    from rag_evaluation_framework.judging.citations.searched_documents import SearchedDocuments
+    from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
     from rag_evaluation_framework.judging.judge import Judge
     from rag_evaluation_framework.judging.rubrics import Rubric
     from rag_evaluation_framework.models.spending import Spending
@@ -33,14 +33,14 @@ HOW_TO_EMBED = "give --embedder EMBEDDER"
 # What methods are made of: imported by the first metric that takes it, since most take none of it.
 _PARTS: Registry[Any] = Registry("part of a method")
 for _name, _place in {
-    "lexical": "support.lexical_support:LexicalSupport",
-    "judge": "judges.judge_support:JudgeSupport",
-    "prompt": "judges.prompts:load_prompt",
-    "reading": "answer_verdicts:Reading",
-    "citations": "citation_verdicts:CitationVerdicts",
-    "documents": "citations.searched_documents:SearchedDocuments",
+    "lexical": "judging.lexical_support:LexicalSupport",
+    "judge": "judging.judged_answers:JudgeSupport",
+    "prompt": "models.prompts:load_prompt",
+    "reading": "judging.answer_verdicts:Reading",
+    "citations": "judging.citation_verdicts:CitationVerdicts",
+    "documents": "judging.cited_texts:SearchedDocuments",
 }.items():
-    _PARTS.register(_name, f"rag_evaluation_framework.judging.{_place}")
+    _PARTS.register(_name, f"rag_evaluation_framework.{_place}")
 
 # Citations are opened in documents, and claims held against them; what was retrieved is looked up in them by
 # name and by text.

@@ -214,15 +214,16 @@ def _apart(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
 
 # Whether an answer says that two stand in a relation, and which way round.
 #
-# - *Ends*: an end is named where the answer has its name ("A/B" being either), or where the question has it and
-#   the answer points back: ``她们是朋友``, ``they are friends``; or has no subject at all, ``是朋友``, or
+# - *Ends*: an end is named where the answer has its name ("A/B" being either), or where the question has it
+#   and the answer points back: ``她们是朋友``, ``they are friends``; or has no subject at all, ``是朋友``, or
 #   nothing but the relation, ``朋友``.
-# - *Relation*: one of its words (:mod:`.relation_words`) is stated of the two, the one directly of the other
-#   (:mod:`.relation_frames`): of both names, of one and a pronoun, of "they", or of one where the clause leaves
-#   the other out (:mod:`.relation_clauses`). Who is joined with somebody else, ``恰斯卡和玛拉妮是朋友``, or is
-#   something to somebody else, "the mother of Bob's wife", is not related to the other end.
-# - *Direction*: by whose role a word is, ``恰斯卡是卡齐娜的老师``, ``Kachina's teacher is Chasca``, and by who
-#   does it to whom, ``恰斯卡教导卡齐娜``, ``Kachina was taught by Chasca``. Of both ways the right one counts.
+# - *Relation*: one of its words is stated of the two, the one directly of the other: of both names, of one
+#   and a pronoun, of "they", or of one where the clause leaves the other out. Who is joined with somebody
+#   else, ``恰斯卡和玛拉妮是朋友``, or is something to somebody else, "the mother of Bob's wife", is not
+#   related to the other end.
+# - *Direction*: by whose role a word is, ``恰斯卡是卡齐娜的老师``, ``Kachina's teacher is Chasca``, and by
+#   who does it to whom, ``恰斯卡教导卡齐娜``, ``Kachina was taught by Chasca``. Of both ways the right one
+#   counts.
 #
 # Only what stands in the words is seen: no inference and no irony.
 

@@ -1,27 +1,17 @@
-"""Texts that say nearly the same, found among many in time that grows with their number.
-
-A text is normalised (compatibility forms, case, punctuation and white space) and seen as the set of its
-stretches of three characters, which works in any language. Two texts are near duplicates when their sets
-overlap by a Jaccard index of at least 0.85 (a typing error or a changed ending, not another word) and the
-numbers in them are the same, since "revenue in 2023" and "revenue in 2024" are two questions.
-
-Comparing every pair would take days for a million texts. MinHash (Broder 1997) gives each set a short
-signature; texts that agree in a whole band of it (locality-sensitive hashing, Indyk and Motwani 1998) meet in
-a bucket with the first two that came there, and the most promising are compared exactly. A pair at the
-threshold is found with a probability of 0.99.
-
-Chinese questions are short, so that one changed character in ten already makes another question.
-"""
+"""Near-duplicates among many texts, and which texts may hold a text."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from rag_evaluation_framework.text.search import code_points, without_spaces
 
 THRESHOLD = 0.85
 STRETCH = 3
@@ -178,3 +168,73 @@ def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     mixed: npt.NDArray[np.uint64] = numbers ^ numbers >> np.uint64(31)
     return mixed
+
+
+# Tells which of many texts may hold a text, by the shingles that both have, without reading them
+# again.
+#
+# A shingle is a run of eight characters, white space left out. Of every sixteen in a row the one with the
+# least hash is kept (winnowing, Schleimer, Wilkerson and Aiken 2003). The rows of a part of a text are
+# rows of the text, so that what is kept of the part is kept of the whole, and the rarest of it leaves few
+# texts to search.
+#
+# Two shingles in seventeen are kept, in eight bytes each: about one byte for each character of the texts.
+
+# Runs are doubled: each is joined to the one that begins so many characters later.
+_TO_SHINGLES = (1, 2, 4)
+_TO_ROWS = (1, 2, 4, 8)
+ROW = 1 + sum(_TO_SHINGLES) + sum(_TO_ROWS)
+"""The characters of a row of shingles; nothing is kept of a shorter text."""
+
+_FACTOR = 0x9E3779B1  # the prime next to 2**32 divided by the golden ratio
+_HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
+# Texts are read in blocks of so many characters, which bounds what reading takes to some 20 MB.
+
+
+class ShingleIndex:
+    """The kept shingles of texts, which are known by their numbers from 0."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        entries = array("Q")  # the hash of a shingle in the upper half, the number of its text in the lower
+        self._count = 0
+        for text in texts:
+            for block in _stretches(without_spaces(text)):
+                entries.frombytes((_kept(block) | np.uint64(self._count)).tobytes())
+            self._count += 1
+        self._entries = np.asarray(entries)
+        self._entries.sort()
+
+    def may_hold(self, text: str) -> Sequence[int]:
+        """Return the numbers of all texts that hold a text, whatever its white space, and of few others.
+
+        They are in order. Of a text that is shorter than a row of shingles, these are all numbers.
+        """
+        kept = _kept(without_spaces(text))
+        if not len(kept):
+            return range(self._count)
+        first = np.searchsorted(self._entries, kept)
+        last = np.searchsorted(self._entries, kept | _LOWER_HALF)
+        rarest = np.argmin(last - first)
+        numbers: list[int] = np.unique(self._entries[first[rarest] : last[rarest]] & _LOWER_HALF).tolist()
+        return numbers
+
+
+def _kept(characters: str) -> npt.NDArray[np.uint64]:
+    """Return the hashes of the shingles that are kept, in the upper halves of numbers."""
+    if len(characters) < ROW:
+        return np.empty(0, np.uint64)
+    # Unsigned numbers wrap around: these are polynomials of the characters, modulo 2**32.
+    hashes = code_points(characters) * np.uint32(_FACTOR)
+    for step in _TO_SHINGLES:
+        hashes = hashes[:-step] * np.uint32(pow(_FACTOR, step, 1 << 32)) + hashes[step:]
+    for step in _TO_ROWS:
+        hashes = np.minimum(hashes[:-step], hashes[step:])
+    is_last = np.append(hashes[1:] != hashes[:-1], True)  # neighbouring rows mostly keep the same shingle
+    kept: npt.NDArray[np.uint64] = hashes[is_last].astype(np.uint64) << _HALF
+    return kept
+
+
+def _stretches(characters: str) -> Iterator[str]:
+    """Yield a text in blocks, each with so much of the next that no row of shingles is torn apart."""
+    for start in range(0, len(characters), _BLOCK):
+        yield characters[start : start + _BLOCK + ROW - 1]

@@ -1,1 +1,0 @@
-"""What an answer cites, and whether that bears it out."""
