@@ -80,6 +80,12 @@ _HOMES = {
         "UsageError",
     ),
     "evaluation.citation_evaluator": ("CitationEvaluator",),
+    "evaluation.evaluate": (
+        "Options",
+        "compare",
+        "evaluate",
+        "evaluate_async",
+    ),
     "evaluation.grid_runs": ("evaluate_sweep",),
     "evaluation.hit_views": ("retrieval_scorers",),
     "evaluation.pipeline_targets": ("PipelineTarget",),
@@ -259,6 +265,10 @@ _HOMES = {
         "MetricCalibration",
     ),
     "results.run_comparison": ("compare_runs",),
+    "results.run_evaluations": (
+        "load",
+        "save",
+    ),
     "results.run_folder": (
         "RunFolder",
         "list_runs",

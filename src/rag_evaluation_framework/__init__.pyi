@@ -49,6 +49,10 @@ from rag_evaluation_framework.errors import TargetError as TargetError
 from rag_evaluation_framework.errors import UnknownNameError as UnknownNameError
 from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator as CitationEvaluator
+from rag_evaluation_framework.evaluation.evaluate import Options as Options
+from rag_evaluation_framework.evaluation.evaluate import compare as compare
+from rag_evaluation_framework.evaluation.evaluate import evaluate as evaluate
+from rag_evaluation_framework.evaluation.evaluate import evaluate_async as evaluate_async
 from rag_evaluation_framework.evaluation.grid_runs import evaluate_sweep as evaluate_sweep
 from rag_evaluation_framework.evaluation.hit_views import retrieval_scorers as retrieval_scorers
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget as PipelineTarget
@@ -183,6 +187,8 @@ from rag_evaluation_framework.results.gate import Verdict as Verdict
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings as CalibrationSettings
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration as MetricCalibration
 from rag_evaluation_framework.results.run_comparison import compare_runs as compare_runs
+from rag_evaluation_framework.results.run_evaluations import load as load
+from rag_evaluation_framework.results.run_evaluations import save as save
 from rag_evaluation_framework.results.run_folder import RunFolder as RunFolder
 from rag_evaluation_framework.results.run_folder import list_runs as list_runs
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage

@@ -200,7 +200,7 @@ class HoldingAgent:
     """Answers so many questions and holds the others back until it is released."""
 
     def __init__(self, answers: int) -> None:
-        self.asked: Counter[str] = Counter()
+        self.asked: list[str] = []
         self.released = threading.Event()
         self._left = threading.Semaphore(answers)
 
@@ -210,7 +210,7 @@ class HoldingAgent:
         class Handler(QuietHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                agent.asked[body["message"]] += 1
+                agent.asked.append(body["message"])
                 if not agent._left.acquire(blocking=False):
                     agent.released.wait()
                 content = json.dumps({"response": answer_to(body["message"])}).encode()
@@ -232,20 +232,21 @@ def test_a_run_that_was_stopped_midway_is_resumed_and_asks_nothing_twice(
     with serving(holding.handler()) as url:
         process = start("evaluate", "agent.yaml", "--url", url, *options, folder=project)
         try:
-            run = wait_for(rag_eval, done=9)
+            run = wait_for(rag_eval, holding, done=9, in_flight=2)
             process.send_signal(sign)
             process.communicate(timeout=PATIENCE)
             assert process.returncode == (-9 if sign == signal.SIGKILL else 130)
-            assert sum(holding.asked.values()) == 9 + 2
+            assert len(holding.asked) == 9 + 2
         finally:
             process.kill()
             holding.released.set()
         first = set(holding.asked)
         resumed = evaluate(rag_eval, "--url", url, "--resume", run, "--json").ok().json
-    assert set(holding.asked) == {f"q{n}" for n in range(24)}
+    times = Counter(holding.asked)
+    assert set(times) == {f"q{n}" for n in range(24)}
     # What was in flight when the process ended has no answer, and only that is asked again.
-    assert sorted(holding.asked.values()) == [1] * 22 + [2] * 2
-    assert {question for question, times in holding.asked.items() if times == 2} <= first
+    assert sorted(times.values()) == [1] * 22 + [2] * 2
+    assert {question for question, number in times.items() if number == 2} <= first
     assert resumed["runs"][0]["runId"] == run
     straight = evaluate(rag_eval, "--url", agent.url, "--dataset", "rag-quality", "--json").ok().json
     assert resumed["metrics"] == straight["metrics"]
@@ -253,12 +254,12 @@ def test_a_run_that_was_stopped_midway_is_resumed_and_asks_nothing_twice(
     assert {it["state"] for it in rag_eval("runs", "--json").ok().json} == {"complete"}
 
 
-def wait_for(rag_eval: Commands, *, done: int) -> str:
-    """Wait until so many samples of the only run are done, and return its id."""
+def wait_for(rag_eval: Commands, holding: HoldingAgent, *, done: int, in_flight: int) -> str:
+    """Wait until so many samples of the only run are done and so many asked, and return its id."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         runs = rag_eval("runs", "--json").ok().json if Path("runs").exists() else []
-        if [run["done"] for run in runs] == [done]:
+        if [run["done"] for run in runs] == [done] and len(holding.asked) == done + in_flight:
             assert runs[0]["state"] == "running"
             return str(runs[0]["run_id"])
         time.sleep(0.05)

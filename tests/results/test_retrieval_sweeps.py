@@ -264,7 +264,7 @@ def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
     embedder = PricedEmbedder()
     priced = swept(corpus, embedders=[embedder])
     in_all = embedder.tokens_used * 0.02 / 1e6
-    assert priced.performance["spent_usd"] == pytest.approx(in_all)
+    assert priced.performance.figures["spent_usd"] == pytest.approx(in_all)
     text = str(priced)
     assert re.search(r"seconds +cost +against the best", text)
     assert f"nothing shared and nothing cached; ${in_all:.6f} was spent in all" in text
@@ -276,7 +276,7 @@ def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
     assert json.loads(path.read_text())["performance_metrics"]["cost_usd"] in costs
     assert list(validate_file(path)) == []
     # Where nothing has a price there is no cost, not one of 0.
-    assert "spent_usd" not in results.performance
+    assert "spent_usd" not in results.performance.figures
     assert "cost" not in str(results)
     assert "cost_usd" not in sweep_document(results)["cells"][0]["performance"]
     assert "spent_usd" not in sweep_document(results)

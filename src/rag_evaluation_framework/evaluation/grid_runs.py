@@ -61,7 +61,7 @@ from rag_evaluation_framework.results.comparison import (
     corrected_together,
 )
 from rag_evaluation_framework.results.documents import results_document, write_results_document
-from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Row
+from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Performance, Row
 from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.results.result_files import SUFFIX
 from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
@@ -336,7 +336,7 @@ class _Sweep:
             ),
             outcome=outcome,
             columns=columns.columns(),
-            performance=performance,
+            performance=Performance(performance),
             warnings=warnings,
             folder=folder.path if is_kept else None,
             read_rows=kept.rows,
@@ -401,7 +401,7 @@ def _summed_up(
             contenders=tuple(each.contender for each in compared),
             metrics=tuple(compared),
         ),
-        performance=_known({"spent_usd": _spent(parts)}),
+        performance=Performance(_known({"spent_usd": _spent(parts)})),
         warnings=tuple(warning for part in ranked for warning in part.warnings),
         folder=folder,
     )
@@ -453,7 +453,7 @@ def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[s
         "documents": configuration["documents"],
         "moved_spans": configuration["moved_spans"],
         "seed": evaluation.head.seed,
-        **evaluation.performance,
+        **evaluation.performance.figures,
         "cells": [_written_cell(name, part, per_query=per_query) for name, part in evaluation.parts.items()],
         "comparisons": [each.to_dict() for each in evaluation.comparison.metrics]
         if evaluation.comparison
@@ -480,7 +480,7 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
         "evaluation_id": part.head.run_id,
         "configuration": configuration,
         "metrics": {metric: figure.to_dict() for metric, figure in part.metrics.items()},
-        "performance": part.performance,
+        "performance": part.performance.figures,
     }
     if per_query:
         written["per_query"] = {metric: part.columns.scored(metric) for metric in part.metrics}
@@ -489,7 +489,7 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
 
 def _spent(parts: Sequence[Evaluation]) -> float | None:
     """What the whole sweep cost; ``None`` unless it is known for every cell."""
-    spent = [part.performance.get("cost_usd", {}).get("spent") for part in parts]
+    spent = [part.performance.figures.get("cost_usd", {}).get("spent") for part in parts]
     known = [dollars for dollars in spent if dollars is not None]
     return math.fsum(known) if len(known) == len(spent) else None
 

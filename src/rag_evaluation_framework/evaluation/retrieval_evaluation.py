@@ -154,7 +154,7 @@ class RetrievalEvaluation(Generic[MetricT]):
         return self._with_experiment(found, cell)
 
     def _with_experiment(self, found: Mapping[str, float], cell: Evaluation) -> EvaluationResult:
-        took = cell.performance.get("stage_seconds", {})
+        took = cell.performance.figures.get("stage_seconds", {})
         run = Run(cell.head, tuple(row.result for row in cell.rows))
         seconds = took.get("search", 0.0) + took.get("rerank", 0.0)
         experiment = recorded_experiment(run, self.dataset, seconds=seconds)

@@ -136,7 +136,7 @@ def _notes(sweep: Evaluation) -> Iterator[str]:
         moved = counted(configuration["moved_spans"], "relevant span was", "relevant spans were")
         yield f"{moved} found elsewhere: documents have changed"
     recalls = {
-        cell.head.configuration["retriever"]: cell.performance.get("store_recall")
+        cell.head.configuration["retriever"]: cell.performance.figures.get("store_recall")
         for cell in sweep.parts.values()
     }
     for retriever, recall in recalls.items():
@@ -145,8 +145,8 @@ def _notes(sweep: Evaluation) -> Iterator[str]:
     yield "seconds: chunking, embedding, indexing and searching were done once for the cells that share them"
     if _has_costs(sweep):
         spent = "how much was spent is not known"
-        if "spent_usd" in sweep.performance:
-            spent = f"{_dollars(sweep.performance['spent_usd'])} was spent in all"
+        if "spent_usd" in sweep.performance.figures:
+            spent = f"{_dollars(sweep.performance.figures['spent_usd'])} was spent in all"
         yield f"cost: of each cell by itself, nothing shared and nothing cached; {spent}"
     yield from (f"warning: {warning}" for warning in sweep.warnings)
     if not sweep.outcome.completed:
@@ -160,12 +160,12 @@ def _short(metric: str) -> str:
 
 
 def _seconds(cell: Evaluation) -> str:
-    spent = cell.performance.get("stage_seconds")
+    spent = cell.performance.figures.get("stage_seconds")
     return _NOTHING if spent is None else f"{sum(spent.values()):.2f}"
 
 
 def _cost(cell: Evaluation) -> Mapping[str, float]:
-    found: Mapping[str, float] = cell.performance.get("cost_usd", {})
+    found: Mapping[str, float] = cell.performance.figures.get("cost_usd", {})
     return found
 
 
