@@ -20,7 +20,6 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     spans_of_contexts,
     unlocated_contexts,
 )
-from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.errors import InputError, Problems, UsageError, counted
 from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
@@ -32,7 +31,7 @@ from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, Ran
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
 from rag_evaluation_framework.metrics.qrels import judge_mappings
 from rag_evaluation_framework.metrics.spans import FRACTIONS
-from rag_evaluation_framework.metrics.views import HITS, NoValueError
+from rag_evaluation_framework.metrics.views import LOCATED, NoValueError
 from rag_evaluation_framework.records.chunks import generate_chunk_id
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
@@ -42,8 +41,6 @@ from rag_evaluation_framework.retrieval.pipeline import Chunking
 CHUNK_METRICS = ("chunk_recall", "chunk_precision", "chunk_f1")
 _HIT_METRICS = (*FRACTIONS, *CHUNK_METRICS)
 NO_TRUTH = "the dataset has no relevant {} for it"
-LOCATED = "golden_context"
-"""What a metric of spans needs of a sample whose relevant characters are looked up."""
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"
 _EXCERPT = "pa_chunk_"
@@ -280,7 +277,7 @@ class LocatedContexts:
 
     def scorers(self, scorers: Iterable[MetricScorer]) -> list[MetricScorer]:
         """Return scorers, those of spans with the golden contexts as their truth."""
-        return [self._located(scorer) if _reads_spans(scorer) else scorer for scorer in scorers]
+        return [self._located(scorer) if scorer.reads_spans else scorer for scorer in scorers]
 
     def _located(self, scorer: MetricScorer) -> MetricScorer:
         needs = tuple(LOCATED if need == "relevant_spans" else need for need in scorer.needs)
@@ -296,7 +293,11 @@ class LocatedContexts:
 
     def unmeasured(self, scorers: Iterable[MetricScorer]) -> dict[str, str]:
         """Return the metrics of spans, and why they cannot be measured, if none was located."""
-        return {} if self.truth else dict.fromkeys(_span_metrics(scorers), self.count)
+        return (
+            {}
+            if self.truth
+            else dict.fromkeys((scorer.name for scorer in scorers if scorer.reads_spans), self.count)
+        )
 
     def doubt(self, scorers: Iterable[MetricScorer]) -> str | None:
         """Say in a line that some were not located, and what that means; ``None`` if all were."""
@@ -305,24 +306,6 @@ class LocatedContexts:
         unmeasured = self.unmeasured(scorers)
         lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
         return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
-
-
-def located_for(
-    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
-) -> LocatedContexts | None:
-    """Return where the golden contexts of samples are, if a golden set is scored by its spans."""
-    are_wanted = dialect in GOLDEN_DIALECTS and bool(_span_metrics(scorers))
-    return LocatedContexts.of(list(samples())) if are_wanted else None
-
-
-def _span_metrics(scorers: Iterable[MetricScorer]) -> list[str]:
-    """Return the names of those scorers that score the characters retrieved."""
-    return [scorer.name for scorer in scorers if _reads_spans(scorer)]
-
-
-def _reads_spans(scorer: MetricScorer) -> bool:
-    declared = scorer.metric.metric
-    return declared.view == HITS and any(each.name == "retrieved_spans" for each in declared.fields)
 
 
 def retrieval_scorers(
