@@ -362,7 +362,7 @@ def _sentence_words(function: Any, item: Item) -> Any:
 
 
 READERS: Mapping[str, tuple[str, Reader]] = {
-    **_each("sentence_spans", "claims_of", "said_in", "is_courtesy"),
+    **_each("sentence_spans", "claims_of", "said_in"),
     **_each("folded", "plain", "comparable", "folded_with_places", "normalised", "spellings", "variants"),
     **_each("plain_tokens", "word_tokens", "lexical_tokens", "content_tokens", "content_keys"),
     **_each("quantities", "with_figures", "with_dates", "with_times", "with_units", "comparable_names"),
