@@ -8,7 +8,6 @@ bootstrap over sources. A rule stays while its mean gain over every set of the k
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,32 +51,6 @@ class Rule:
     name: str
     off: Mapping[str, Any]
     kinds: tuple[str, ...]
-
-
-_MONEY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yuan"}
-_SUM = re.compile(r"([$€£¥]) ?(\d+(?:\.\d+)?)")
-
-
-def _plain_text(text: str, **_: Any) -> str:
-    return text
-
-
-def _comparable(text: str, **_: Any) -> str:
-    return comparable(text)
-
-
-def _values_only(text: str, **_: Any) -> str:
-    """Return the comparable text with numbers, times of day and sums as their values, nothing else."""
-    even, at, parts = comparable(text), 0, []
-    for number in quantities(even):
-        if number.start >= at and len(number.values) == 1 and not number.is_vague:
-            hour, minute = divmod(int(number.values[0]), 60)
-            value = f"{number.values[0]:.15g}{'%' * (number.kind == 'percent')}"
-            if number.kind == "time":
-                value = f"{hour % 12 or 12}:{minute:02} {'ap'[hour >= 12]}m"
-            parts += [even[at : number.start], value, " " * even[number.end : number.end + 1].isdigit()]
-            at = number.end
-    return _SUM.sub(lambda found: f"{found[2]} {_MONEY[found[1]]}", "".join(parts) + even[at:])
 
 
 def _always(value: Any) -> Callable[..., Any]:
@@ -206,14 +179,7 @@ RULES = (
         {"told_in": _told_as_said},
         GOLDEN,
     ),
-    Rule("even text: values only", {"even_text": _values_only}, NAMED_AND_TOLD),
-    Rule("even text: nothing", {"even_text": _comparable}, NAMED_AND_TOLD),
-    Rule("… figures", {"with_figures": _plain_text}, NAMED_AND_TOLD),
-    Rule("… pairs of figures", {"paired_as_in": lambda other, text: text}, TURNS),
-    Rule("… units", {"with_units": _plain_text}, NAMED_AND_TOLD),
-    Rule("… dates", {"with_dates": _plain_text}, NAMED_AND_TOLD),
-    Rule("… times of day", {"with_times": _plain_text}, NAMED_AND_TOLD),
-    Rule("… kept names", {"comparable_names": _comparable}, NAMED_AND_TOLD),
+    Rule("numbers as values", {"even_text": comparable}, NAMED_AND_TOLD),
     Rule(
         "clock times",
         {"clock_times": lambda text, numbers: iter(())},
