@@ -251,8 +251,15 @@ RENDERERS: Registry[Callable[..., str]] = Registry("renderer")
 
 Installed packages add theirs as ``rag_evaluation_framework.renderers``.
 """
-for _name in ("terminal", "notebook"):
-    RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_name}:render")
+for _name, _module in {
+    "github": "github_annotations",
+    "json": "json_report",
+    "junit": "junit",
+    "markdown": "markdown",
+    "notebook": "notebook",
+    "terminal": "terminal",
+}.items():
+    RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_module}:render")
 
 
 def _imported(place: str) -> object:

@@ -16,7 +16,6 @@ from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.golden.golden_runs import (
     golden_manifest,
-    missing_splits,
     plan_golden,
 )
 from rag_evaluation_framework.evaluation.golden.golden_settings import (
@@ -61,7 +60,7 @@ def test_splits_are_found_in_the_folder_or_where_projects_keep_them(tmp_path: Pa
     (tmp_path / "README.md").write_text("words")
     (tmp_path / place / "notes.json").write_text('{"something": "else"}')
     assert list(find_splits(tmp_path)) == ["facts", "boundary"]
-    assert missing_splits(golden_manifest(tmp_path, GoldenSettings())) == (
+    assert golden_manifest(tmp_path, GoldenSettings()).missing == (
         "relations",
         "tracking",
         "multiturn",

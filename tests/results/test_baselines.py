@@ -53,7 +53,7 @@ def test_samples_pair_by_id_and_only_where_their_content_is_the_same(tmp_path: P
     before = run(tmp_path, samples({"a": "1", "b": "2", "c": "3", "gone": "4"}), lambda _: "yes")
     after = run(tmp_path, samples({"c": "3", "new": "5", "b": "edited", "a": "1"}), lambda _: "no")
     compared = compare_with_baseline(before, after, scorers_for(METRICS))
-    (comparison,) = compared.comparisons
+    (comparison,) = compared.metrics
     assert (comparison.metric, comparison.n, comparison.difference) == ("string_match", 2, -1.0)
     assert compared.uncompared == ()
 
@@ -61,7 +61,7 @@ def test_samples_pair_by_id_and_only_where_their_content_is_the_same(tmp_path: P
 def test_times_are_not_compared(tmp_path: Path) -> None:
     folder = run(tmp_path, samples({"a": "1", "b": "2"}), lambda _: "yes")
     compared = compare_with_baseline(folder, folder, scorers_for(METRICS))
-    assert [each.metric for each in compared.comparisons] == ["string_match"]
+    assert [each.metric for each in compared.metrics] == ["string_match"]
 
 
 def test_a_metric_that_no_sample_has_in_both_runs_is_named(tmp_path: Path) -> None:

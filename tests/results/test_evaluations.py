@@ -9,16 +9,13 @@ import pytest
 
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.evaluation import blamed_answers
-from rag_evaluation_framework.evaluation.dataset_evaluations import (
-    DatasetEvaluation,
-    EvaluationSettings,
-    run_evaluation,
-)
 from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
-from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
+from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunSettings, SampleChoice
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RunGroup
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
@@ -38,12 +35,17 @@ class CountedSupport(LexicalSupport):
         return super().decide(claims, evidence, question=question)
 
 
-def evaluated(runs: Path, resume: str | None = None) -> list[DatasetEvaluation]:
-    plan = plan_golden(golden_manifest(GOLDEN, GoldenSettings()))
-    settings = EvaluationSettings(runs_directory=runs, run=RunSettings(), choice=SampleChoice())
-    resumed = RunGroup.open(resume, runs) if resume else None
+def evaluated(runs: Path, resume: str | None = None) -> list[Evaluation]:
+    suite = Suite(
+        plan=plan_golden(golden_manifest(GOLDEN)),
+        runs_directory=runs,
+        run=RunSettings(),
+        choice=SampleChoice(),
+        kind="golden",
+        resumed=RunGroup.open(resume, runs) if resume else None,
+    )
     target = PythonCallable(lambda question: {"answer": question, "contexts": [question]})
-    return run_evaluation(plan, target, settings, resumed=resumed)
+    return [part for part in run_suite(suite, target).parts.values() if part.is_begun]
 
 
 def test_an_answer_is_blamed_once_however_often_it_is_reported(
@@ -55,8 +57,8 @@ def test_an_answer_is_blamed_once_however_often_it_is_reported(
     asked = support.asked
     assert asked > 0
     for each in found:
-        samples = list(each.samples())
-        assert samples == list(each.samples())
+        samples = list(each.rows)
+        assert samples == list(each.rows)
         answers = [answer for sample in samples if sample.blame for answer in sample.blame.answers]
         assert each.blame is not None
         assert {share.kind: share.count for share in each.blame.shares if share.count} == {
@@ -69,26 +71,27 @@ def test_an_answer_is_blamed_once_however_often_it_is_reported(
             for turn in sample.turns
             if sample.blame is not None
         )
-        assert bool(conversations) == (each.plan.name == "multiturn")
+        assert bool(conversations) == (each.name == "multiturn")
     assert support.asked == asked
 
 
 def test_what_cannot_be_written_down_is_not_blamed_and_reported_all_the_same(tmp_path: Path) -> None:
-    first = evaluated(tmp_path)[0].folder
-    first.blame_path.unlink()
-    first.blame_path.mkdir()
+    first = evaluated(tmp_path)[0]
+    blames = RunFolder.open(first.head.run_id, tmp_path).blame_path
+    blames.unlink()
+    blames.mkdir()
     again = evaluated(tmp_path, resume=first.head.run_id)
     assert [each.blame is None for each in again] == [True, False, False, False, False]
-    assert all(sample.blame is None for sample in again[0].samples())
+    assert all(sample.blame is None for sample in again[0].rows)
 
 
 def test_results_that_cannot_be_written_leave_a_report_and_an_unfinished_run(tmp_path: Path) -> None:
     first, *_ = evaluated(tmp_path)
-    results = first.folder.path / "results.json"
+    results = tmp_path / first.head.run_id / "results.json"
     results.unlink()
     (results / "in the way").mkdir(parents=True)
-    again, *_ = evaluated(tmp_path, resume=first.folder.head.run_id)
+    again, *_ = evaluated(tmp_path, resume=first.head.run_id)
     assert not again.outcome.completed
     assert again.outcome.reason is not None
     assert "results.json" in again.outcome.reason
-    assert again.summary.finished == first.summary.finished
+    assert again.counts.finished == first.counts.finished

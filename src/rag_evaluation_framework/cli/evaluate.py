@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.evaluate_options import EvaluateOptions, evaluate_options
-from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
-
-if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.cli.run_options import GATE, LIMITS, OUTPUT, TARGET, check_run
+from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
+from rag_evaluation_framework.cli.shared_options import EXISTING_FILE, Option, metrics_option, with_all
 
 EXAMPLES = """\b
 Examples:
@@ -21,8 +20,42 @@ Examples:
   rag-eval evaluate agent.yaml --url http://localhost:4000 --baseline eval_run_20261115_001"""
 
 
+_OPTIONS: tuple[Option[Any], ...] = (
+    click.argument("manifest", type=EXISTING_FILE),
+    *TARGET,
+    click.option(
+        "--dataset",
+        "datasets",
+        multiple=True,
+        metavar="NAME",
+        help="Evaluate only this dataset; may be repeated.  [default: all]",
+    ),
+    metrics_option("Score by this metric instead of the manifest's; may be repeated."),
+    click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="TAG",
+        help="Use only samples with this tag; if repeated, with any of the tags.",
+    ),
+    *LIMITS,
+    click.option(
+        "--allow-missing",
+        is_flag=True,
+        help="Skip a metric where a sample lacks what it needs, instead of refusing the dataset.",
+    ),
+    *GATE,
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        help="Also write the results document to this file; for several datasets, into this folder.",
+    ),
+    *OUTPUT,
+)
+
+
 @click.command("evaluate", epilog=EXAMPLES)
-@evaluate_options
+@with_all(_OPTIONS)
 @scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -35,45 +68,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
-    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+    from rag_evaluation_framework.cli.evaluation_output import evaluated
 
-    scoring = ScoringOptions.taken_from(given)
-    options = EvaluateOptions(**given)
-    secrets = Secrets()
-    with secrets.masked_errors():
-        code = _evaluate(options, scoring, secrets)
-    context.exit(code)
-
-
-def _evaluate(options: EvaluateOptions, scoring: ScoringOptions, secrets: Secrets) -> int:
-    """Run an evaluation from the manifest to the exit code."""
-    from rag_evaluation_framework.cli.evaluation_command import EvaluationCommand
-    from rag_evaluation_framework.evaluation.manifests.manifest import read_manifest
-    from rag_evaluation_framework.evaluation.manifests.preflight import plan_evaluation
-    from rag_evaluation_framework.records.runs import SampleChoice
-
-    # A run that is resumed has the metrics it began with.
-    uses_metrics = not options.metrics and options.resume is None
-    manifest = read_manifest(options.manifest, uses_metrics=uses_metrics)
-    choice = SampleChoice(
-        tags=options.tags,
-        sample_size=options.sample_size,
-        seed=options.seed or 0,
-        allow_missing=options.allow_missing,
-    )
-    asked = EvaluationCommand(
-        options, manifest, scoring=scoring, secrets=secrets, choice=choice, metrics=options.metrics
-    )
-    plan = plan_evaluation(
-        manifest,
-        datasets=asked.datasets,
-        metrics=asked.metrics,
-        choice=asked.choice,
-        methods=asked.methods,
-    )
-    configuration = {
-        "manifest": manifest.file.name,
-        "framework": manifest.framework,
-        "protocol": manifest.api.protocol,
-    }
-    return asked.run(plan, configuration=configuration)
+    choices = ("--dataset", "datasets"), ("--metric", "metrics"), ("--tag", "tags")
+    check_run(given, {name: given[option] for name, option in choices})
+    context.exit(evaluated(given.pop("manifest"), {**given, **scoring_of(given)}))

@@ -9,7 +9,7 @@ import click
 
 from rag_evaluation_framework.cli.evaluate_models_options import ModelOptions, model_options
 from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
+from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
 from rag_evaluation_framework.cli.shared_options import CONTEXT
 
 EXAMPLES = """\b
@@ -37,7 +37,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     """
     from rag_evaluation_framework.cli.models_command import evaluate_models  # slow to import
 
-    scoring = ScoringOptions.taken_from(given)
+    scoring = scoring_of(given)
     context.exit(evaluate_models(ModelOptions(**given), scoring))
 
 

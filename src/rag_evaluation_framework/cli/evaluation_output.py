@@ -1,138 +1,148 @@
-"""What ``rag-eval evaluate`` prints and writes. Everything passes the secrets' mask on its way out."""
+"""What ``rag-eval evaluate`` and ``rag-eval golden`` share: one call, and what is printed and written of it.
+
+Everything passes the secrets' mask on its way out.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.exit_codes import drop_output
 from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.run_options import RunOptions
+from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
 from rag_evaluation_framework.errors import UsageError, refused
-from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
+from rag_evaluation_framework.evaluation.evaluate import Options, Prepared, prepared
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices, check_writable
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifests.preflight import Prices, check_writable
+from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.atomic import write_text_atomically
-from rag_evaluation_framework.reports.evaluation_json import evaluation_document, plan_document
-from rag_evaluation_framework.reports.evaluation_text import evaluation_text, plan_text
-from rag_evaluation_framework.reports.github_annotations import github_annotations
-from rag_evaluation_framework.reports.junit import evaluation_junit
-from rag_evaluation_framework.reports.markdown import evaluation_markdown
+from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.reports.terminal import plan_text
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.gate import Gate
+
+Given = Mapping[str, Any]
+"""The options of a command by name."""
 
 
-class Told(NamedTuple):
-    """What is printed of an evaluation (a text, or a document for machines), and what writes its results."""
+def evaluated(data: Path | Manifest, given: Given) -> int:
+    """Evaluate what the options say, tell what came of it, and return the exit code."""
+    options = Options(
+        datasets=given["datasets"],
+        concurrency=given["concurrency"],
+        attempt_timeout=given["timeout"],
+        run_timeout=given["run_timeout"],
+        max_attempts=given["max_attempts"],
+        allow_missing=given.get("allow_missing", False),
+        history=given.get("history", "own"),
+    )
+    gate = Gate(
+        max_errors=given["max_errors"],
+        max_drop=given["max_drop"],
+        confidence=given["confidence"],
+        enabled=False,
+    )
+    with prepared(
+        data,
+        target=given["target"] if given["url"] is None else Address(given["url"]),
+        metrics=given.get("metrics") or (),
+        gate=gate,
+        baseline=given["baseline"],
+        judge=given["judge"],
+        embedder=given["embedder"],
+        documents=given["documents"],
+        tags=given.get("tags", ()),
+        sample_size=given["sample_size"],
+        seed=given["seed"] or 0,
+        runs_directory=given["runs_dir"],
+        resume=given["resume"],
+        options=options,
+    ) as work:
+        return _carried_out(work, given)
 
-    report: str | dict[str, Any]
-    write_results: Callable[[], None]
+
+def _carried_out(work: Prepared, given: Given) -> int:
+    _check(work, given)
+    if given["dry_run"]:
+        _print_plan(work, given)
+        return 0
+    progress = None
+    if not given["as_json"]:
+        progress = ProgressLine(
+            sys.stderr,
+            live=sys.stderr.isatty(),
+            mask=work.secrets.mask,
+            notice=lambda: waiting_notice(work.methods),
+        )
+    with spending_told(work.methods, progress):
+        evaluation = work.run(progress)
+    try:
+        _tell(evaluation, work, given)
+    except BrokenPipeError:
+        # Whoever was reading went away, as with `| head`; the verdict stands.
+        drop_output()
+    return 0 if evaluation.verdict is None else evaluation.verdict.exit_code
 
 
-class Output:
-    """Where an evaluation is told, as the options ask."""
+def _check(work: Prepared, given: Given) -> None:
+    """Make sure, before the first request, that everything can be written."""
+    out, names = given["out"], [dataset.name for dataset in work.plan.datasets]
+    if out is not None and _is_split(work) and len(names) > 1 and not out.is_dir():
+        raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
+    files = [given[name] for name in ("out", "junit", "markdown") if given[name] is not None]
+    check_writable([given["runs_dir"], *(path if path.is_dir() else path.parent for path in files)])
 
-    def __init__(self, options: RunOptions, secrets: Secrets, target: str) -> None:
-        self.options, self.secrets, self.target = options, secrets, target
 
-    def check(self, plan: Plan) -> None:
-        """Make sure, before the first request, that everything can be written."""
-        options = self.options
-        if options.out is not None and len(plan.datasets) > 1 and not options.out.is_dir():
-            names = ", ".join(dataset.name for dataset in plan.datasets)
-            raise UsageError(f"--out: expected a folder that exists, for {names}; got {options.out}")
-        files = [path for path in (options.out, options.junit, options.markdown) if path is not None]
-        check_writable([options.runs_dir, *(path if path.is_dir() else path.parent for path in files)])
+def _is_split(work: Prepared) -> bool:
+    """Tell whether each dataset has a results document of its own; golden sets have one for all."""
+    return work.manifest.kind != "golden"
 
-    def progress(self, notice: Callable[[], str]) -> ProgressLine | None:
-        """Return what shows how far a run is, with the notice there is: nothing where only JSON is wanted."""
-        if self.options.as_json:
-            return None
-        return ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=self.secrets.mask, notice=notice)
 
-    def plan(self, plan: Plan) -> None:
-        """Print what a run would do."""
-        prices = Prices(self.options.price_input, self.options.price_output)
-        if self.options.as_json:
-            document = plan_document(plan, target=self.target, prices=prices)
-            print_json(self.secrets.mask_value(document))
+def _print_plan(work: Prepared, given: Given) -> None:
+    """Print what a run would do."""
+    prices, target = Prices(given["price_input"], given["price_output"]), work.suite.shown_target or ""
+    if given["as_json"]:
+        print_json(work.secrets.mask_value(plan_document(work.plan, target=target, prices=prices)))
+    else:
+        click.echo(work.secrets.mask(plan_text(work.plan, target=target, prices=prices)))
+
+
+def _tell(evaluation: Evaluation, work: Prepared, given: Given) -> None:
+    """Print the evaluation, then write the files that were asked for, that a full disk hides nothing."""
+    mask = work.secrets.mask
+    try:
+        if given["as_json"]:
+            print_json(work.secrets.mask_value(evaluation_document(evaluation)))
         else:
-            click.echo(self.secrets.mask(plan_text(plan, target=self.target, prices=prices)))
+            click.echo(mask(evaluation.render()))
+    finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
+        _write_results(evaluation, work, given["out"])
+        for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
+            if given[option] is not None:
+                _write(given[option], mask(evaluation.render(renderer)))
+    is_at_github = os.environ.get("GITHUB_ACTIONS")
+    if is_at_github and (lines := evaluation.render("github", manifest=work.manifest.file)):
+        # On standard error, which GitHub reads as well, so that --json stays JSON.
+        click.echo(mask(lines), err=True)
 
-    def evaluation(
-        self,
-        manifest: Manifest,
-        evaluations: Sequence[DatasetEvaluation],
-        verdict: Verdict,
-        *,
-        plan: Plan,
-    ) -> None:
-        """Print the evaluation, then write the files that were asked for, that a full disk hides nothing."""
-        told = self._told(manifest, evaluations, verdict, plan=plan)
-        try:
-            self._print(told.report)
-        finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
-            self._write_files(told, evaluations, verdict, warnings=plan.warnings)
-        mask, warnings = self.secrets.mask, plan.warnings
-        if os.environ.get("GITHUB_ACTIONS"):
-            # On standard error, which GitHub reads as well, so that --json stays JSON.
-            for line in github_annotations(evaluations, verdict, manifest=manifest.file, warnings=warnings):
-                click.echo(mask(line), err=True)
 
-    def _print(self, report: str | dict[str, Any]) -> None:
-        if isinstance(report, str):
-            click.echo(self.secrets.mask(report))
-        else:
-            print_json(self.secrets.mask_value(report))
-
-    def _write_files(
-        self,
-        told: Told,
-        evaluations: Sequence[DatasetEvaluation],
-        verdict: Verdict,
-        *,
-        warnings: Sequence[str],
-    ) -> None:
-        options, mask = self.options, self.secrets.mask
-        if options.out is not None:
-            _make_folder_of(options.out)
-        told.write_results()
-        if options.junit is not None:
-            _write(options.junit, mask(evaluation_junit(evaluations, verdict)))
-        if options.markdown is not None:
-            _write(options.markdown, mask(self._markdown(evaluations, verdict, warnings=warnings)))
-
-    def _markdown(
-        self, evaluations: Sequence[DatasetEvaluation], verdict: Verdict, *, warnings: Sequence[str]
-    ) -> str:
-        return evaluation_markdown(evaluations, verdict, target=self.target, warnings=warnings)
-
-    def _told(
-        self,
-        manifest: Manifest,
-        evaluations: Sequence[DatasetEvaluation],
-        verdict: Verdict,
-        *,
-        plan: Plan,
-    ) -> Told:
-        """Tell the evaluation, as a text or as a document."""
-
-        def write_results() -> None:
-            out = self.options.out
-            if out is not None:
-                for each in evaluations:
-                    name = f"{each.folder.head.run_id}.results.json"
-                    each.write_results(out / name if out.is_dir() else out)
-
-        if self.options.as_json:
-            document = evaluation_document(evaluations, verdict, plan=plan, target=self.target)
-            return Told(document, write_results)
-        return Told(evaluation_text(evaluations, verdict, warnings=plan.warnings), write_results)
+def _write_results(evaluation: Evaluation, work: Prepared, out: Path | None) -> None:
+    if out is None:
+        return
+    _make_folder_of(out)
+    if not _is_split(work):
+        if evaluation.outcome.completed:
+            evaluation.save(out, format="results")
+        return
+    for part in evaluation.runs:
+        part.save(out / f"{part.head.run_id}.results.json" if out.is_dir() else out, format="results")
 
 
 def _make_folder_of(path: Path) -> None:

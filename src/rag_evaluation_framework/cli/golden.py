@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.golden_options import GoldenOptions, golden_options
-from rag_evaluation_framework.cli.scoring_options import ScoringOptions, scoring_options
-from rag_evaluation_framework.errors import Problems, UsageError
+from rag_evaluation_framework.cli.run_options import GATE, LIMITS, OUTPUT, TARGET, check_run
+from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
+from rag_evaluation_framework.cli.shared_options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FILE,
+    Option,
+    with_all,
+)
+from rag_evaluation_framework.errors import Problems
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
-    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-    from rag_evaluation_framework.results.run_groups import RunGroup
 
 EXAMPLES = """\b
 Examples:
@@ -24,8 +30,42 @@ Examples:
   rag-eval golden evaluation --target my_agent:answer --history reference"""
 
 
+_OPTIONS: tuple[Option[Any], ...] = (
+    click.argument("folder", metavar="DIR", type=EXISTING_FOLDER),
+    *TARGET,
+    click.option(
+        "--config", type=EXISTING_FILE, help="YAML file with settings: metrics, thresholds, gate, judge, API."
+    ),
+    click.option(
+        "--threshold",
+        "thresholds",
+        multiple=True,
+        metavar="METRIC=NUMBER",
+        help="Threshold of the gate, e.g. entity_coverage=0.8, facts:token_f1=0.5 or over_refusal<=0.05; "
+        "may be repeated.",
+    ),
+    click.option(
+        "--split",
+        "datasets",
+        multiple=True,
+        type=click.Choice(["facts", "relations", "tracking", "multiturn", "boundary"]),
+        help="Evaluate only this split; may be repeated.  [default: all]",
+    ),
+    click.option(
+        "--history",
+        type=click.Choice(["own", "reference"]),
+        default="own",
+        help="Earlier answers that a conversation is replayed with: the system's own, or the reference ones.",
+    ),
+    *LIMITS,
+    *GATE,
+    click.option("--out", type=FILE, help="Also write the results of all splits to this file."),
+    *OUTPUT,
+)
+
+
 @click.command("golden", epilog=EXAMPLES)
-@golden_options
+@with_all(_OPTIONS)
 @scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -40,37 +80,16 @@ def command(context: click.Context, /, **given: Any) -> None:
     2: wrong usage, settings or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
-    from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+    from rag_evaluation_framework.cli.evaluation_output import evaluated
+    from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest
 
-    scoring = ScoringOptions.taken_from(given)
-    options = GoldenOptions(**given)
-    secrets = Secrets()
-    with secrets.masked_errors():
-        code = _evaluate(options, scoring, secrets)
-    context.exit(code)
-
-
-def _evaluate(options: GoldenOptions, scoring: ScoringOptions, secrets: Secrets) -> int:
-    """Run a golden evaluation from the folder to the exit code."""
-    from rag_evaluation_framework.cli.evaluation_command import EvaluationCommand
-    from rag_evaluation_framework.cli.golden_output import GoldenOutput
-    from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
-    from rag_evaluation_framework.records.runs import SampleChoice
-
-    manifest = golden_manifest(options.folder, _settings(options))
-    choice = SampleChoice(sample_size=options.sample_size, seed=options.seed or 0, allow_missing=True)
-    asked = EvaluationCommand(options, manifest, scoring=scoring, secrets=secrets, choice=choice)
-    _check_history(options, asked.resumed)
-    plan = plan_golden(manifest, splits=asked.datasets, choice=asked.choice, methods=asked.methods)
-    return asked.run(
-        plan,
-        configuration={"golden": str(options.folder), "history": options.history},
-        output_to=partial(GoldenOutput, folder=options.folder),
-        history=options.history,
-    )
+    check_run(given, {"--split": given["datasets"]})
+    folder, settings = given.pop("folder"), _settings(given.pop("config"), given.pop("thresholds"))
+    manifest = golden_manifest(folder, settings, history=given["history"])
+    context.exit(evaluated(manifest, {**given, **scoring_of(given)}))
 
 
-def _settings(options: GoldenOptions) -> GoldenSettings:
+def _settings(config: Path | None, thresholds: Sequence[str]) -> GoldenSettings:
     """Read the settings from file and command line; all that is wrong with either is in one error."""
     from rag_evaluation_framework.evaluation.golden.golden_settings import (
         GoldenSettings,
@@ -80,16 +99,8 @@ def _settings(options: GoldenOptions) -> GoldenSettings:
 
     settings, problems = GoldenSettings(), Problems()
     with problems.collected():
-        settings = settings if options.config is None else read_golden_settings(options.config)
+        settings = settings if config is None else read_golden_settings(config)
     with problems.collected():
-        settings = with_thresholds(settings, options.thresholds)
+        settings = with_thresholds(settings, thresholds)
     problems.raise_all()
     return settings
-
-
-def _check_history(options: GoldenOptions, resumed: RunGroup | None) -> None:
-    """Refuse to go on with conversations on another history than they began with."""
-    began = resumed.leader.head.configuration.get("history") if resumed else options.history
-    if began != options.history:
-        expected = "a run of golden sets" if began is None else f"--history {began}"
-        raise UsageError(f"cannot resume: expected {expected}, got --history {options.history}")

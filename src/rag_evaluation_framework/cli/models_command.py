@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
+from typing import Any
 
 import click
 
 from rag_evaluation_framework.cli.evaluate_models_options import DEFAULT_METRICS, ModelOptions
 from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.judge_notices import kinship_warnings, spending_told, waiting_notice
+from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
 from rag_evaluation_framework.cli.model_data import chosen_data, chosen_samples, moved
 from rag_evaluation_framework.cli.model_work import ModelWork
-from rag_evaluation_framework.cli.scoring_options import ScoringOptions
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
+from rag_evaluation_framework.evaluation.evaluate import kinship_warnings, opened_methods
 from rag_evaluation_framework.evaluation.manifests.preflight import Prices
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.model_evaluations import ModelEvaluation, compare_models
 from rag_evaluation_framework.evaluation.model_runs import ModelRuns, data_of, metrics_of
 from rag_evaluation_framework.evaluation.rescoring import check_scored_alike, scored_as_wanted
 from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.reports.model_evaluations import (
     SideBySide,
     side_by_side_document,
@@ -31,19 +33,18 @@ from rag_evaluation_framework.reports.progress import ProgressLine
 _INCOMPLETE, _INTERRUPTED = 3, 130
 
 
-def evaluate_models(options: ModelOptions, scoring: ScoringOptions) -> int:
+def evaluate_models(options: ModelOptions, scoring: Mapping[str, Any]) -> int:
     """Run the models and return the exit code; no error tells a secret."""
     secrets = Secrets()
-    with secrets.masked_errors():
-        return _evaluate(options, scoring, secrets)
+    with secrets.masked_errors(), opened_methods(**scoring) as methods:
+        return _evaluate(options, methods, secrets)
 
 
-def _evaluate(options: ModelOptions, scoring: ScoringOptions, secrets: Secrets) -> int:
+def _evaluate(options: ModelOptions, methods: ScoringMethods, secrets: Secrets) -> int:
     runs = ModelRuns(options.models)
     if options.resume:
         runs = ModelRuns.resumed(options.resume, options.runs_dir, models=options.models)
     began = runs.leader.head if runs.leader else None
-    methods = scoring.methods()
     scorers = scorers_for(metrics_of(began) if began else options.metrics or DEFAULT_METRICS, methods)
     for folder in runs.runs.values():
         check_scored_alike(folder, scorers, methods)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -13,41 +11,15 @@ from rag_evaluation_framework.cli.shared_options import AS_JSON, FILE, RUNS_DIR,
 from rag_evaluation_framework.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """What both commands can be asked for; ``datasets`` are those of ``--dataset``, or of ``--split``."""
-
-    url: str | None
-    target: str | None
-    datasets: tuple[str, ...]
-    sample_size: int | None
-    seed: int | None
-    timeout: float
-    run_timeout: float | None
-    concurrency: int
-    max_attempts: int
-    resume: str | None
-    runs_dir: Path
-    dry_run: bool
-    price_input: float | None
-    price_output: float | None
-    max_errors: int
-    confidence: Literal["mean", "lower-bound"]
-    baseline: str | None
-    max_drop: float
-    out: Path | None
-    junit: Path | None
-    markdown: Path | None
-    as_json: bool
-
-    def check(self, choices: Mapping[str, Any]) -> None:
-        """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
-        if (self.url is None) == (self.target is None):
-            raise UsageError("expected --url or --target, got " + ("neither" if self.url is None else "both"))
-        if self.max_drop and self.baseline is None:
-            raise UsageError("--max-drop: expected with --baseline, got it alone")
-        chosen = {**choices, "--sample-size": self.sample_size, "--seed": self.seed}
-        check_resumed_alone(self.resume, chosen)
+def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
+    if (given["url"] is None) == (given["target"] is None):
+        told = "neither" if given["url"] is None else "both"
+        raise UsageError(f"expected --url or --target, got {told}")
+    if given["max_drop"] and given["baseline"] is None:
+        raise UsageError("--max-drop: expected with --baseline, got it alone")
+    chosen = {**choices, "--sample-size": given["sample_size"], "--seed": given["seed"]}
+    check_resumed_alone(given["resume"], chosen)
 
 
 def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:

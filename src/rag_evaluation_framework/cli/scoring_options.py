@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,14 +15,6 @@ from rag_evaluation_framework.cli.shared_options import (
     Option,
     with_options,
 )
-from rag_evaluation_framework.errors import UsageError
-
-if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
-    from rag_evaluation_framework.judging.judge import Judge
-    from rag_evaluation_framework.judging.methods import ScoringMethods
-    from rag_evaluation_framework.models.chat import ChatModel
-    from rag_evaluation_framework.models.spending import Spending
 
 _OPTIONS: tuple[Option[Any], ...] = (
     click.option(
@@ -88,96 +79,33 @@ _OPTIONS: tuple[Option[Any], ...] = (
 )
 
 
+# The options of a judge as :class:`JudgeSettings` calls them.
+_OF_THE_JUDGE = {
+    "judge_models": "models",
+    "judge_url": "url",
+    "judge_key_env": "key_env",
+    "votes": "votes",
+    "rubric": "rubric",
+    "judge_cache": "cache",
+    "judge_concurrency": "concurrency",
+    "judge_timeout": "timeout",
+}
+
+
 def scoring_options(command: C) -> C:
-    """Give a command the options above; :meth:`ScoringOptions.taken_from` reads them."""
+    """Give a command the options above; :func:`scoring_of` reads them."""
     return with_options(command, _OPTIONS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoringOptions:
-    """How the user wants answers scored."""
+def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of scoring out of those given to a command, as ``evaluate`` takes them."""
+    from rag_evaluation_framework.records.documents import Corpus
 
-    judge_models: tuple[str, ...]
-    judge_url: str | None
-    judge_key_env: str | None
-    votes: int | None
-    rubric: Path | None
-    judge_cache: Path
-    judge_concurrency: int
-    judge_timeout: float
-    embedder: str | None
-    corpus: Path | None
-    glob: str
-
-    @classmethod
-    def taken_from(cls, given: dict[str, Any]) -> ScoringOptions:
-        """Take the options of scoring out of those given to a command."""
-        return cls(**{field.name: given.pop(field.name) for field in fields(cls)})
-
-    def methods(self, declared: JudgeSettings | None = None) -> ScoringMethods:
-        """Set up what was asked for; whatever is opened for it is closed when the command ends.
-
-        Each of the user's options replaces what a manifest ``declared``; the rest of the declaration still
-        holds, even for another model.
-        """
-        from rag_evaluation_framework.components import EMBEDDERS, component_from
-        from rag_evaluation_framework.judging.methods import ScoringMethods
-        from rag_evaluation_framework.judging.rubrics import read_rubric
-        from rag_evaluation_framework.models.spending import Spending
-        from rag_evaluation_framework.records.documents import Corpus
-
-        settings = self._judge_settings(declared)
-        spending = None if settings is None else Spending()
-        return ScoringMethods(
-            judge=None if settings is None else self._judge(settings, spending),
-            spending=spending,
-            rubric=None if settings is None or settings.rubric is None else read_rubric(settings.rubric),
-            embedder=None if self.embedder is None else component_from(EMBEDDERS, self.embedder),
-            corpus=None if self.corpus is None else Corpus.from_folder(self.corpus, self.glob),
-            threads=self.judge_concurrency,
-        )
-
-    def _judge_settings(self, declared: JudgeSettings | None) -> JudgeSettings | None:
-        from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
-
-        options: dict[str, Any] = {
-            "models": tuple(dict.fromkeys(self.judge_models)) or None,
-            "url": self.judge_url,
-            "key_env": self.judge_key_env,
-            "votes": self.votes,
-            "rubric": self.rubric,
-        }
-        given = {name: value for name, value in options.items() if value is not None}
-        if declared is not None or self.judge_models:
-            return replace(declared or JudgeSettings(models=()), **given)
-        if given:
-            raise UsageError("expected --judge-model beside the other options of a judge, got none")
-        return None
-
-    def _judge(self, settings: JudgeSettings, spending: Spending | None) -> Judge:
-        from rag_evaluation_framework.judging.judge import Judge
-        from rag_evaluation_framework.models.memory import RememberingModel
-
-        opened = [self._model(text, settings, spending) for text in settings.models]
-        return Judge(*(RememberingModel(model, self.judge_cache) for model in opened), votes=settings.votes)
-
-    def _model(self, text: str, settings: JudgeSettings, spending: Spending | None) -> ChatModel:
-        from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-        from rag_evaluation_framework.extensions import built, parse_specification
-
-        arguments: dict[str, Any] = {"model": text}
-        if "(" in text:
-            specification = parse_specification(text)
-            if specification.name != "openai":
-                raise UsageError(f"judge: expected a model's name or openai(model=…), got {text}")
-            arguments = dict(specification.arguments)
-        options = {
-            "base_url": settings.url,
-            "key_env": settings.key_env,
-            "concurrency": self.judge_concurrency,
-            "timeout": self.judge_timeout,
-        }
-        arguments = {**{name: value for name, value in options.items() if value is not None}, **arguments}
-        model = built(OpenAIChatModel, arguments, of=f"judge {text}", given={"spending": spending})
-        click.get_current_context().call_on_close(lambda: model.close(for_good=True))
-        return model
+    judge = {ours: given.pop(name) for name, ours in _OF_THE_JUDGE.items()}
+    judge["models"] = tuple(dict.fromkeys(judge["models"])) or None
+    corpus, glob = given.pop("corpus"), given.pop("glob")
+    return {
+        "judge": {name: value for name, value in judge.items() if value is not None},
+        "embedder": given.pop("embedder"),
+        "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
+    }

@@ -101,3 +101,8 @@ def with_options(command: C, options: Iterable[Option[Any]]) -> C:
     for option in reversed(list(options)):
         command = option(command)
     return command
+
+
+def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
+    """Return a decorator that gives a command these options, shown in this order."""
+    return lambda command: with_options(command, options)

@@ -1,30 +1,31 @@
-"""Scores the answers in a run's journal again: no target is asked, and the run does not change.."""
+"""Scores the answers in a run's journal again: no target is asked, and the run does not change."""
 
 from __future__ import annotations
 
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import IO, Any
+from tempfile import TemporaryFile
+from typing import IO
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blamed_answers import BLAMED_BY, are_blamed, blamed
-from rag_evaluation_framework.evaluation.hit_views import located_for
-from rag_evaluation_framework.evaluation.resources import JUDGE, judge_change, judge_fields
+from rag_evaluation_framework.evaluation.resources import JUDGE, judge_change, judge_fields, judge_usage
 from rag_evaluation_framework.evaluation.runs.scoring import (
     check_scorers,
     scored_result,
     writable_result,
 )
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, located_for, scorers_for
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
-from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, SampleResult
+from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.blame_summaries import (
@@ -33,13 +34,21 @@ from rag_evaluation_framework.results.blame_summaries import (
     blame_summary,
     read_blame,
 )
-from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
+from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
+from rag_evaluation_framework.results.evaluations import (
+    NO_COLUMNS,
+    ColumnsBuilder,
+    Evaluation,
+    Kind,
+    Performance,
+    Row,
+    Rows,
+)
+from rag_evaluation_framework.results.run_evaluations import summed_up
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
 from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.sample_list import Samples
-
-# Scores the answers in a run's journal again: no target is asked, and the run does not change.
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -183,24 +192,39 @@ class RescoredRows:
 
     def __init__(self, rescoring: Rescoring, *, kept: IO[bytes]) -> None:
         self._rescoring, self._kept = rescoring, kept
+        weakref.finalize(self, kept.close)
 
-    def summary(self, intervals: IntervalSettings, *, on_progress: OnProgress | None = None) -> RunSummary:
+    def summary(
+        self,
+        intervals: IntervalSettings,
+        *,
+        columns: ColumnsBuilder,
+        on_progress: OnProgress | None = None,
+    ) -> RunSummary:
         """Score the rows, keep their scores, and sum them up."""
         planned = self._rescoring
+
+        def scored() -> Iterator[RunRow]:
+            for row in self._scored(on_progress):
+                columns.add(row.result)
+                yield row
+
         return summarise_run(
-            self._scored(on_progress),
+            scored(),
             total=planned.folder.counts.total,
             intervals=intervals,
             directions={scorer.name: scorer.higher_is_better for scorer in planned.scorers},
         )
 
-    def __call__(self) -> Iterator[RunRow]:
+    def __call__(self) -> Iterator[Row]:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
         rows = _rows_to_score(self._rescoring.folder, self._rescoring.samples)
-        for row, (scores, found) in zip(rows, self._found(), strict=True):
+        for place, (row, (scores, found)) in enumerate(zip(rows, self._found(), strict=True)):
             result = replace(row.result, scores=scores)
-            verdict = {} if found is None or row.sample is None else _verdict(row.sample, result, found)
-            yield replace(row, result=result, verdict=verdict)
+            turns: tuple[EvaluatedTurn, ...] = ()
+            if row.sample is not None:
+                turns = evaluated_turns(row.sample, result, None if found is None else found.turns)
+            yield Row(place, result, row.sample, row.timing, blame=found, turns=turns)
 
     def blame(self) -> BlameSummary | None:
         """Sum up where the answers fail; ``None`` if that is not told."""
@@ -234,9 +258,108 @@ class RescoredRows:
             yield row
 
 
-def _verdict(sample: Sample, result: SampleResult, found: Blame) -> dict[str, Any]:
-    turns = [turn.to_dict() for turn in evaluated_turns(sample, result, found.turns)]
-    return {"blame": found.to_dict(), "turns": turns}
+def scored_again(
+    evaluation: Evaluation | RunFolder,
+    metrics: Sequence[str],
+    methods: ScoringMethods,
+    *,
+    dataset: str | Path | None = None,
+    format: str | None = None,  # noqa: A002  # as the command line calls it
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> Evaluation:
+    """Score the answers of an evaluation by other metrics; nobody is asked, and the run does not change.
+
+    What is expected of each sample is read from the ``dataset``, by default the one that the run recorded.
+    """
+    if isinstance(evaluation, Evaluation) and evaluation.parts:
+        parts = {
+            name: scored_again(part, metrics, methods, seed=seed, on_progress=on_progress)
+            for name, part in evaluation.parts.items()
+            if part.is_begun
+        }
+        (only,) = parts.values() if len(parts) == 1 else (None,)
+        return replace(
+            evaluation,
+            parts=parts,
+            metrics={} if only is None else only.metrics,
+            columns=NO_COLUMNS if only is None else only.columns,
+            verdict=None,
+            comparison=None,
+            refusals=None,
+            document=None if only is None else only.document,
+            write_document=None if only is None else only.write_document,
+        )
+    rows_of: Rows | None = None
+    kind: Kind
+    if isinstance(evaluation, RunFolder):
+        folder, kind, keep = evaluation, "answers", None
+    elif evaluation.folder is None:
+        raise UsageError("expected an evaluation whose run is kept, got one without a folder")
+    else:
+        folder, kind, keep = RunFolder.open(evaluation.folder), evaluation.kind, evaluation.kept
+        rows_of = evaluation.read_rows
+    rescoring = _rescoring(rows_of, folder, metrics, methods, dataset=dataset, format=format)
+    kept = TemporaryFile()  # noqa: SIM115  # it lives as long as the evaluation, whose rows are read from it
+    rows, columns = RescoredRows(rescoring, kept=kept), ColumnsBuilder()
+    summary = rows.summary(IntervalSettings(seed=seed), columns=columns, on_progress=on_progress)
+    counts = folder.counts
+    return summed_up(
+        rescoring.head,
+        summary,
+        kind=kind,
+        order=[scorer.name for scorer in rescoring.scorers],
+        outcome=RunOutcome(
+            completed=not counts.remaining,
+            interrupted=False,
+            done=counts.done,
+            failed=counts.failed,
+            remaining=counts.remaining,
+        ),
+        rows=rows,
+        columns=columns,
+        blame=rows.blame(),
+        performance=Performance(judge_usage=judge_usage(rescoring.methods)),
+        folder=folder.path,
+        kept=(kept, keep),
+    )
+
+
+def _rescoring(
+    rows_of: Rows | None,
+    folder: RunFolder,
+    metrics: Sequence[str],
+    methods: ScoringMethods,
+    *,
+    dataset: str | Path | None,
+    format: str | None,  # noqa: A002
+) -> Rescoring:
+    path = dataset
+    recorded = folder.head.configuration.get("dataset_path")
+    if path is None and recorded is None and rows_of is not None:
+        scorers = scorers_for(metrics, methods)
+        samples = tuple(row.sample for row in rows_of() if row.sample is not None)
+        is_blamed = are_blamed(scorers, is_golden=False)
+        return Rescoring(
+            folder=folder, samples=samples, scorers=scorers, methods=methods, are_blamed=is_blamed
+        )
+    if path is None:
+        path = _recorded_dataset(folder)
+    return Rescoring.planned(folder, Path(path), metrics=metrics, methods=methods, format=format)
+
+
+def _recorded_dataset(folder: RunFolder) -> Path:
+    recorded = folder.head.configuration.get("dataset_path")
+    if not isinstance(recorded, str):
+        raise UsageError(
+            f"run {folder.head.run_id} does not record where its dataset is: give it with --dataset FILE"
+        )
+    path = Path(recorded)
+    if not path.exists():
+        raise UsageError(
+            f"no dataset at {path}, where run {folder.head.run_id} had it: give it with --dataset FILE"
+        )
+    return path
 
 
 def rescored_head(

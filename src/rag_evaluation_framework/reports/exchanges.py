@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rag_evaluation_framework.evaluation.dataset_evaluations import EvaluatedSample
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.results.blame_summaries import is_fault
+from rag_evaluation_framework.results.evaluations import Row
 
 _TO_DECLINE = "(to decline)"
 _FAILING = "samples that do not pass"
@@ -44,7 +44,7 @@ class ListedSamples:
     """The first samples of a kind, and how many there are in all."""
 
     kind: str
-    samples: list[EvaluatedSample]
+    samples: list[Row]
     total: int
 
     @property
@@ -54,9 +54,9 @@ class ListedSamples:
         return self.kind if listed == self.total else f"first {listed:,} of {self.total:,} {self.kind}"
 
 
-def samples_to_show(samples: Iterable[EvaluatedSample], *, limit: int) -> Iterator[ListedSamples]:
+def samples_to_show(samples: Iterable[Row], *, limit: int) -> Iterator[ListedSamples]:
     """Yield what is worth a look, up to ``limit`` of each: samples that do not pass, and others at fault."""
-    found: dict[str, list[EvaluatedSample]] = {_FAILING: [], _AT_FAULT: []}
+    found: dict[str, list[Row]] = {_FAILING: [], _AT_FAULT: []}
     totals = dict.fromkeys(found, 0)
     for sample in samples:
         kind = _FAILING if sample.is_failing else _AT_FAULT if sample.is_at_fault else None
@@ -66,7 +66,7 @@ def samples_to_show(samples: Iterable[EvaluatedSample], *, limit: int) -> Iterat
     return (ListedSamples(kind, listed, totals[kind]) for kind, listed in found.items() if listed)
 
 
-def sample_lines(sample: EvaluatedSample, place: str) -> Iterator[str]:
+def sample_lines(sample: Row, place: str) -> Iterator[str]:
     """Yield a sample that does not pass or is at fault, for a terminal; ``place`` says which it is."""
     shown = exchanges(sample)
     is_single = shown[0].turn is None
@@ -82,12 +82,12 @@ def sample_lines(sample: EvaluatedSample, place: str) -> Iterator[str]:
         yield from (f"{indent}{line}" for line in _lines(exchange))
 
 
-def exchanges(sample: EvaluatedSample) -> list[Exchange]:
+def exchanges(sample: Row) -> list[Exchange]:
     """Return what to show of a sample: of a conversation the turns at fault, if there are any."""
     if not sample.turns:
         expected = _TO_DECLINE if sample.expects_refusal else sample.expected
         answer = sample.result.response.text
-        return [Exchange(None, sample.sample.question, expected, answer, sample.blame)]
+        return [Exchange(None, sample.question, expected, answer, sample.blame)]
     at_fault = [turn for turn in sample.turns if turn.is_at_fault]
     return [
         Exchange(
@@ -101,7 +101,7 @@ def exchanges(sample: EvaluatedSample) -> list[Exchange]:
     ]
 
 
-def expected_and_got(sample: EvaluatedSample) -> str:
+def expected_and_got(sample: Row) -> str:
     """Say in one line which bounds are missed, what was expected, what came, and where it failed."""
     told = list(sample.misses)
     for each in exchanges(sample):

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
+from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Verdict
 
 # GitHub shows ten annotations of a kind for each step.
 _LISTED_SAMPLES = 5
 
 
-def github_annotations(
-    evaluations: Sequence[DatasetEvaluation],
-    verdict: Verdict,
-    *,
-    manifest: Path,
-    warnings: Sequence[str] = (),
-) -> list[str]:
-    """Return the lines to print, one annotation each."""
+def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml", **_wish: object) -> str:
+    """Render the lines to print, one annotation each."""
+    verdict, warnings = evaluation.verdict or Verdict(enabled=False), evaluation.warnings
     lines = [annotation("warning", warning, file=str(manifest)) for warning in warnings]
     if verdict.enabled and not verdict.passed:
         failures: list[tuple[str, int | None]] = [(rule, None) for rule in verdict.broken_rules]
@@ -31,8 +26,8 @@ def github_annotations(
             annotation("error", reason, file=str(manifest), line=line, title="Gate failed")
             for reason, line in failures
         ]
-    lines += [line for each in evaluations for line in _samples(each)]
-    return lines
+    lines += [line for each in evaluation.runs for line in _samples(each)]
+    return "\n".join(lines)
 
 
 def annotation(
@@ -46,17 +41,17 @@ def annotation(
     return f"::{level} {written}::{_data(one_line(message, 1000))}"
 
 
-def _samples(evaluation: DatasetEvaluation) -> Iterator[str]:
-    failing = (sample for sample in evaluation.samples() if sample.is_failing)
+def _samples(evaluation: Evaluation) -> Iterator[str]:
+    failing = (sample for sample in evaluation.rows if sample.is_failing)
     for sample in islice(failing, _LISTED_SAMPLES):
-        origin = sample.sample.origin
+        origin = None if sample.sample is None else sample.sample.origin
         said = sample.error or expected_and_got(sample)
         yield annotation(
             "warning",
-            f"{one_line(sample.sample.question)}: {said}",
-            file=str(evaluation.plan.entry.path),
+            f"{one_line(sample.question)}: {said}",
+            file=str(evaluation.head.configuration.get("dataset_path")),
             line=origin.line if origin else None,
-            title=f"{evaluation.plan.name}: does not pass",
+            title=f"{evaluation.name}: does not pass",
         )
 
 

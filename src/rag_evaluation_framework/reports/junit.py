@@ -11,25 +11,26 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.reports.excerpts import one_line
 from rag_evaluation_framework.reports.exchanges import expected_and_got
 from rag_evaluation_framework.reports.run_notes import named_run_notes
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Check, Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def evaluation_junit(evaluations: Sequence[DatasetEvaluation], verdict: Verdict) -> str:
+def render(evaluation: Evaluation, **_wish: object) -> str:
     """Render the whole document."""
+    verdict = evaluation.verdict or Verdict(enabled=False)
     suites = [_suite("gate", [*map(_check, verdict.checks), *_rules(verdict)])] if verdict.enabled else []
     suites += [
         _suite(
-            each.plan.name,
-            [_sample(each.plan.name, sample) for sample in each.samples()],
+            each.name,
+            [_sample(each.name, sample) for sample in each.rows],
             named_run_notes(each),
         )
-        for each in evaluations
+        for each in evaluation.runs
     ]
     return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' + "".join(suites) + "</testsuites>\n"
 
@@ -62,7 +63,7 @@ def _rules(verdict: Verdict) -> Iterator[str]:
     yield _case("gate", "verdict", "" if verdict.passed else "failure", "; ".join(verdict.reasons))
 
 
-def _sample(dataset: str, sample: EvaluatedSample) -> str:
+def _sample(dataset: str, sample: Row) -> str:
     response = sample.result.response
     kind, message = "", ""
     fault = expected_and_got(sample) if sample.is_at_fault else ""
@@ -72,7 +73,7 @@ def _sample(dataset: str, sample: EvaluatedSample) -> str:
         kind, message = "skipped", "nothing that counts was scored"
     elif not sample.passes:
         kind, message, fault = "failure", expected_and_got(sample), ""
-    name = f"{sample.index}: {one_line(sample.sample.question)}"
+    name = f"{sample.index}: {one_line(sample.question)}"
     seconds = None if response.latency_ms is None else response.latency_ms / 1000
     return _case(dataset, name, kind, one_line(message, 1000), seconds=seconds, output=one_line(fault, 1000))
 

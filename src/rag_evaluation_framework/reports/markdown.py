@@ -6,35 +6,26 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from rag_evaluation_framework.evaluation.dataset_evaluations import DatasetEvaluation, EvaluatedSample
 from rag_evaluation_framework.reports.blame import blame_cells, blame_title, untold_blame
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.exchanges import exchanges, samples_to_show
 from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.run_notes import named_run_notes
 from rag_evaluation_framework.reports.unscored import unscored_lines
-from rag_evaluation_framework.results.blame_summaries import BlameSummary, blame_of_all
+from rag_evaluation_framework.results.blame_summaries import BlameSummary
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Verdict
-from rag_evaluation_framework.results.refusal_tables import RefusalTable
 
 _LISTED_SAMPLES = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")
 
 
-def evaluation_markdown(
-    evaluations: Sequence[DatasetEvaluation],
-    verdict: Verdict,
-    *,
-    target: str,
-    warnings: Sequence[str] = (),
-    refusals: RefusalTable | None = None,
-) -> str:
-    """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass.
-
-    ``refusals`` are those of a golden run.
-    """
+def render(evaluation: Evaluation, **_wish: object) -> str:
+    """Render the verdict first, then the gate's checks, each dataset's figures, and what did not pass."""
+    verdict, evaluations = evaluation.verdict or Verdict(enabled=False), evaluation.runs
+    refusals, blame = evaluation.refusals, evaluation.blame
     title = {"PASS": "Evaluation passed", "FAIL": "Evaluation failed", "N/A": "Evaluation"}[verdict.result]
-    parts = [f"## {title}", f"Target: {escaped(target)}"]
+    parts = [f"## {title}", f"Target: {escaped(evaluation.target or '')}"]
     if verdict.enabled and not verdict.passed:
         parts.append("\n".join(f"- {escaped(reason)}" for reason in verdict.reasons))
     if verdict.checks:
@@ -43,10 +34,9 @@ def evaluation_markdown(
     parts += [part for each in evaluations if (part := _unscored(each))]
     if refusals is not None and refusals.methods:
         parts.append(_table(*refusal_cells(refusals)))
-    blame = blame_of_all(each.blame for each in evaluations if each.blame is not None)
     if blame is not None and blame.told:
         parts.append(_blame(blame))
-    parts += [f"> **Warning:** {escaped(warning)}" for warning in warnings]
+    parts += [f"> **Warning:** {escaped(warning)}" for warning in evaluation.warnings]
     parts += [f"> **Note:** {escaped(note, 1000)}" for each in evaluations for note in named_run_notes(each)]
     parts += [part for each in evaluations for part in _samples(each)]
     return "\n\n".join(parts) + "\n"
@@ -73,10 +63,10 @@ def _gate(verdict: Verdict) -> str:
     return _table(["dataset", "metric", "method", "value", "threshold", "held", "verdict"], rows)
 
 
-def _metrics(evaluations: Sequence[DatasetEvaluation]) -> str:
+def _metrics(evaluations: Sequence[Evaluation]) -> str:
     rows = [
         [
-            evaluation.plan.name,
+            evaluation.name,
             each.metric,
             each.method,
             figure(each.value),
@@ -84,15 +74,15 @@ def _metrics(evaluations: Sequence[DatasetEvaluation]) -> str:
             f"{each.n_scored} / {each.n_skipped} / {each.n_failed}",
         ]
         for evaluation in evaluations
-        for each in evaluation.metrics
+        for each in evaluation.metrics.values()
     ]
     headers = ["dataset", "metric", "method", "mean", "95 % interval", "scored / skipped / failed"]
     return _table(headers, rows)
 
 
-def _unscored(evaluation: DatasetEvaluation) -> str:
-    lines = [f"- {escaped(line.strip(), 1000)}" for line in unscored_lines(evaluation.summary)]
-    return "\n".join([f"Not scored of {escaped(evaluation.plan.name)}:", "", *lines]) if lines else ""
+def _unscored(evaluation: Evaluation) -> str:
+    lines = [f"- {escaped(line.strip(), 1000)}" for line in unscored_lines(evaluation)]
+    return "\n".join([f"Not scored of {escaped(evaluation.name)}:", "", *lines]) if lines else ""
 
 
 def _blame(summary: BlameSummary) -> str:
@@ -101,16 +91,16 @@ def _blame(summary: BlameSummary) -> str:
     return "\n\n".join([escaped(blame_title(summary)), _table(*blame_cells(summary)), *last])
 
 
-def _samples(evaluation: DatasetEvaluation) -> Iterator[str]:
-    for listed in samples_to_show(evaluation.samples(), limit=_LISTED_SAMPLES):
+def _samples(evaluation: Evaluation) -> Iterator[str]:
+    for listed in samples_to_show(evaluation.rows, limit=_LISTED_SAMPLES):
         rows = [row for sample in listed.samples for row in _rows(sample)]
         # This line is HTML, in which Markdown's backslashes would be shown.
-        summary = f"<summary>{escape(one_line(evaluation.plan.name))}: {listed.title}</summary>"
+        summary = f"<summary>{escape(one_line(evaluation.name))}: {listed.title}</summary>"
         table = _table(["input", "expected", "got", "fails in"], rows)
         yield f"<details>{summary}\n\n{table}\n\n</details>"
 
 
-def _rows(sample: EvaluatedSample) -> list[list[str]]:
+def _rows(sample: Row) -> list[list[str]]:
     """Return a row for a sample, or one for each turn of a conversation that is at fault."""
     shown = exchanges(sample)
     is_one = len(shown) == 1

@@ -1,40 +1,76 @@
-"""An evaluation or a comparison as text for a terminal: the verdict in a sentence, then the figures."""
+"""An evaluation or a comparison as text for a terminal: the verdict, figures, what went wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.evaluation.golden_results import unscored
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.systems import RULES
+from rag_evaluation_framework.reports.blame import blame_text
+from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
-from rag_evaluation_framework.reports.evaluation_text import gate_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
+from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_show
+from rag_evaluation_framework.reports.rankings import ranking_text
+from rag_evaluation_framework.reports.refusals import refusal_cells
+from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
+from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.gate import Check, Verdict
+from rag_evaluation_framework.results.run_folder import CELLS
+
+_LISTED_SAMPLES, _LISTED_OF_A_SPLIT = 5, 3
+_LISTED_CLAIMS = 3
+_PART = {"datasets": "dataset", "splits": "split", "systems": "system"}
 
 
-def render(thing: Evaluation | Comparison, **_wish: object) -> str:
-    """Render an evaluation with its parts, or a comparison."""
+def render(
+    thing: Evaluation | Comparison, *, samples: bool = True, rows: bool = False, **_wish: object
+) -> str:
+    """Render an evaluation with its parts, or a comparison.
+
+    ``samples`` lists what does not pass, ``rows`` every query of ranked runs.
+    """
     if isinstance(thing, Comparison):
         return _comparison(thing)
-    return "\n\n".join(_parts(thing))
+    if CELLS in thing.head.configuration:
+        return sweep_text(thing)
+    if thing.kind == "systems" and RULES in thing.head.configuration:
+        return ranking_text(thing, rows=rows)
+    return "\n\n".join(_sections(thing, samples=samples))
 
 
 def sentence(evaluation: Evaluation) -> str:
     """Say in one sentence what came of it."""
-    counts = evaluation.counts
-    samples = f"{counts.finished:,} of {counted(counts.total, 'sample')} of {evaluation.name}"
+    counts, verdict = evaluation.counts, evaluation.verdict
+    samples = f"{counts.finished:,} of {counted(counts.total, 'sample')}"
     errors = f", {counts.errors:,} with errors" if counts.errors else ""
-    verdict = evaluation.verdict
-    word = "evaluated" if verdict is None or not verdict.enabled else verdict.word
+    of = f" of {one_line(evaluation.name)}" if len(evaluation.parts) < 2 else ""
     if not evaluation.outcome.completed:
-        return f"INCOMPLETE: {samples}{errors}: {evaluation.outcome.reason}"
-    return f"{word.upper()}: {samples}{errors}"
+        return f"INCOMPLETE: {samples}{of}{errors}"
+    word = "evaluated" if verdict is None or not verdict.enabled else verdict.word
+    return f"{word.upper()}: {samples}{of}{errors}"
 
 
-def _parts(evaluation: Evaluation) -> Iterator[str]:
+def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
     yield sentence(evaluation)
+    yield "\n".join(_heads(evaluation))
     yield _figures(evaluation)
+    if lines := list(_not_scored(evaluation)):
+        yield "\n".join(["not scored:", *lines])
+    if evaluation.refusals is not None and evaluation.refusals.methods:
+        headers, rows = refusal_cells(evaluation.refusals)
+        yield text_table(headers, rows, align="<>>>>")
+    if evaluation.blame is not None and evaluation.blame.told:
+        yield blame_text(evaluation.blame)
+    if samples and evaluation.kind != "systems":
+        yield from _samples(evaluation)
     if evaluation.comparison is not None and evaluation.comparison.metrics:
         yield _comparison(evaluation.comparison)
     if evaluation.warnings:
@@ -43,9 +79,31 @@ def _parts(evaluation: Evaluation) -> Iterator[str]:
         yield gate_text(evaluation.verdict)
 
 
+def _heads(evaluation: Evaluation) -> Iterator[str]:
+    for part in evaluation.runs:
+        counts = part.counts
+        line = f"{one_line(part.name)}: {counts.finished:,} of {counted(counts.total, 'sample')}"
+        if counts.failures:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
+            line += f", {counts.failed:,} of them without an answer ({kinds})"
+        line += f", {counts.errors:,} with errors" if counts.errors > counts.failed else ""
+        yield f"{line} (run {part.head.run_id})"
+        if counts.origins:
+            origins = ", ".join(f"{count:,} the {origin}'s" for origin, count in counts.origins.items())
+            yield f"  contexts: {origins}"
+        yield from (f"  note: {note}" for note in run_notes(part))
+        if shortfall := shortfall_of(part):
+            yield f"  {shortfall}"
+    begun = {part.name for part in evaluation.runs}
+    if left := [name for name, part in evaluation.parts.items() if part.name not in begun]:
+        yield f"not begun: {', '.join(left)}"
+    if evaluation.missing:
+        yield f"not there: {', '.join(evaluation.missing)}"
+
+
 def _figures(evaluation: Evaluation) -> str:
-    several = bool(evaluation.parts)
-    part = {"datasets": "dataset", "splits": "split", "systems": "system"}.get(evaluation.parts_are or "", "")
+    several = len(evaluation.parts) > 1 or evaluation.kind in ("golden", "systems")
+    part = _PART.get(evaluation.parts_are or "", "")
     rows = [
         [
             *([name] if several else []),
@@ -59,11 +117,111 @@ def _figures(evaluation: Evaluation) -> str:
         ]
         for name, of_part in (evaluation.parts or {"": evaluation}).items()
         for each in of_part.metrics.values()
+        if evaluation.kind != "golden" or each.n_scored or each.n_failed
     ]
     headers = [*([part] if several else []), "metric", "method", "mean", "95% interval"]
     headers += ["scored", "skipped", "failed"]
     return text_table(headers, rows, align=("<" if several else "") + "<<>>>>>")
 
 
+def _not_scored(evaluation: Evaluation) -> Iterator[str]:
+    """Yield why samples have no score; of golden sets, which metrics have none at all."""
+    if evaluation.kind == "golden" and evaluation.parts:
+        for split, reasons in unscored(evaluation).items():
+            for metric, reason in reasons.items():
+                yield f"  {split}: {metric} has no score: {one_line(reason, 200)}"
+        return
+    for part in evaluation.runs:
+        yield from unscored_lines(part)
+
+
+def _samples(evaluation: Evaluation) -> Iterator[str]:
+    limit = _LISTED_OF_A_SPLIT if evaluation.kind == "golden" else _LISTED_SAMPLES
+    for part in evaluation.runs:
+        title = f"{part.name}, " if len(evaluation.runs) > 1 or evaluation.kind == "golden" else ""
+        for listed in samples_to_show(part.rows, limit=limit):
+            lines = (line for each in listed.samples for line in _lines(each, by_line=part.kind != "golden"))
+            yield "\n".join([f"{title}{listed.title}:", *lines])
+
+
+def _lines(row: Row, *, by_line: bool) -> Iterator[str]:
+    origin = None if row.sample is None else row.sample.origin
+    line = origin.line if origin is not None and by_line else None
+    yield from sample_lines(row, f"line {line}" if line is not None else row.id)
+    yield from (f"    claim     {claim}" for claim in islice(doubtful_claims(row.result), _LISTED_CLAIMS))
+
+
 def _comparison(comparison: Comparison) -> str:
     return comparisons_text(comparison.metrics, system="run", unit="sample")
+
+
+def plan_text(plan: Plan, *, target: str, prices: Prices) -> str:
+    """Say what a run would do."""
+    rows = [
+        [
+            dataset.name,
+            f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
+            f"{dataset.calls:,}",
+            f"{dataset.judge_calls:,}",
+        ]
+        for dataset in plan.datasets
+    ]
+    metrics = [
+        [dataset.name, scorer.name, scorer.method] for dataset in plan.datasets for scorer in dataset.scorers
+    ]
+    cost = prices.cost(plan.input_tokens, plan.output_tokens)
+    lines = [
+        f"target: {target}",
+        f"calls: {plan.calls:,}, and more where one has to be repeated",
+        *_judge_calls(plan),
+        f"tokens: at least {plan.input_tokens:,} in, {plan.output_tokens:,} out (estimated from questions "
+        "and expected answers; what the agent adds is not known)",
+        "cost: " + ("not known (--price-input, --price-output)" if cost is None else f"at least ${cost:.4f}"),
+        *(f"warning: {warning}" for warning in plan.warnings),
+    ]
+    return "\n\n".join(
+        [
+            text_table(["dataset", "samples", "calls", "judge calls"], rows, align="<>>>"),
+            text_table(["dataset", "metric", "method"], metrics, align="<<<"),
+            "\n".join(lines),
+        ]
+    )
+
+
+def _judge_calls(plan: Plan) -> Iterator[str]:
+    if plan.judge_calls:
+        yield (
+            f"judge calls: about {plan.judge_calls:,} (fewer for answers that decline and for what is "
+            "remembered; more for long answers, for citations, and where one has to be repeated)"
+        )
+
+
+def gate_text(verdict: Verdict) -> str:
+    """Render the checks of the gate and its verdict."""
+    rows = [
+        [
+            row.dataset or "–",
+            row.metric,
+            row.method or "–",
+            figure(row.value),
+            _bound(row),
+            row.held,
+            _status(row),
+        ]
+        for row in verdict.checks
+    ]
+    headers = ["dataset", "metric", "method", "value", "threshold", "held", "verdict"]
+    table = text_table(headers, rows, align="<<<>><<") + "\n\n" if rows else ""
+    if not verdict.enabled:
+        return f"{table}gate: off (ciGate is not true)"
+    if verdict.passed:
+        return f"{table}gate: PASSED"
+    return f"{table}gate: FAILED\n" + "\n".join(f"  {reason}" for reason in verdict.reasons)
+
+
+def _bound(row: Check) -> str:
+    return "–" if row.bound is None else f"{row.operator} {row.bound:g}"
+
+
+def _status(row: Check) -> str:
+    return row.status if row.reason is None else f"{row.status}: {row.reason}"

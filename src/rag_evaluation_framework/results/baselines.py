@@ -7,12 +7,11 @@ methods are not comparable, and times depend on the machine: the former are refu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.comparison import MetricComparison, Uncompared, compare_systems
+from rag_evaluation_framework.results.comparison import Comparison, Uncompared, compare_systems
 from rag_evaluation_framework.results.metric_sections import stand_in
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.sample_list import read_list
@@ -34,14 +33,6 @@ class ScoredBy(Protocol):
     def higher_is_better(self) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineComparison:
-    """The comparisons that could be made, and the metrics for which none could."""
-
-    comparisons: tuple[MetricComparison, ...]
-    uncompared: tuple[Uncompared, ...]
-
-
 def check_baseline(baseline: RunFolder, scorers: Sequence[ScoredBy]) -> None:
     """Raise :class:`UsageError` if the baseline was scored in another way, or is not complete."""
     name = baseline.head.run_id
@@ -59,7 +50,7 @@ def check_baseline(baseline: RunFolder, scorers: Sequence[ScoredBy]) -> None:
 
 def compare_with_baseline(
     baseline: RunFolder, current: RunFolder, scorers: Sequence[ScoredBy], *, seed: int = 0
-) -> BaselineComparison:
+) -> Comparison:
     """Compare two runs over the samples that both scored."""
     compared = _compared(scorers)
     same = set(read_list(baseline.samples_path)) & set(read_list(current.samples_path))
@@ -76,9 +67,11 @@ def compare_with_baseline(
     comparable = {str(metric) for metric in metrics}
     missed = [scorer.name for scorer in compared if scorer.name not in comparable]
     in_baseline = _scored(baseline) if missed else set()
-    return BaselineComparison(
-        tuple(compare_systems(scores, metrics, baseline=_BASELINE, seed=seed)) if metrics else (),
-        tuple(Uncompared(name, in_baseline=name in in_baseline) for name in missed),
+    return Comparison(
+        baseline=_BASELINE,
+        contenders=(_CURRENT,),
+        metrics=tuple(compare_systems(scores, metrics, baseline=_BASELINE, seed=seed)) if metrics else (),
+        uncompared=tuple(Uncompared(name, in_baseline=name in in_baseline) for name in missed),
     )
 
 

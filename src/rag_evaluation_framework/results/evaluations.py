@@ -24,8 +24,16 @@ import numpy.typing as npt
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import Response, Unread
-from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
+from rag_evaluation_framework.records.runs import (
+    JudgeUsage,
+    ResourceUsage,
+    RunHead,
+    RunOutcome,
+    SampleResult,
+    Timing,
+)
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score, Status
 from rag_evaluation_framework.results.blame_summaries import BlameSummary, is_fault
@@ -43,6 +51,9 @@ PartsAre = Literal["datasets", "splits", "systems"]
 STATUSES: tuple[Status, ...] = ("scored", "skipped", "failed")
 """What the numbers of a column's statuses stand for; :data:`ABSENT` where a sample has no such score."""
 ABSENT = len(STATUSES)
+
+_STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
+_NAN = float("nan")
 
 _RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "html", ".txt": "terminal"}
 
@@ -91,9 +102,10 @@ class ColumnsBuilder:
         self._ids.append(result.sample_id)
         for score in result.scores:
             values, statuses = self._columns.setdefault(score.metric, (array("d"), bytearray()))
-            self._fill(values, statuses, place)
-            values.append(float("nan") if score.value is None else score.value)
-            statuses.append(STATUSES.index(score.status))
+            if len(values) < place:
+                self._fill(values, statuses, place)
+            values.append(_NAN if score.value is None else score.value)
+            statuses.append(_STATUS_NUMBERS[score.status])
 
     def columns(self) -> Columns:
         """Return what was taken."""
@@ -208,6 +220,15 @@ class Counts:
         return self.total - self.finished
 
 
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """What a run took: times, latencies, tokens and cost of the target; memory and processor; the judge."""
+
+    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    resources: ResourceUsage | None = None
+    judge_usage: JudgeUsage | None = None
+
+
 def _no_rows() -> Iterable[Row]:
     return ()
 
@@ -233,12 +254,18 @@ class Evaluation:
     verdict: Verdict | None = None
     blame: BlameSummary | None = None
     refusals: RefusalTable | None = None
-    performance: Mapping[str, Any] = field(default_factory=dict)
+    performance: Performance = field(default_factory=Performance)
     warnings: tuple[str, ...] = ()
+    target: str | None = None
+    """What is told of the system under test: its address without secrets, or its name."""
+    missing: tuple[str, ...] = ()
+    """Parts that could be there and are not: splits that a folder of golden sets does not have."""
     thresholds: tuple[Threshold, ...] = ()
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     read_rows: Rows = _no_rows
+    kept: Any = None
+    """What has to live as long as the evaluation: the folder of a run that is not to be kept."""
     write_document: Callable[[Path], None] | None = None
     """Writes the results document as a stream."""
     document: Callable[[], dict[str, Any]] | None = None
@@ -248,6 +275,25 @@ class Evaluation:
     def name(self) -> str:
         """What was evaluated on: the id of the data."""
         return self.head.dataset_id
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything was done; a part that an interrupted suite did not reach is not."""
+        return bool(self.parts) or self.folder is not None or bool(self.counts.finished)
+
+    @property
+    def runs(self) -> tuple[Evaluation, ...]:
+        """The parts that were begun, or this itself where there are none."""
+        return tuple(part for part in self.parts.values() if part.is_begun) if self.parts else (self,)
+
+    @property
+    def not_measured(self) -> tuple[Figure, ...]:
+        """The metrics that have no score at all, and not only because they do not apply: some failed."""
+        return tuple(
+            each
+            for each in self.metrics.values()
+            if each.n_failed and not each.n_scored and each.metric != PASS_RATE
+        )
 
     @property
     def rows(self) -> Iterator[Row]:

@@ -6,18 +6,21 @@ are: comparing them is refused with the reasons, unless it is forced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
     MovedSample,
     PairedTest,
     compare_systems,
+    corrected_together,
 )
-from rag_evaluation_framework.results.scored_runs import RunSource, ScoredRun, scored_run
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.scored_runs import RunSource, ScoredMetric, ScoredRun, scored_run
 
 _MOVED = 10
 
@@ -56,6 +59,73 @@ def compare_runs(
         moved=tuple(query for metric in shared for query in _moved(baseline, contender, metric)),
         unshared_metrics=tuple(sorted(baseline.metrics.keys() ^ contender.metrics.keys())),
         warnings=reasons,
+    )
+
+
+def compare_columns(
+    systems: Mapping[str, Evaluation],
+    *,
+    test: PairedTest = "randomisation",
+    force: bool = False,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare evaluations with the first of them, on every metric that both have.
+
+    Different data or methods are a :class:`UsageError` that names them; with ``force`` they become warnings.
+    """
+    baseline, *contenders = (_scored(name, each) for name, each in systems.items())
+    reasons = [
+        f"{contender.name}: {reason}"
+        for contender in contenders
+        for reason in reasons_against(baseline, contender)
+    ]
+    if reasons and not force:
+        raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
+    compared: list[MetricComparison] = []
+    moved: list[MovedSample] = []
+    for contender in contenders:
+        shared = [
+            name
+            for name in shared_metrics(baseline, contender)
+            if baseline.metrics[name].values.keys() & contender.metrics[name].values.keys()
+        ]
+        if shared:
+            compared += compare_scored(
+                baseline, contender, shared, test=test, alpha=alpha, resamples=resamples, seed=seed
+            )
+        moved += [sample for metric in shared for sample in _moved(baseline, contender, metric)]
+    order = list(baseline.metrics)
+    return Comparison(
+        baseline=baseline.name,
+        contenders=tuple(contender.name for contender in contenders),
+        metrics=tuple(corrected_together(sorted(compared, key=lambda each: order.index(each.metric)))),
+        moved=tuple(moved),
+        unshared_metrics=tuple(
+            sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
+        ),
+        warnings=tuple(reasons),
+    )
+
+
+def _scored(name: str, evaluation: Evaluation) -> ScoredRun:
+    """Return the scores of an evaluation by metric and sample, parts together; times left out."""
+    metrics: dict[str, ScoredMetric] = {}
+    for part_name, part in (evaluation.parts or {"": evaluation}).items():
+        prefix = f"{part_name}/" if len(evaluation.parts) > 1 else ""
+        for metric, figure in part.metrics.items():
+            if metric not in part.columns.values or figure.method == TIMING_METHOD:
+                continue
+            version = part.head.metric_versions.get(metric)
+            found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
+            found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
+    head = evaluation.head
+    return ScoredRun(
+        name=name,
+        dataset_id=head.dataset_id,
+        dataset_hash=head.dataset_hash,
+        metrics={metric: found for metric, found in metrics.items() if found.values},
     )
 
 

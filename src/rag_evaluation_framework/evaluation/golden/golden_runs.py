@@ -27,13 +27,17 @@ from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, ma
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
+from rag_evaluation_framework.records.responses import History
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.gate import Threshold
 
 
-def golden_manifest(folder: str | Path, settings: GoldenSettings) -> Manifest:
+def golden_manifest(
+    folder: str | Path, settings: GoldenSettings | None = None, *, history: History = "own"
+) -> Manifest:
     """Return the manifest that a folder of golden sets stands for; its datasets are the splits."""
+    settings = settings or GoldenSettings()
     found = find_splits(folder)
     entries = tuple(
         DatasetEntry(name=name, path=path, metrics=_metrics_of(name, settings), line=settings.lines.get(name))
@@ -47,6 +51,9 @@ def golden_manifest(folder: str | Path, settings: GoldenSettings) -> Manifest:
         ci_gate=settings.gate,
         api=settings.api,
         judge=settings.judge,
+        kind="golden",
+        missing=tuple(name for name in SPLITS if name not in found),
+        configuration={"golden": str(folder), "history": history},
     )
 
 
@@ -72,12 +79,6 @@ def plan_golden(
     for dataset in plan.datasets:
         warnings += (*_doubts(dataset), *context_warnings([dataset]))
     return Plan(datasets=datasets, warnings=tuple(warnings))
-
-
-def missing_splits(manifest: Manifest) -> tuple[str, ...]:
-    """Return the splits that the folder does not have."""
-    there = {entry.name for entry in manifest.datasets}
-    return tuple(name for name in SPLITS if name not in there)
 
 
 def _check_splits(settings: GoldenSettings, found: Mapping[str, Path]) -> None:

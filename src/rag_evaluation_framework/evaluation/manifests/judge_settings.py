@@ -30,6 +30,10 @@ class JudgeSettings:
     key_env: str | None = None
     votes: int = 1
     rubric: Path | None = None
+    cache: Path | None = None
+    """The folder in which verdicts are remembered, so that nothing is asked twice."""
+    concurrency: int = 16
+    timeout: float = 60.0
 
 
 def read_judge(reader: ManifestReader) -> JudgeSettings | None:

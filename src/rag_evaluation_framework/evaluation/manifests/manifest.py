@@ -21,14 +21,17 @@ too: a misspelt ``thresholds`` would switch the gate off without a word.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UnknownNameError, shown
 from rag_evaluation_framework.evaluation.manifests.agent_api import AgentApi, read_api
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings, read_judge
 from rag_evaluation_framework.evaluation.manifests.manifest_reader import EVALUATION, ManifestReader
 from rag_evaluation_framework.files.json_scanner import ValuePath
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.gate import Threshold
 
 FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")
@@ -42,9 +45,13 @@ class DatasetEntry:
     """A dataset that the manifest names; ``metrics`` are its own, or the global ones if it has none."""
 
     name: str
-    path: Path
+    path: Path | None
     metrics: tuple[str, ...]
     line: int | None = None
+    dataset: Dataset | None = field(default=None, hash=False)
+    """The data itself, where it is in memory and in no file."""
+    format: str | None = None
+    """The dialect of the file, where it is not to be told from its content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,11 @@ class Manifest:
     framework: str | None = None
     api: AgentApi = field(default_factory=AgentApi)
     judge: JudgeSettings | None = None
+    kind: Literal["suite", "golden"] = "suite"
+    missing: tuple[str, ...] = ()
+    """The splits that a folder of golden sets does not have."""
+    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What the heads of its runs record."""
 
     def selected(self, names: tuple[str, ...]) -> tuple[DatasetEntry, ...]:
         """Return the datasets of these names in the manifest's order; all of them where none is named."""
@@ -78,14 +90,16 @@ def read_manifest(path: str | Path, *, uses_metrics: bool = True) -> Manifest:
     reader.mapping(*EVALUATION, required=True)
     reader.check_keys(_EVALUATION_KEYS, *EVALUATION)
     datasets = _datasets(reader)
+    framework, api = _framework(reader), read_api(reader)
     manifest = Manifest(
         file=path,
         datasets=datasets,
         thresholds=reader.thresholds(frozenset(metric for entry in datasets for metric in entry.metrics)),
         ci_gate=reader.gate(),
-        framework=_framework(reader),
-        api=read_api(reader),
+        framework=framework,
+        api=api,
         judge=read_judge(reader),
+        configuration={"manifest": path.name, "framework": framework, "protocol": api.protocol},
     )
     if manifest.ci_gate and not reader.at(*EVALUATION, "thresholds"):
         reader.problem((*EVALUATION, "ciGate"), "thresholds for the gate to hold", "none")

@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError, refused
-from rag_evaluation_framework.evaluation.hit_views import LocatedContexts, located_for
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, located_for, scorer_for
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, ScoringMethods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
+from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.gate import Threshold
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
 _BYTES_PER_TOKEN = 4
 
@@ -184,26 +188,54 @@ def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
                 raise InputError([issue.located(str(dataset.entry.path), line)])
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the samples of a dataset come from: a file of a dialect, or memory."""
+
+    stream: Callable[[], Iterator[Sample]]
+    dialect: str
+    with_documents: Callable[[ScoringMethods, Sequence[str]], ScoringMethods]
+    """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
+
+
+def source_of(entry: DatasetEntry) -> Source:
+    """Return the source of a dataset's samples."""
+    dataset, path = entry.dataset, entry.path
+    if dataset is None and path is not None:
+        dialect = recognise(path, format=entry.format)
+        return Source(
+            lambda: dialect.stream(path),
+            dialect.name,
+            lambda methods, metrics: with_documents(methods, metrics, dialect=dialect, path=path),
+        )
+    if dataset is None:
+        raise UsageError(f"dataset {entry.name}: expected a file or samples, got neither")
+
+    def documented(methods: ScoringMethods, _metrics: Sequence[str]) -> ScoringMethods:
+        if methods.corpus is not None or not dataset.documents:
+            return methods
+        return replace(methods, corpus=Corpus(dataset.documents))
+
+    return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
+
+
 def _planned(
     entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: ScoringMethods
 ) -> DatasetPlan:
     scorers = _scorers(entry, manifest, methods)
-    dialect = recognise(entry.path)
-    own = with_documents(methods, entry.metrics, dialect=dialect, path=entry.path)
+    source = source_of(entry)
+    own = source.with_documents(methods, entry.metrics)
     if own is not methods:
         methods, scorers = own, _scorers(entry, manifest, own)
     try:
         selection = select_samples(
-            lambda: dialect.stream(entry.path),
-            tags=choice.tags,
-            sample_size=choice.sample_size,
-            seed=choice.seed,
+            source.stream, tags=choice.tags, sample_size=choice.sample_size, seed=choice.seed
         )
     except UsageError as error:
         raise UsageError(f"dataset {entry.name}: {error}") from None
     except InputError as error:
         raise error.located(str(entry.path)) from None
-    contexts = located_for(scorers.values(), selection, dialect=dialect.name)
+    contexts = located_for(scorers.values(), selection, dialect=source.dialect)
     if contexts is not None:
         scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
     located = () if contexts is None else contexts.truth
@@ -226,7 +258,7 @@ def _planned(
         output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
         votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
         incomplete=tuple(missing.issues()),
-        is_golden=dialect.name in GOLDEN_DIALECTS,
+        is_golden=source.dialect in GOLDEN_DIALECTS,
         located=contexts,
         documents=methods.documents.texts,
     )

@@ -1,0 +1,180 @@
+"""An evaluation as one JSON document.
+
+The keys ``dataset, agentUrl, totalSamples, metrics, ciGateResult, samples`` are those of AgentSpec's own
+command; ``samples`` has ``index, input, expected, actual, pass, latencyMs, error``. Our own are beside them.
+For a conversation ``input``, ``expected`` and ``actual`` are those of the last turn; ``turns`` has all of
+them. For several datasets ``dataset`` is a list, and ``metrics`` has, under its name, the figures of each
+that was begun.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rag_evaluation_framework.evaluation.golden_results import unscored
+from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.results.comparison import Comparison
+from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.gate import Verdict
+
+
+def render(thing: Evaluation | Comparison, **_wish: object) -> str:
+    """Render an evaluation or a comparison as JSON that people can read too."""
+    document = thing.to_dict() if isinstance(thing, Comparison) else evaluation_document(thing)
+    return strict_json.encode(document, indent=2).decode()
+
+
+def evaluation_document(evaluation: Evaluation) -> dict[str, Any]:
+    """Return everything about an evaluation as plain values; its shape depends on what was planned alone."""
+    names = list(evaluation.parts) or [evaluation.name]
+    runs = evaluation.runs
+    figures = {part.name: _figures(part) for part in runs}
+    single = len(names) == 1 and evaluation.kind != "golden"
+    verdict = evaluation.verdict or Verdict(enabled=False)
+    document = {
+        "dataset": names[0] if single else names,
+        "agentUrl": evaluation.target,
+        "totalSamples": evaluation.counts.total,
+        "metrics": figures[names[0]] if single else figures,
+        "ciGateResult": verdict.result,
+        "samples": [_sample(part, row) for part in runs for row in part.rows],
+        "gate": verdict.to_dict(),
+        "runs": list(map(_run, runs)),
+        "warnings": list(evaluation.warnings),
+    }
+    return {**document, **_golden(evaluation)} if evaluation.kind == "golden" else document
+
+
+def _golden(evaluation: Evaluation) -> dict[str, Any]:
+    refusals, blame = evaluation.refusals, evaluation.blame
+    return {
+        "missingSplits": list(evaluation.missing),
+        "notScored": {split: dict(reasons) for split, reasons in unscored(evaluation).items() if reasons},
+        "refusals": None if refusals is None else refusals.to_dict(),
+        "blame": None if blame is None else blame.to_dict(),
+    }
+
+
+def scored_document(evaluation: Evaluation) -> dict[str, Any]:
+    """Return what scoring a run again gave."""
+    usage, blame, counts = evaluation.performance.judge_usage, evaluation.blame, evaluation.counts
+    return {
+        "run_id": evaluation.head.run_id,
+        "dataset_id": evaluation.head.dataset_id,
+        "total": counts.total,
+        "finished": counts.finished,
+        "failed": counts.failed,
+        "unread": {each.part: each.to_dict() for each in counts.unread},
+        "metrics": {name: figure.to_dict() for name, figure in evaluation.metrics.items()},
+        "not_scored": _not_scored(evaluation),
+        "blame": None if blame is None else blame.to_dict(),
+        "judge_usage": None if usage is None else usage.to_dict(),
+    }
+
+
+def plan_document(plan: Plan, *, target: str, prices: Prices) -> dict[str, Any]:
+    """Return what a run would do as plain values."""
+    return {
+        "dryRun": True,
+        "agentUrl": target,
+        "datasets": [
+            {
+                "dataset": dataset.name,
+                "file": str(dataset.entry.path),
+                "samplesInFile": dataset.selection.n_in_file,
+                "samples": len(dataset.selection),
+                "calls": dataset.calls,
+                "judgeCalls": dataset.judge_calls,
+                "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
+                "thresholds": list(map(str, dataset.thresholds)),
+            }
+            for dataset in plan.datasets
+        ],
+        "totalSamples": plan.samples,
+        "calls": plan.calls,
+        "judgeCalls": plan.judge_calls,
+        "estimatedInputTokens": plan.input_tokens,
+        "estimatedOutputTokens": plan.output_tokens,
+        "estimatedCostUsd": prices.cost(plan.input_tokens, plan.output_tokens),
+        "warnings": list(plan.warnings),
+    }
+
+
+def _figures(evaluation: Evaluation) -> dict[str, float | None]:
+    return {name: figure.value for name, figure in evaluation.metrics.items()}
+
+
+def _not_scored(evaluation: Evaluation) -> dict[str, Any]:
+    figures = evaluation.metrics.items()
+    return {name: list(map(asdict, figure.reasons)) for name, figure in figures if figure.reasons}
+
+
+def _sample(evaluation: Evaluation, sample: Row) -> dict[str, Any]:
+    response = sample.result.response
+    return {
+        "index": sample.index,
+        "input": sample.question,
+        "expected": sample.expected,
+        "actual": response.text,
+        "pass": sample.passes,
+        "latencyMs": response.latency_ms,
+        "error": sample.error,
+        "dataset": evaluation.name,
+        "id": sample.id,
+        "expectsRefusal": sample.expects_refusal,
+        "tags": [] if sample.sample is None else list(sample.sample.tags),
+        "metadata": {} if sample.sample is None else dict(sample.sample.metadata),
+        "contextOrigin": response.context_origin,
+        "scores": {score.metric: score.value for score in sample.result.scores},
+        "notScored": {
+            score.metric: {"status": score.status, "reason": score.reason}
+            for score in sample.result.scores
+            if score.value is None
+        },
+        "blame": _blame(sample.blame),
+        "turns": list(map(_turn, sample.turns)),
+    }
+
+
+def _turn(turn: EvaluatedTurn) -> dict[str, Any]:
+    return {
+        "turn": turn.number,
+        "question": turn.question,
+        "expected": turn.expected,
+        "expectsRefusal": turn.expects_refusal,
+        "answer": turn.answer,
+        "value": turn.value,
+        "scores": dict(turn.scores),
+        "blame": _blame(turn.blame),
+    }
+
+
+def _blame(blame: Blame | None) -> dict[str, str] | None:
+    return None if blame is None else {"kind": blame.kind, "why": blame.why}
+
+
+def _run(evaluation: Evaluation) -> dict[str, Any]:
+    counts, outcome = evaluation.counts, evaluation.outcome
+    usage, blame = evaluation.performance.judge_usage, evaluation.blame
+    return {
+        "dataset": evaluation.name,
+        "runId": evaluation.head.run_id,
+        "folder": str(evaluation.folder),
+        "completed": outcome.completed,
+        "reason": outcome.reason,
+        "notes": list(outcome.notes),
+        "finished": counts.finished,
+        "errors": counts.errors,
+        "failures": dict(counts.failures),
+        "contextOrigins": dict(counts.origins),
+        "unread": {each.part: each.to_dict() for each in counts.unread},
+        "metrics": {name: figure.to_dict() for name, figure in evaluation.metrics.items()},
+        "notScored": _not_scored(evaluation),
+        "performance": dict(evaluation.performance.figures),
+        "judgeUsage": None if usage is None else usage.to_dict(),
+        "blame": None if blame is None else blame.to_dict(),
+    }

@@ -1,0 +1,169 @@
+"""The verb: whatever people have, evaluated by one call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_evaluation_framework import (
+    Dataset,
+    Evaluation,
+    HttpAgent,
+    RagEvalError,
+    UsageError,
+    compare,
+    evaluate,
+    evaluate_async,
+    load,
+    read_dataset,
+    save,
+)
+
+COLUMNS = ("user_input", "response", "retrieved_contexts", "reference")
+ROWS = [
+    dict(zip(COLUMNS, ("Where is it?", "In Paris.", ["It is in Paris."], "In Paris."), strict=True)),
+    dict(zip(COLUMNS, ("Who is it?", "Nobody.", ["It is Ada."], "Ada."), strict=True)),
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def data(folder: Path) -> Path:
+    lines = [{"input": "one?", "expected": "yes"}, {"input": "two?", "expected": "no"}]
+    path = folder / "data.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def says_yes(question: str) -> str:
+    return "yes"
+
+
+def mean(evaluation: Evaluation, metric: str) -> float | None:
+    return evaluation.metrics[metric].value
+
+
+def test_three_lines_ask_a_function_and_keep_the_run(data: Path, folder: Path) -> None:
+    result = evaluate(data, target=says_yes, metrics=["string_match"])
+    assert mean(result, "string_match") == 0.5
+    assert "string_match" in str(result)
+    assert [run.name for run in (folder / "runs").iterdir()] == [result.head.run_id]
+
+
+def test_rows_that_hold_their_answers_are_scored_and_leave_nothing_behind(folder: Path) -> None:
+    result = evaluate(ROWS, metrics=["exact_match"])
+    assert mean(result, "exact_match") == 0.5
+    assert [row.response.text for row in result.rows] == ["In Paris.", "Nobody."]
+    assert list(folder.iterdir()) == []
+
+
+def test_without_metrics_the_data_are_scored_by_what_they_bear() -> None:
+    assert list(evaluate(ROWS).metrics) == ["faithfulness", "answer_correctness", "pass_rate"]
+
+
+def test_a_dataset_and_its_samples_give_the_same(data: Path) -> None:
+    dataset = read_dataset(data)
+    assert isinstance(dataset, Dataset)
+    for each in (dataset, list(dataset.samples), str(data)):
+        assert mean(evaluate(each, target=says_yes, metrics=["string_match"]), "string_match") == 0.5
+
+
+def test_columns_with_other_names_are_mapped() -> None:
+    renamed = [{**row, "q": row["user_input"]} for row in ROWS]
+    for row in renamed:
+        del row["user_input"]
+    assert mean(evaluate(renamed, metrics=["exact_match"], map={"user_input": "q"}), "exact_match") == 0.5
+
+
+def test_a_gate_of_bounds_decides(data: Path) -> None:
+    passed = evaluate(data, target=says_yes, metrics=["string_match"], gate={"string_match": 0.5})
+    failed = evaluate(data, target=says_yes, metrics=["string_match"], gate={"string_match": 0.6})
+    assert passed.verdict is not None
+    assert failed.verdict is not None
+    assert (passed.verdict.word, passed.verdict.exit_code) == ("passed", 0)
+    assert (failed.verdict.word, failed.verdict.exit_code) == ("failed", 1)
+
+
+def test_an_evaluation_is_scored_again_and_nobody_is_asked(data: Path) -> None:
+    asked: list[str] = []
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return "yes"
+
+    first = evaluate(data, target=answer, metrics=["string_match"])
+    again = evaluate(first, metrics=["exact_match"])
+    assert mean(again, "exact_match") == 0.5
+    of_rows = evaluate(evaluate(ROWS, metrics=["exact_match"]), metrics=["rouge"])
+    assert mean(of_rows, "rouge") is not None
+    assert len(asked) == 2
+
+
+def test_several_systems_are_compared_with_the_first(data: Path) -> None:
+    result = evaluate(data, target={"yes": says_yes, "no": lambda question: "no"}, metrics=["string_match"])
+    assert result.kind == "systems"
+    assert result.comparison is not None
+    (metric,) = result.comparison.metrics
+    assert (metric.baseline, metric.contender, metric.difference) == ("yes", "no", 0.0)
+
+
+def test_a_run_is_loaded_compared_and_saved(data: Path, folder: Path) -> None:
+    result = evaluate(data, target=says_yes, metrics=["string_match"])
+    loaded = load(result.head.run_id)
+    assert isinstance(loaded, Evaluation)
+    assert [row.question for row in loaded.rows] == ["one?", "two?"]
+    compared = compare(result, loaded)
+    assert compared.verdict == "no worse"
+    written = save(loaded, folder / "out.results.json")
+    from_file = load(written)
+    assert isinstance(from_file, Evaluation)
+    assert from_file.columns.scored("string_match") == loaded.columns.scored("string_match")
+
+
+def test_a_run_that_stopped_is_resumed_by_the_same_call(data: Path) -> None:
+    gone = evaluate(data, target="http://127.0.0.1:9", metrics=["string_match"])
+    assert gone.verdict is not None
+    assert gone.verdict.exit_code == 3
+    with pytest.raises(UsageError, match="another target"):
+        evaluate(data, target=says_yes, resume=gone.head.run_id)
+
+
+def test_it_works_inside_a_running_event_loop(data: Path) -> None:
+    async def both() -> tuple[Evaluation, Evaluation]:
+        inside = evaluate(data, target=says_yes, metrics=["string_match"])
+        return inside, await evaluate_async(data, target=says_yes, metrics=["string_match"])
+
+    assert [mean(each, "string_match") for each in asyncio.run(both())] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"data": "nothing.jsonl"}, "neither a path nor an id of the catalogue"),
+        ({"data": []}, "expected at least one row"),
+        ({"data": [1]}, "expected samples or dictionaries"),
+        ({"target": 3}, "target: expected an address"),
+        ({"gate": 3}, "gate: expected a Gate"),
+        ({}, "no row holds an answer"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_said_before_anything_is_asked(
+    data: Path, folder: Path, given: dict[str, object], told: str
+) -> None:
+    whole: dict[str, object] = {"data": data, "metrics": ["string_match"], **given}
+    with pytest.raises(RagEvalError, match=told):
+        evaluate(**whole)  # type: ignore[arg-type]
+    assert not (folder / "runs").exists()
+
+
+def test_a_target_object_is_asked_as_it_is(data: Path) -> None:
+    result = evaluate(data, target=HttpAgent("http://127.0.0.1:9"), metrics=["string_match"])
+    assert not result.outcome.completed
