@@ -718,11 +718,6 @@ def test_a_long_hostile_text_is_read_no_further_than_its_beginning(unit: str) ->
     assert classify_answer(start + "a" * 10) == classify_answer(start + "a" * 100_000)
 
 
-def test_without_a_conclusion_a_late_refusal_belongs_to_an_answer() -> None:
-    answer = REFUSED[[text.startswith("Opening the mail") for text in REFUSED].index(True)]
-    assert classify_answer(answer.replace("Therefore, I will", "Of course I will")).kind == "answered"
-
-
 def test_patterns_are_written_in_the_characters_they_are_compared_with() -> None:
     known = answer_patterns()
     for pattern in known.patterns:
