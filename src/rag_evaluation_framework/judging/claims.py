@@ -1,4 +1,12 @@
-"""The claims of a text."""
+"""The claims of a text.
+
+A claim keeps its characters: ``text[claim.start:claim.end] == claim.text``. What states nothing is left out:
+headings, table headers and rules, code blocks, questions, a bare yes or no, sentences of nothing but grammar
+("It is what it is"), greetings and offers of help, lines that only announce a list, citations
+that stand alone (``Source: [1].``), and a list of sources at the end. A single letter or character states
+something: which choice it is. A citation inside a claim is among its characters; whoever reads only what is
+said takes the claims of ``said_in(text)``, which stand at the same places.
+"""
 
 from __future__ import annotations
 
