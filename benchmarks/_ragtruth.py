@@ -44,6 +44,7 @@ class LabelledAnswer:
     answer: str
     spans: tuple[tuple[int, int, str], ...]
     """Start, end and kind of each: ``Evident Baseless Info``, ``Subtle Conflict`` …"""
+    system: str
 
 
 def answers(data: Path, task: str) -> Iterator[LabelledAnswer]:
@@ -57,7 +58,8 @@ def answers(data: Path, task: str) -> Iterator[LabelledAnswer]:
             contexts = [source if task == "summary" else json.dumps(source)]
         for response in record["responses"]:
             spans = tuple((label["start"], label["end"], label["label_type"]) for label in response["labels"])
-            yield LabelledAnswer(record["source_id"], tuple(contexts), question, response["response"], spans)
+            answer, system = response["response"], response["model"]
+            yield LabelledAnswer(record["source_id"], tuple(contexts), question, answer, spans, system)
 
 
 def rows(data: Path) -> list[Figure]:

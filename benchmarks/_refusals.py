@@ -50,19 +50,22 @@ def is_for_writing(source: str) -> bool:
     return (int(prompt) if prompt != source else zlib.crc32(source.encode())) % 2 == 0
 
 
+def completion_rows(data: Path, system: str) -> list[dict[str, str]]:
+    """Return the completions of XSTest that report, as they stand in the file."""
+    with (data / "xstest" / f"completions_{system}.csv").open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if not is_for_writing(row["id"])]
+
+
 def completions(data: Path, system: str) -> list[Labelled]:
     """Return the completions of XSTest that report; labels are the final one and those of two raters."""
-    path = data / "xstest" / f"completions_{system}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Labelled(
-                row["id"],
-                classify_answer(row["completion"], row["prompt"]).kind,
-                (row["final_label"], row["annotation_1"], row["annotation_2"]),
-            )
-            for row in csv.DictReader(file)
-            if not is_for_writing(row["id"])
-        ]
+    return [
+        Labelled(
+            row["id"],
+            classify_answer(row["completion"], row["prompt"]).kind,
+            (row["final_label"], row["annotation_1"], row["annotation_2"]),
+        )
+        for row in completion_rows(data, system)
+    ]
 
 
 def references(data: Path) -> list[Labelled]:

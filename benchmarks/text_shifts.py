@@ -319,7 +319,7 @@ def _offsets(tokenizer: Any, item: Item) -> Any:
 
 
 def _even(function: Any, item: Item) -> Any:
-    return function(item.text, beside=item.question)
+    return function(item.text)
 
 
 def _pieces(function: Any, item: Item) -> Any:
@@ -362,10 +362,10 @@ def _sentence_words(function: Any, item: Item) -> Any:
 
 
 READERS: Mapping[str, tuple[str, Reader]] = {
-    **_each("sentence_spans", "claims_of", "said_in", "is_courtesy"),
+    **_each("sentence_spans", "claims_of", "said_in"),
     **_each("folded", "plain", "comparable", "folded_with_places", "normalised", "spellings", "variants"),
     **_each("plain_tokens", "word_tokens", "lexical_tokens", "content_tokens", "content_keys"),
-    **_each("quantities", "with_figures", "with_dates", "with_times", "with_units", "comparable_names"),
+    **_each("quantities"),
     **_each("parse_citations", "without_citations", "without_marks", "cited_answer", "screen_profanity"),
     "even_text": ("even_text", _even),
     "pieces": ("pieces", _pieces),

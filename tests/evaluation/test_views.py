@@ -18,7 +18,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 
 # What every reader has, whatever its view.
-SHARED = {"sample", "response", "method", "methods", "details", "nothing", "method_name"}
+SHARED = {"sample", "response", "method", "methods", "details", "nothing", "method_name", "keeps"}
 # What readers share among their fields.
 INNER = {"on", "judge", "answer"}
 ASKED = Sample(id="s", turns=(Turn(role="user", content="When does it sail?"),), reference="At nine.")

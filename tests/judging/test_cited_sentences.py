@@ -69,17 +69,6 @@ def test_a_mark_that_nothing_can_open_is_no_part_of_what_is_claimed() -> None:
     assert len(only.brackets) == 1
 
 
-def test_a_sentence_of_several_claims_keeps_them_apart() -> None:
-    answer = "The boat leaves at noon [1]; the train leaves at six [2]."
-    (only,) = cited_answer(answer).sentences
-    assert [answer[each.start : each.end] for each in only.claims] == [
-        "The boat leaves at noon",
-        "the train leaves at six [2].",
-    ]
-    assert answer[only.sentence.start : only.sentence.end] == answer
-    assert len(only.brackets) == 2
-
-
 @pytest.mark.parametrize(
     "sources",
     [

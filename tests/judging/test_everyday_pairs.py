@@ -30,9 +30,7 @@ def test_words_alone_never_say_contradicted() -> None:
     assert {_label(claim, evidence) for claim, evidence in pairs} == {"supported", "unsupported"}
 
 
-@pytest.mark.parametrize(
-    "opening", ["Yes", "**Yes**", "Sure", "Actually", "Of course", "Correct", "Certainly"]
-)
+@pytest.mark.parametrize("opening", ["Yes", "**Yes**", "Actually", "Certainly"])
 def test_what_begins_an_answer_is_no_part_of_what_it_claims(opening: str) -> None:
     claims = claims_of(f"{opening}, water damage is covered.")
     (verdict,) = LexicalSupport().decide(claims, ["Water damage is covered by it."])

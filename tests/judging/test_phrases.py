@@ -14,8 +14,7 @@ NAMES = list(yaml_documents.decode(DATA.read_text(encoding="utf-8")))
 
 
 def test_each_phrase_is_used_by_another_or_by_the_code() -> None:
-    readers = DATA.parents[1].glob("*.py")
-    code = "".join(path.read_text(encoding="utf-8") for path in readers)
+    code = "".join(path.read_text(encoding="utf-8") for path in DATA.parents[1].glob("*.py"))
     in_code, in_data = re.findall(r'"([a-z_]+)"', code), re.findall(r"\{([a-z_]+)\}", DATA.read_text("utf-8"))
     assert set(NAMES) <= {*in_code, *in_data}
 

@@ -77,7 +77,7 @@ def test_rare_chinese_characters_are_chinese_everywhere() -> None:
     """𠮷 lies beyond the first 65,536 characters, and 々 repeats the one before it."""
     assert content_keys("𠮷野家") == ["𠮷野", "野家"]
     assert content_keys("佐々木") == ["佐々", "々木"]
-    assert [claim.text for claim in claims_of("𠮷野家很大;𠮷𠮷𠮷𠮷。")] == ["𠮷野家很大", "𠮷𠮷𠮷𠮷。"]
+    assert [claim.text for claim in claims_of("𠮷野家很大。𠮷𠮷𠮷𠮷。")] == ["𠮷野家很大。", "𠮷𠮷𠮷𠮷。"]
 
 
 @pytest.mark.parametrize("mark", ["_", "」", "*", "”"])

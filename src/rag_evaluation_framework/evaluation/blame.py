@@ -30,19 +30,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rag_evaluation_framework.errors import ModelError, counted
-from rag_evaluation_framework.evaluation.retrieved_truth import (
+from rag_evaluation_framework.evaluation.expected_points import (
+    ExpectedPoints,
+    Point,
     RetrievedTruth,
+    expected_points,
+    point_of,
     relevant_passages,
     retrieved_truth,
-    texts_retrieved,
-)
-from rag_evaluation_framework.evaluation.wanted_points import (
-    Point,
-    WantedPoints,
-    point_of,
     statements_of,
     supported_by,
-    wanted_points,
+    texts_retrieved,
 )
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
@@ -141,10 +139,10 @@ class _Case:
         return told_in(self.sample, self.answer)
 
     @cached_property
-    def wanted(self) -> WantedPoints:
+    def wanted(self) -> ExpectedPoints:
         """What the answer should say, and what it does say of it."""
         told = self.told.text or self.answer
-        return wanted_points(
+        return expected_points(
             self.sample, told, self.texts, self.support, readings=self.readings, turn=self.turn
         )
 
@@ -276,7 +274,7 @@ def _astray(cited: CitationVerdicts) -> list[str]:
     return unsupported
 
 
-def _wrong(wanted: WantedPoints, lacking: Sequence[Point], contradicted: Sequence[Point]) -> str:
+def _wrong(wanted: ExpectedPoints, lacking: Sequence[Point], contradicted: Sequence[Point]) -> str:
     parts = []
     if lacking and wanted.points:
         parts.append(f"the answer lacks {len(lacking)} of {len(wanted.points)} {wanted.what}")
@@ -294,7 +292,7 @@ def _wrong(wanted: WantedPoints, lacking: Sequence[Point], contradicted: Sequenc
     return ", ".join(parts)
 
 
-def _right(wanted: WantedPoints) -> str:
+def _right(wanted: ExpectedPoints) -> str:
     number = len(wanted.points)
     if not number:
         return "what the answer claims stands in the relevant text"

@@ -20,7 +20,6 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     spans_of_contexts,
     unlocated_contexts,
 )
-from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.errors import InputError, counted
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
@@ -28,14 +27,12 @@ from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedD
 from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
 from rag_evaluation_framework.metrics.qrels import judge_mappings
-from rag_evaluation_framework.metrics.views import HITS, NoValueError
+from rag_evaluation_framework.metrics.views import LOCATED, NoValueError
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample
 
 NO_TRUTH = "the dataset has no relevant {} for it"
-LOCATED = "golden_context"
-"""What a metric of spans needs of a sample whose relevant characters are looked up."""
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"
 _EXCERPT = "pa_chunk_"
@@ -272,7 +269,7 @@ class LocatedContexts:
 
     def scorers(self, scorers: Iterable[MetricScorer]) -> list[MetricScorer]:
         """Return scorers, those of spans with the golden contexts as their truth."""
-        return [self._located(scorer) if _reads_spans(scorer) else scorer for scorer in scorers]
+        return [self._located(scorer) if scorer.reads_spans else scorer for scorer in scorers]
 
     def _located(self, scorer: MetricScorer) -> MetricScorer:
         needs = tuple(LOCATED if need == "relevant_spans" else need for need in scorer.needs)
@@ -288,7 +285,11 @@ class LocatedContexts:
 
     def unmeasured(self, scorers: Iterable[MetricScorer]) -> dict[str, str]:
         """Return the metrics of spans, and why they cannot be measured, if none was located."""
-        return {} if self.truth else dict.fromkeys(_span_metrics(scorers), self.count)
+        return (
+            {}
+            if self.truth
+            else dict.fromkeys((scorer.name for scorer in scorers if scorer.reads_spans), self.count)
+        )
 
     def doubt(self, scorers: Iterable[MetricScorer]) -> str | None:
         """Say in a line that some were not located, and what that means; ``None`` if all were."""
@@ -297,21 +298,3 @@ class LocatedContexts:
         unmeasured = self.unmeasured(scorers)
         lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
         return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
-
-
-def located_for(
-    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
-) -> LocatedContexts | None:
-    """Return where the golden contexts of samples are, if a golden set is scored by its spans."""
-    are_wanted = dialect in GOLDEN_DIALECTS and bool(_span_metrics(scorers))
-    return LocatedContexts.of(list(samples())) if are_wanted else None
-
-
-def _span_metrics(scorers: Iterable[MetricScorer]) -> list[str]:
-    """Return the names of those scorers that score the characters retrieved."""
-    return [scorer.name for scorer in scorers if _reads_spans(scorer)]
-
-
-def _reads_spans(scorer: MetricScorer) -> bool:
-    declared = scorer.metric.metric
-    return declared.view == HITS and any(each.name == "retrieved_spans" for each in declared.fields)

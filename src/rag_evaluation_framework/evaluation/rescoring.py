@@ -16,14 +16,13 @@ from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blamed_answers import BLAMED_BY, are_blamed, blamed
-from rag_evaluation_framework.evaluation.hit_views import located_for
 from rag_evaluation_framework.evaluation.resources import JUDGE, judge_change, judge_fields, judge_usage
 from rag_evaluation_framework.evaluation.runs.scoring import (
     check_scorers,
     scored_result,
     writable_result,
 )
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, located_for, scorers_for
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
 from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, RunOutcome

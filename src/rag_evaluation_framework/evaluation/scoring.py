@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -51,10 +52,11 @@ for _view, _place in {
 }.items():
     READERS.register(_view, f"rag_evaluation_framework.evaluation.{_place}")
 
-_READINGS: Registry[Callable[[Sample], list[str]]] = Registry("reading of references")
-# With what the names of all dialects of golden sets begin.
+# What only golden sets take; with what the names of all their dialects begin.
+_OF_GOLDEN_SETS: Registry[Any] = Registry("part of golden sets")
+_OF_GOLDEN_SETS.register("readings", "rag_evaluation_framework.judging.answer_verdicts:readings_of")
+_OF_GOLDEN_SETS.register("spans", "rag_evaluation_framework.evaluation.hit_views:LocatedContexts")
 _GOLDEN = "golden-"
-_READINGS.register("golden", "rag_evaluation_framework.judging.answer_verdicts:readings_of")
 
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
@@ -71,6 +73,9 @@ class Reader:
 
     A reader raises :class:`NoValueError` for a field that there is not, with the reason.
     """
+
+    keeps = True
+    """Whether it finds out what other metrics of the view ask for too."""
 
     def __init__(
         self, sample: Sample, response: Response, *, method: Method | None, methods: Methods
@@ -90,6 +95,8 @@ class Reader:
 
 class TextsReader(Reader):
     """Gives the texts as they are."""
+
+    keeps = False
 
     @property
     def question(self) -> str:
@@ -114,6 +121,8 @@ class TextsReader(Reader):
 
 class UsageReader(Reader):
     """Gives what the system reports of an answer's time, tokens and cost."""
+
+    keeps = False
 
     @property
     def latency_ms(self) -> float:
@@ -142,6 +151,8 @@ class UsageReader(Reader):
 
 class ExchangeReader(Reader):
     """Gives sample and response themselves, which every reader has."""
+
+    keeps = False
 
 
 def turns_of(sample: Sample, response: Response) -> Turns | None:
@@ -189,9 +200,9 @@ class MetricScorer:
         if self.needs_judge:
             return
         found_by = reader or view.reader or READERS.get(view.name)
-        self._readers = methods.latest(
-            (found_by, method), lambda *answer: found_by(*answer, method=method, methods=methods)
-        )
+        read = partial(found_by, method=method, methods=methods)
+        keeps = getattr(found_by, "keeps", True)
+        self._read = methods.latest((found_by, method), read).of if keeps else read
         if describe := getattr(found_by, "method_name", None):
             self.method = describe(way.name, methods)
         own = {key: value for key, value in metric.parameters.items() if key != "method"}
@@ -205,6 +216,11 @@ class MetricScorer:
         self._has_readings = view.readings and "reference" in self.needs
         self._screens_refusals = not view.of_refusals and "turns" not in self.needs
         self._expects = [_EXPECTATIONS[need] for need in self.needs if need in _EXPECTATIONS]
+
+    @property
+    def reads_spans(self) -> bool:
+        """Whether it scores the characters retrieved."""
+        return any(each.name == "retrieved_spans" for each in self.metric.metric.fields)
 
     def score(self, sample: Sample, response: Response) -> Score:
         """Score an answer, or each turn of a conversation that expects something and the mean over them.
@@ -248,7 +264,7 @@ class MetricScorer:
         is_golden = sample.origin is not None and sample.origin.dialect.startswith(_GOLDEN)
         if not self._has_readings or not is_golden:
             return [sample.reference]
-        return [*_READINGS.get("golden")(sample)]
+        return [*_OF_GOLDEN_SETS.get("readings")(sample)]
 
     def _single(self, sample: Sample, response: Response) -> Score:
         """Score one answer by one reading. What does not apply is skipped; an empty answer has failed.
@@ -258,7 +274,7 @@ class MetricScorer:
         if reason := self._unmet(sample, response):
             return self._skipped(reason)
         try:
-            reader = self._readers.of(sample, response)
+            reader = self._read(sample, response)
             if reason := _reason(self._before, reader):
                 return self._skipped(reason)
             if self._needs_answer and response.is_empty:
@@ -359,6 +375,15 @@ def scorers_for(names: Iterable[str], methods: Methods | None = None) -> list[Me
             found.setdefault(scorer.name, scorer)
     problems.raise_all()
     return list(found.values())
+
+
+def located_for(
+    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
+) -> Any:
+    """Return the ``LocatedContexts`` of samples if a golden set is scored by its spans, else ``None``."""
+    if not dialect.startswith(_GOLDEN) or not any(scorer.reads_spans for scorer in scorers):
+        return None
+    return _OF_GOLDEN_SETS.get("spans").of(list(samples()))
 
 
 def score(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import compress, pairwise
+from itertools import compress
 from typing import Any, Generic, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
@@ -19,12 +19,11 @@ from rag_evaluation_framework.judging.answer_classes import AnswerClass, classif
 from rag_evaluation_framework.judging.answer_text import said_in
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
-from rag_evaluation_framework.judging.mentions import only_doubts, phrase, says
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.text.normalisation import comparable, variants
+from rag_evaluation_framework.text.normalisation import variants
 from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
 
@@ -32,15 +31,9 @@ _FINAL_MARKS = ".!?。"
 # The metrics of an answer ask one after another, and as many answers are scored at once as there are threads.
 _REMEMBERED = 64
 
-# Where another part begins inside a sentence: at a contrast, or where the user is asked.
-_JOINT = re.compile(
-    r"(?<=[;；])"
-    r"|\b(?=(?:but|however|nevertheless|nonetheless|although|though)\b)|(?=但|不过|不過|然而|可是)"
-    r"|(?<=[,，])(?=\s*(?:请问|請問|[您你]|(?:do|would|could|can|what|which|shall|may)\b[^,，]*[?？]))",
-    re.IGNORECASE,
+_PART = re.compile(
+    r"\b(?=(?:but|however|though|although)\b)|(?=但|不过|不過|然而|可是)|(?<=[;；])", re.IGNORECASE
 )
-_CONCEDED = re.compile(r"\s*(?:(?:while|although|though)\b|虽然|雖然|尽管|儘管)[^,，]*[,，]", re.IGNORECASE)
-_CLAUSE = re.compile(r"[^,，]+")
 _ASKS = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 
 
@@ -250,8 +243,8 @@ class Told:
     """What an answer tells, where parts of it decline or ask back, and the class of one that tells nothing.
 
     "The mayor is Anna Berg, but I can't share her number" tells who the mayor is. So an answer that is
-    classified as a refusal, as "don't know" or as a question back is read part by part, and tells what the
-    other parts say.
+    classified as a refusal, as "don't know" or as a question back tells what its other parts say: sentences,
+    and what a contrast parts in them.
     """
 
     text: str
@@ -273,36 +266,10 @@ def told_in(sample: Sample, answer: str) -> Told:
         return Told(answer)
     if sample.reference and class_by_patterns(sample.reference, sample.question).kind == kind:
         return Told(answer)
-    parts = list(_parts(answer))
-    telling = {part for part in parts if _tells(sample, part)}
-    # A bare doubt tells nothing, but it makes guesses of what stands beside it.
-    kept = [part for part in parts if part in telling or only_doubts(comparable(part))]
-    return Told("".join(kept)) if telling else Told("", kind)
+    parts = (part for start, end in sentence_spans(answer) for part in _PART.split(answer[start:end]))
+    told = " ".join(part for part in parts if part.strip() and _tells(sample, part))
+    return Told(told) if told else Told("", kind)
 
 
 def _tells(sample: Sample, part: str) -> bool:
-    if not part.strip() or _ASKS.search(part):
-        return False
-    return class_of_answer(sample, part).kind not in NOT_ANSWERED
-
-
-def _parts(answer: str) -> Iterator[str]:
-    """Yield the parts of an answer, which together are all of it."""
-    begins = [start for start, _ in sentence_spans(answer)]
-    for start, end in pairwise([0, *begins[1:], len(answer)]):
-        sentence = answer[start:end]
-        conceded = _CONCEDED.match(sentence)
-        first = conceded.end() if conceded else 0
-        joints = {found.start() for found in _JOINT.finditer(sentence, first)} - {0}
-        places = sorted({0, first, *joints, *_spliced(sentence), len(sentence)})
-        yield from (sentence[begin:stop] for begin, stop in pairwise(places))
-
-
-def _spliced(sentence: str) -> Iterator[int]:
-    """Yield where a clause begins that only a comma parts from another: "I have no price, it opens at 9"."""
-    clauses = [(found.start(), comparable(found[0])) for found in _CLAUSE.finditer(sentence)]
-    for (_, before), (start, after) in pairwise(clauses):
-        if says("depends", before):
-            return
-        if phrase("statement").match(before) and phrase("statement").match(after):
-            yield start
+    return not _ASKS.search(part) and class_of_answer(sample, part).kind not in NOT_ANSWERED

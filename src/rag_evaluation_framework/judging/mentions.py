@@ -152,11 +152,6 @@ def stands_bare(text: str, start: int) -> bool:
     return phrase("bare").fullmatch(text[max(0, start - 16) : start]) is not None
 
 
-def only_doubts(text: str) -> bool:
-    """Tell whether a comparable text says nothing but that it is not sure."""
-    return phrase("only_unsure").fullmatch(text) is not None
-
-
 def _around(text: str, start: int) -> tuple[str, str]:
     """Return the sentence before a place and the rest of the clause after it, as far as they matter."""
     head = text[max(0, start - _HEAD) : start]

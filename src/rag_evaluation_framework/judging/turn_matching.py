@@ -28,7 +28,7 @@ from rag_evaluation_framework.judging.mentions import (
     words_of,
 )
 from rag_evaluation_framework.text.normalisation import Piece, pieces, variants
-from rag_evaluation_framework.text.numbers import even_text, paired_as_in, quantities
+from rag_evaluation_framework.text.numbers import even_text, quantities
 
 # Whether a text says again what a question asks about, with its verb, and whether it affirms or
 # denies it.
@@ -251,15 +251,12 @@ def match_reference(
     0.0
     """
     asked, known = even_text(question), [even_text(text) for text in before]
-    readings = (
-        (even_text(answer, beside=text), even_text(text, beside=answer)) for text in variants(reference)
-    )
+    readings = ((even_text(answer), even_text(text)) for text in variants(reference))
     matches = [match for said, text in readings if (match := _match(said, text, asked, known))]
     return max(matches, key=lambda match: match.value, default=None)
 
 
 def _match(said: str, reference: str, asked: str, known: Sequence[str]) -> TurnMatch | None:
-    said, reference = paired_as_in(reference, said), paired_as_in(said, reference)
     expected, given = reply_to(asked, reference), reply_to(asked, said)
     told = telling(reference, asked)
     if expected and expected.polarity == "yes":  # "yes" to "do you know who …?" tells nothing

@@ -19,11 +19,11 @@ from functools import cache
 from importlib import import_module
 from math import inf
 from pkgutil import get_data, iter_modules
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar
 
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import Registry, Specification, parse_specification
-from rag_evaluation_framework.metrics.views import NEEDS, VIEWS, Family, Field, Method, View
+from rag_evaluation_framework.metrics.views import FAMILIES, NEEDS, VIEWS, Field, Method, View
 
 AUTO = "auto"
 """The method that is used unless one is asked for: the judge's where there is a judge, else the first."""
@@ -92,7 +92,7 @@ class Metric:
     """What says, before the function is called, that there is nothing to score, and why."""
 
     @property
-    def family(self) -> Family:
+    def family(self) -> str:
         """What it is about."""
         return next((each.family for each in self.fields if each.family), self.view.family)
 
@@ -267,7 +267,7 @@ def all_metrics() -> list[Metric]:
     _import_ours()
     for name in INSTALLED.names():
         _load_installed(name)
-    families, places = list(get_args(Family)), [f"{_ROOM}.{module}" for module in _sources()]
+    families, places = FAMILIES, [f"{_ROOM}.{module}" for module in _sources()]
 
     def order(declared: Metric) -> tuple[int, int]:
         home = declared.function.__module__

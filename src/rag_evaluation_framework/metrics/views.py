@@ -8,64 +8,39 @@ how its fields are found is its reader's business, which stands in ``evaluation`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 
-Family = Literal[
-    "ranking",
-    "chunks",
-    "spans",
-    "citations",
-    "consistency",
-    "texts",
-    "answers",
-    "refusals",
-    "safety",
-    "golden",
-    "performance",
-]
-"""What a metric is about, as lists and results are ordered by it."""
+FAMILIES = (
+    *("ranking", "chunks", "spans", "citations", "consistency", "texts", "answers", "refusals", "safety"),
+    *("golden", "performance"),
+)
+"""What metrics are about, in the order in which they are listed."""
 
 Method = Literal["lexical", "embedding", "lexicon", "judge"]
 """A way to come by what a field says, where there are several."""
 
-Need = Literal[
-    "question",
-    "answer",
-    "contexts",
-    "evidence",
-    "reference",
-    "reference_contexts",
-    "citations",
-    "retrieved",
-    "chunks",
-    "relevant_documents",
-    "relevant_chunk_ids",
-    "relevant_spans",
-    "entities",
-    "relation",
-    "milestones",
-    "hops",
-    "turns",
-    "latency",
-    "usage",
-    "sample",
-    "response",
-]
-"""A part of a sample or of a response without which there is nothing to score."""
-
-NEEDS: tuple[Need, ...] = get_args(Need)
+NEEDS = (
+    *("question", "answer", "contexts", "evidence", "reference", "reference_contexts", "citations"),
+    *("retrieved", "chunks", "relevant_documents", "relevant_chunk_ids", "relevant_spans"),
+    *("entities", "relation", "milestones", "hops", "turns", "latency", "usage", "sample", "response"),
+)
+"""The parts of a sample and of a response without which there is nothing to score."""
 
 LEXICAL_SUPPORT = "lexical support, screening"
 """The default method of what holds claims against texts, as it stands beside a figure."""
+WORD_OVERLAP = "lexical overlap, screening"
+"""The default method of how far an answer addresses its question."""
 ANSWER_PATTERNS = "lexical, answer patterns"
 """The default method of the class of an answer."""
 PROFANITY_SCREEN = "lexicon, profanity screen"
 """The default method of how clean an answer is."""
 
 
+LOCATED = "golden_context"
+"""What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
 NOTHING_RETRIEVED = "nothing was retrieved"
 """Why there is no share of what was retrieved."""
 
@@ -88,7 +63,7 @@ class Field:
     """Something that a view gives under a name."""
 
     name: str
-    needs: tuple[Need, ...] = ()
+    needs: tuple[str, ...] = ()
     doc: str = ""
     methods: tuple[Method, ...] = ()
     """The ways to come by it, where a metric's text may choose; the first needs nothing to be set up."""
@@ -102,7 +77,7 @@ class Field:
     """Whether the lexical way decides what supports what."""
     counts_nothing: bool = False
     """Whether a system that says it retrieved nothing has a value, as where the share found is then 0."""
-    family: Family | None = None
+    family: str | None = None
     """What a metric of it is about, if not what the view is about."""
 
 
@@ -112,7 +87,7 @@ class View:
 
     name: str
     fields: tuple[Field, ...]
-    family: Family
+    family: str
     by_turn: bool = False
     """Whether each turn of a conversation is scored by itself; else the last one, or all of it."""
     readings: bool = False
@@ -128,32 +103,20 @@ class View:
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_name", {each.name: each for each in self.fields})
 
-    @property
-    def methods(self) -> tuple[Method, ...]:
-        """The ways that some of its fields may be found."""
-        return tuple(dict.fromkeys(way for each in self.fields for way in each.methods))
-
 
 def _each(*rows: tuple[str, str, str], **same: Any) -> tuple[Field, ...]:
-    """Return a field for each row of name, needs and doc; a judge that decides support is asked by name."""
+    """Return a field for each row of name, needs and doc; what supports what is asked by the field's name."""
+    fields = [Field(name, tuple(needs.split()), doc, **same) for name, needs, doc in rows]
     return tuple(
-        Field(name, cast("tuple[Need, ...]", tuple(needs.split())), doc, **{**_asks(name, same), **same})
-        for name, needs, doc in rows
+        replace(each, asks=each.asks or (each.name,)) if each.by_support else each for each in fields
     )
 
 
-def _asks(name: str, same: Mapping[str, Any]) -> dict[str, Any]:
-    return {"asks": (name,)} if same.get("by_support") else {}
+def _by_support(**other: Any) -> dict[str, Any]:
+    return {"methods": ("lexical", "judge"), "method": LEXICAL_SUPPORT, "by_support": True, **other}
 
 
-_BY_SUPPORT: dict[str, Any] = {
-    "methods": ("lexical", "judge"),
-    "method": LEXICAL_SUPPORT,
-    "by_support": True,
-}
-
-
-def _by_prompt(name: str, *methods: Method, method: str, family: Family | None = None) -> dict[str, Any]:
+def _by_prompt(name: str, *methods: Method, method: str, family: str | None = None) -> dict[str, Any]:
     return {"methods": methods, "method": method, "asks": (name,), "prompt": name, "family": family}
 
 
@@ -183,14 +146,7 @@ LIKENESS = View(
         *_each(
             ("to_question", "question answer", "how far the answer addresses the question, from 0 to 1"),
             ("answered", "question answer", "whether the answer answers at all"),
-            **_by_prompt(
-                "relevancy",
-                "lexical",
-                "embedding",
-                "judge",
-                method="lexical overlap, screening",
-                family="answers",
-            ),
+            **_by_prompt("relevancy", "lexical", "embedding", "judge", method=WORD_OVERLAP, family="answers"),
         ),
         Field("unasked", ("question",), "why nothing can be compared with the question, or nothing"),
     ),
@@ -208,24 +164,19 @@ CLAIMS = View(
             ("reference_by_answer", "answer reference", "which claims of the reference the answer supports"),
             ("reference_by_contexts", "contexts reference", "which of them the contexts support"),
             ("useful_contexts", "contexts", "which contexts support a claim that is sought"),
-            **_BY_SUPPORT,
+            **_by_support(),
         ),
         *_each(
-            (
-                "truth_by_contexts",
-                "contexts reference_contexts",
-                "which claims of the reference contexts",
-            ),
-            counts_nothing=True,
-            **_BY_SUPPORT,
+            ("truth_by_contexts", "contexts reference_contexts", "which claims of reference contexts too"),
+            **_by_support(counts_nothing=True),
         ),
         *_each(
             ("relevant_contexts", "contexts", "which contexts are useful; by a judge, which help to answer"),
-            **{**_BY_SUPPORT, "asks": ("context_relevance",), "prompt": "context_relevance"},
+            **_by_support(asks=("context_relevance",), prompt="context_relevance"),
         ),
         *_each(
             ("by_useful_contexts", "answer contexts", "which claims of the answer useful contexts support"),
-            **{**_BY_SUPPORT, "asks": ("by_useful_contexts", "useful_contexts")},
+            **_by_support(asks=("by_useful_contexts", "useful_contexts")),
         ),
         *_each(("similarity", "answer reference", "how alike their wording is, 0 to 1"), method="chrF"),
         *_each(
@@ -252,17 +203,16 @@ CITATIONS = View(
             ("relevant", "answer citations", "which citations are of use to the sentence they stand at"),
             ("cited", "answer citations", "which claims have a citation"),
             ("correct", "answer citations", "which citations support the sentence they stand at"),
-            **{**_BY_SUPPORT, "asks": ("citations",)},
+            **_by_support(asks=("citations",)),
         ),
         *_each(("opened", "answer citations", "which citations can be opened")),
         *_each(
             ("consistent", "answer evidence", "which claims the sources support, whatever is cited"),
-            family="consistency",
-            **{**_BY_SUPPORT, "asks": ("consistency",)},
+            **_by_support(asks=("consistency",), family="consistency"),
         ),
         *_each(
             ("parts", "answer citations relevant_spans", "the parts of overall_citation_accuracy by name"),
-            **{**_BY_SUPPORT, "asks": ("consistency",)},
+            **_by_support(asks=("consistency",)),
         ),
     ),
     "citations",

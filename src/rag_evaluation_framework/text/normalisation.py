@@ -6,7 +6,7 @@ import re
 import string
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -110,24 +110,6 @@ def pieces(text: str) -> Iterator[Piece]:
     """
     for found in _PIECE.finditer(text):
         yield Piece(found[0], *found.span())
-
-
-def rewritten(text: str, pattern: re.Pattern[str], written: Callable[[re.Match[str]], str]) -> str:
-    """Return a text with other words for what a pattern finds, parted from what is beside them.
-
-    Chinese before them is not parted: what it denies, it stands next to.
-
-    >>> rewritten("3月5日共5公里路", re.compile("(.)公里"), lambda found: f"{found[1]} km")
-    '3月5日共5 km 路'
-    """
-
-    def parted(found: re.Match[str]) -> str:
-        start, end = found.span()
-        before, after = text[max(0, start - 1) : start], text[end : end + 1]
-        is_joined = before.isalnum() and not is_unspaced(before)
-        return f"{' ' * is_joined}{written(found)}{' ' * after.isalnum()}"
-
-    return pattern.sub(parted, text)
 
 
 def alternatives(name: str) -> list[str]:

@@ -198,7 +198,7 @@ class ShingleIndex:
         entries = array("Q")  # the hash of a shingle in the upper half, the number of its text in the lower
         self._count = 0
         for text in texts:
-            for block in _stretches(without_spaces(text)):
+            for block in _overlapping_blocks(without_spaces(text)):
                 entries.frombytes((_kept(block) | np.uint64(self._count)).tobytes())
             self._count += 1
         self._entries = np.asarray(entries)
@@ -234,7 +234,7 @@ def _kept(characters: str) -> npt.NDArray[np.uint64]:
     return kept
 
 
-def _stretches(characters: str) -> Iterator[str]:
+def _overlapping_blocks(characters: str) -> Iterator[str]:
     """Yield a text in blocks, each with so much of the next that no row of shingles is torn apart."""
     for start in range(0, len(characters), _BLOCK):
         yield characters[start : start + _BLOCK + ROW - 1]

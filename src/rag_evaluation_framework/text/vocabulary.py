@@ -187,17 +187,18 @@ yet you you'd you'll you're you've your yours yourself yourselves
 
 # Said of the sources or of the answer itself, not of the world; and verbs that only report.
 _TALK = """
-actually additional additionally answer answers argue argued argues arguing article articles author authors
-based conclude concluded conclusion context contexts currently describe described describes describing
-despite detail detailed details discuss discussed discusses discussing document documents e.g emphasize
-emphasized emphasizes emphasizing etc example examples explain explained explaining explains express
-expressed expresses finally firstly follow followed following follows given highlight highlighted
-highlighting highlights i.e important include included includes including information instance key known
-lastly mention mentioned mentioning mentions namely note noted notes overview particular particularly
-passage passages please possible provide provided provides providing question questions refer referred
-refers regard regards related report reported reportedly reports secondly source sources specific
-specifically state stated states stating suggest suggested suggesting suggests summarize summarized
-summarizes summary text texts ultimately unable use used uses using writer
+absolutely actually additional additionally answer answers argue argued argues arguing article articles
+author authors based certainly conclude concluded conclusion context contexts currently definitely
+describe described describes describing despite detail detailed details discuss discussed discusses
+discussing document documents e.g emphasize emphasized emphasizes emphasizing etc example examples
+explain explained explaining explains express expressed expresses finally firstly follow followed
+following follows given highlight highlighted highlighting highlights i.e important include included
+includes including information instance key known lastly mention mentioned mentioning mentions namely
+note noted notes overview particular particularly passage passages please possible provide provided
+provides providing question questions refer referred refers regard regards related report reported
+reportedly reports secondly source sources specific specifically state stated states stating suggest
+suggested suggesting suggests summarize summarized summarizes summary text texts ultimately unable use
+used uses using writer yeah yep yes
 """
 
 # Verbs that tell little without what stands beside them: to take place, to give way, to come into force.
@@ -205,6 +206,14 @@ LIGHT_VERBS = frozenset(
     {"came", "come", "comes", "coming", "gave", "give", "gives", "giving", "go", "goes", "going", "gone"}
     | {"take", "taken", "takes", "taking", "took", "went"}
 )
+
+_COURTESIES = """
+apologies apologize ask asking assist assistance clarification course dear feel free glad
+great greetings happy hello help helped helpful helps hesitate hey hi hope know pleased query request sorry
+sure thank thanks welcome
+"""
+COURTESIES = frozenset(_COURTESIES.split())
+"""Words of greetings, thanks and offers of help: a sentence with no other content claims nothing."""
 
 _BESIDE_NUMBERS = "a.m am p.m percent percentage pm"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from rag_evaluation_framework.errors import Issue
-from rag_evaluation_framework.evaluation.hit_views import LOCATED
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
+from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.responses import is_conversation
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
 

@@ -11,16 +11,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError, refused
-from rag_evaluation_framework.evaluation.hit_views import LocatedContexts, located_for
 from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.manifests.needs import MissingFields
 from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
 from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, located_for, scorer_for
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, ScoringMethods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
@@ -28,6 +28,9 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.gate import Threshold
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 
 _BYTES_PER_TOKEN = 4
 

@@ -1,24 +1,38 @@
-"""What an answer should say, point by point, and which of the points stand in a text.
+"""What an answer should say, point by point, and whether the text that says it was retrieved.
 
 Where a sample says by itself what counts, the points are read as its own metric reads them: the names, the
 relation or the steps that are expected, and in a conversation what the turn's reference adds. Otherwise they
 are the claims of the reference, and who decides what supports them is a :class:`SupportMethod`.
+
+Whether the text was retrieved is told by the most reliable truth a sample has, in this order: relevant
+characters against the characters retrieved; relevant passages (reference contexts, or the text of relevant
+characters) against the texts retrieved; relevant chunks; relevant documents; and at last what the answer
+should say against the texts retrieved. Every relevant place must be found, but one document is enough, since
+each may hold the answer. Documents are looked up by their names on both sides.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rag_evaluation_framework.evaluation.hit_views import ranked_documents
+from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.judging.milestones import first_tellings
 from rag_evaluation_framework.judging.relations import RelationReading, read_relation
 from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_reference
-from rag_evaluation_framework.records.responses import AnsweredTurn
+from rag_evaluation_framework.metrics.spans import merge_spans
+from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
+from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label, SupportMethod
+
+# A passage may be cut by the edge of a chunk; with half of it, it counts as found.
+_ENOUGH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +48,7 @@ class Point:
         return self.label == "supported"
 
 
-class WantedPoints(ABC):
+class ExpectedPoints(ABC):
     """The points of one kind with what an answer makes of each.
 
     ``what`` says what they are, ``denied`` how one is told that is told wrongly. ``are_enough`` tells whether
@@ -53,7 +67,7 @@ class WantedPoints(ABC):
         """Return those of the points that stand in none of the texts."""
 
 
-def wanted_points(
+def expected_points(
     sample: Sample,
     answer: str,
     texts: Sequence[str],
@@ -61,7 +75,7 @@ def wanted_points(
     *,
     readings: Sequence[str],
     turn: AnsweredTurn | None = None,
-) -> WantedPoints:
+) -> ExpectedPoints:
     """Return what an answer should say, by the surest that its sample, or its turn, tells.
 
     ``readings`` are the texts that the reference allows: the one counts of which the answer says most, and of
@@ -108,7 +122,7 @@ def point_of(verdict: ClaimVerdict) -> Point:
     )
 
 
-class _Claims(WantedPoints):
+class _Claims(ExpectedPoints):
     """The claims of one reading of the reference."""
 
     what = "claims of the reference"
@@ -132,7 +146,7 @@ class _Claims(WantedPoints):
         return map(point_of, supported_by(claims, texts, self._sample, self._support))
 
 
-class _Names(WantedPoints):
+class _Names(ExpectedPoints):
     """The names that are expected, "A/B" being either."""
 
     what = "expected names"
@@ -147,7 +161,7 @@ class _Names(WantedPoints):
         return [_point(point.text, False) for point, found in zip(points, named, strict=True) if not found]
 
 
-class _Steps(WantedPoints):
+class _Steps(ExpectedPoints):
     """The steps that are expected; one that is told before a step that it should follow is told wrongly."""
 
     what = "expected steps"
@@ -165,7 +179,7 @@ class _Steps(WantedPoints):
         return [_point(point.text, False) for point, at in zip(points, places, strict=True) if at is None]
 
 
-class _RelationTold(WantedPoints):
+class _RelationTold(ExpectedPoints):
     """The relation that is expected; no point where no words are known for it."""
 
     what = "expected relations"
@@ -188,7 +202,7 @@ class _RelationTold(WantedPoints):
         return read_relation(text, self._triple, question=asked, reference=reference)
 
 
-class _News(WantedPoints):
+class _News(ExpectedPoints):
     """What the reference of a turn says beyond its question and the turns before."""
 
     what = "new parts of the reference"
@@ -235,3 +249,110 @@ def _label_of(reading: RelationReading) -> Label:
     if not reading.relation or not all(reading.ends) or reading.direction == "not told":
         return "unsupported"
     return "contradicted" if reading.direction == "wrong" else "supported"
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedTruth:
+    """Whether the relevant text was retrieved (``None`` if that is not known), why, and what is missing."""
+
+    is_retrieved: bool | None
+    why: str
+    missing: tuple[str, ...] = ()
+
+
+def texts_retrieved(response: Response) -> tuple[str, ...]:
+    """Return the texts that the system answered from: its contexts, else the texts of its hits."""
+    contexts = tuple(text for text in response.contexts if text.strip())
+    return contexts or tuple(hit.text for hit in response.hits if hit.text and hit.text.strip())
+
+
+def relevant_passages(sample: Sample, documents: CitableTexts) -> tuple[str, ...]:
+    """Return the relevant passages whose words are known."""
+    given = tuple(text for text in sample.reference_contexts if text.strip())
+    return given or tuple(dict.fromkeys(filter(None, _texts_of_spans(sample, documents))))
+
+
+def retrieved_truth(
+    sample: Sample,
+    response: Response,
+    support: SupportMethod,
+    *,
+    documents: CitableTexts,
+    wanted: ExpectedPoints,
+) -> RetrievedTruth:
+    """Find out whether the text that answers a sample was retrieved; ``wanted`` is what to answer."""
+    texts = texts_retrieved(response)
+    if response.retrieved_nothing and not texts:
+        return RetrievedTruth(False, NOTHING_RETRIEVED, relevant_passages(sample, documents))
+    if not texts and not response.hits:
+        return RetrievedTruth(None, "the system returned neither contexts nor hits")
+    by_characters = _by_characters(sample, response, documents)
+    if by_characters is not None:
+        return by_characters
+    passages = relevant_passages(sample, documents)
+    if passages and texts:
+        missing = [text for text in passages if not _is_found(text, texts, sample, support)]
+        return _found("relevant passages", len(passages), missing)
+    ids = {hit.id for hit in response.hits}
+    if sample.relevant_chunk_ids and ids:
+        chunks = sample.relevant_chunk_ids
+        return _found("relevant chunks", len(chunks), [each for each in chunks if each not in ids])
+    by_documents = _by_documents(sample, response, documents)
+    if by_documents is not None and by_documents.is_retrieved is not None:
+        return by_documents
+    if wanted.points and texts:
+        missing = [point.text for point in wanted.absent(wanted.points, texts)]
+        return _found(wanted.what, len(wanted.points), missing)
+    if wanted.points or passages:
+        return RetrievedTruth(None, "no texts came with the hits")
+    return by_documents or RetrievedTruth(None, "nothing is known to be relevant")
+
+
+def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool = False) -> RetrievedTruth:
+    found = total - len(missing)
+    is_retrieved = found > 0 if one_is_enough else not missing
+    return RetrievedTruth(is_retrieved, f"{found} of {total} {what} retrieved", tuple(missing))
+
+
+def _by_characters(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
+    """Compare characters, where both sides have them in documents of the same names."""
+    hits = merge_spans(
+        replace(hit.span, doc_id=DocumentId(documents.id_of(hit.span.doc_id)))
+        for hit in response.hits
+        if hit.span is not None
+    )
+    placed = [documents.placed(span) for span in sample.relevant_spans]
+    names = {span.doc_id for span in hits}
+    if not placed or not hits or (not documents and not any(span.file in names for span in placed)):
+        return None
+    missing = []
+    for span in placed:
+        wanted = CharacterSpan(DocumentId(span.file), span.start, span.end)
+        if sum(wanted.overlap_chars(hit) for hit in hits) < _ENOUGH * wanted.length():
+            missing.append(span.text or f"{span.file}, characters {span.start} to {span.end}")
+    return _found("relevant passages", len(placed), missing)
+
+
+def _by_documents(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
+    """Compare documents, if some are relevant and there are hits."""
+    relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
+    if not relevant or not response.hits:
+        return None
+    ranked = ranked_documents(response.hits, documents)
+    if isinstance(ranked, str):
+        return RetrievedTruth(None, ranked)
+    missing = [document for document in relevant if documents.id_of(document) not in ranked]
+    return _found("relevant documents", len(relevant), missing, one_is_enough=True)
+
+
+def _is_found(passage: str, texts: Sequence[str], sample: Sample, support: SupportMethod) -> bool:
+    if any(quotes(passage, text) for text in texts):
+        return True
+    verdicts = supported_by(statements_of(passage), texts, sample, support)
+    return sum(verdict.is_supported for verdict in verdicts) >= _ENOUGH * len(verdicts)
+
+
+def _texts_of_spans(sample: Sample, documents: CitableTexts) -> Iterator[str | None]:
+    for span in sample.relevant_spans:
+        opened = documents.opened(span) if span.text is None and documents else None
+        yield span.text if opened is None else opened.text

@@ -1,0 +1,359 @@
+"""The labelled sets that rules are tried on: data that the rules' authors did not look at.
+
+Of outside data the halves that report (see ``_ragtruth``, ``_begin``, ``_refusals``, ``_wice``), and what was
+written here by somebody who had not read the rules: ``unseen_*`` and ``trial_*`` in ``data/``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import _begin, _ragtruth, _refusals, _unseen, _wice
+from benchmarks._auroc import Floats, auroc, f1
+from rag_evaluation_framework.judging.answer_classes import AnswerKind, classify_answer
+from rag_evaluation_framework.judging.answer_verdicts import told_in
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport, screen_answer
+from rag_evaluation_framework.judging.mentions import names_in
+from rag_evaluation_framework.judging.milestones import first_tellings
+from rag_evaluation_framework.judging.relations import read_relation
+from rag_evaluation_framework.judging.turn_matching import match_reference
+from rag_evaluation_framework.records.samples import Sample, Turn
+from rag_evaluation_framework.records.scores import Claim
+
+FOLDER = Path(__file__).parent / "data"
+DIRECTIONS = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
+TRIVIA_QUESTIONS = 100
+
+
+class Scored(NamedTuple):
+    """One labelled item as scored: where it comes from, whether it is positive, and its score."""
+
+    source: str
+    label: bool
+    score: float
+
+
+Measure = Callable[..., float]
+
+
+def agreement(labels: Sequence[bool], scores: Sequence[float], weights: Floats | None = None) -> float:
+    """Return how near scores from 0 to 1 come to labels, 1 being all the way."""
+    near = 1.0 - np.abs(np.asarray(labels, dtype=np.float64) - np.asarray(scores, dtype=np.float64))
+    return float(np.average(near, weights=weights))
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSet:
+    """A labelled set: what kind of reading it tries, how it is scored, and what counts.
+
+    Kinds: ``support`` (answers), ``claims`` (single ones), ``classes`` (of answers), ``entities``,
+    ``milestones``, ``relations``, ``turns``, and ``replies``: turns some of which are asked for a yes or no.
+    """
+
+    name: str
+    kind: str
+    scored: Callable[[], list[Scored]]
+    measure: Measure
+
+
+_f1 = partial(f1, least=0.5)
+
+
+def trial_sets(data: Path) -> list[TrialSet]:
+    """Return the sets; of outside data those that are there."""
+    found = [*_answers_of_our_own(), *_claims(), *_classes_of_our_own(), *_golden()]
+    if (data / "ragtruth").exists():
+        found += _ragtruth_sets(data)
+    if (data / "begin").exists():
+        found += [_set(f"BEGIN {part}", "support", partial(_begin_part, data, part)) for part in _begin.PARTS]
+    if (data / "wice").exists():
+        found.append(_set("WiCE", "claims", partial(_wice_claims, data)))
+    if (data / "xstest").exists():
+        for system in _refusals.SYSTEMS:
+            scored = partial(_completions, data, system)
+            found.append(_set(f"XSTest {system}", "classes", scored, _f1))
+    if (data / "mtrag").exists():
+        found.append(_set("MTRAG-UN don't know", "classes", partial(_references, data), _f1))
+        found.append(_set("MTRAG-UN asks back", "classes", partial(_questions_back, data), _f1))
+    if (data / "nomiracl").exists():
+        for language in ("en", "zh"):
+            scored = partial(_outputs, data, language)
+            found.append(_set(f"NoMIRACL {language}", "classes", scored, _f1))
+    if (data / "evouna").exists():
+        for system in _trivia_systems(data):
+            turns, names = partial(_trivia_turns, data, system), partial(_trivia_names, data, system)
+            found.append(_set(f"trivia turns {system}", "turns", turns))
+            found.append(_set(f"trivia names {system}", "entities", names, agreement))
+    return found
+
+
+def _set(name: str, kind: str, scored: Callable[[], list[Scored]], measure: Measure = auroc) -> TrialSet:
+    return TrialSet(name, kind, scored, measure)
+
+
+def _records(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+def _by_language(name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    records = _records(name)
+    for language in _unseen.LANGUAGES:
+        yield language, [each for each in records if each["language"] == language]
+
+
+def _unsupported(answer: str, contexts: Sequence[str], question: str = "") -> float:
+    return screen_answer(answer, contexts, question=question).probability_unsupported or 0.0
+
+
+def _unfaithful(answer: str, contexts: Sequence[str], question: str = "") -> float:
+    """Return the share of claims that are not supported."""
+    screening = screen_answer(answer, contexts, question=question)
+    return len(screening.unsupported) / len(screening.verdicts) if screening.verdicts else 0.0
+
+
+SUPPORT = {"screened": _unsupported, "share of claims": _unfaithful}
+
+
+def _answers_of_our_own() -> Iterator[TrialSet]:
+    for language, records in _by_language("trial_answers.jsonl"):
+        for title, score in SUPPORT.items():
+            yield _set(f"our answers {language}, {title}", "support", partial(_our_answers, records, score))
+
+
+def _our_answers(records: list[dict[str, Any]], score: Callable[..., float]) -> list[Scored]:
+    return [
+        Scored(
+            each["question"],
+            not each["is_supported"],
+            score(each["answer"], each["evidence"], each["question"]),
+        )
+        for each in records
+    ]
+
+
+def _ragtruth_sets(data: Path) -> Iterator[TrialSet]:
+    """Yield the half that reports by task, and over all tasks by system, screened and by share of claims."""
+    held_out = _ragtruth.HALVES[0][1]
+    answers = [
+        (task, each)
+        for task in _ragtruth.TASKS
+        for each in _ragtruth.answers(data, task)
+        if each.source % 2 == held_out
+    ]
+    systems = sorted({each.system for _, each in answers})
+    for title, score in SUPPORT.items():
+        for task, name in _ragtruth.TASKS.items():
+            kept = [each for its_task, each in answers if its_task == task]
+            yield _set(f"RAGTruth {name}, {title}", "support", partial(_labelled, kept, score))
+        for system in systems:
+            kept = [each for _, each in answers if each.system == system]
+            yield _set(f"RAGTruth {system}, {title}", "support", partial(_labelled, kept, score))
+
+
+def _labelled(answers: Sequence[_ragtruth.LabelledAnswer], score: Callable[..., float]) -> list[Scored]:
+    return [
+        Scored(str(each.source), bool(each.spans), score(each.answer, each.contexts, each.question))
+        for each in answers
+    ]
+
+
+def _begin_part(data: Path, part: str) -> list[Scored]:
+    return [
+        Scored(knowledge, positive, _unsupported(response, [knowledge]))
+        for knowledge, response, positive in _begin.answers(data, part)
+        if not _wice.is_for_fitting(knowledge)
+    ]
+
+
+def _claims() -> Iterator[TrialSet]:
+    for language, records in _by_language("unseen_claims.jsonl"):
+        yield _set(f"free claims {language}", "claims", partial(_our_claims, records))
+
+
+def _our_claims(records: list[dict[str, Any]]) -> list[Scored]:
+    return [
+        Scored(
+            "|".join(each["evidence"]), each["label"] != "supported", _doubt(each["claim"], each["evidence"])
+        )
+        for each in records
+    ]
+
+
+def _wice_claims(data: Path) -> list[Scored]:
+    return [
+        Scored(each.article, each.label != "supported", _doubt(each.claim, each.evidence))
+        for each in _wice.claims(data)
+        if not _wice.is_for_fitting(each.article)
+    ]
+
+
+def _doubt(claim: str, evidence: Sequence[str]) -> float:
+    (verdict,) = LexicalSupport().decide([Claim(claim, 0, len(claim))], evidence)
+    return 1.0 - (verdict.probability or 0.0)
+
+
+def _classes_of_our_own() -> Iterator[TrialSet]:
+    for title, file in _unseen.ANSWERS.items():
+        for language, records in _by_language(file):
+            kept = [each for each in records if int(each["id"].partition("-")[2]) % 2]
+            yield _set(f"{title} {language}", "classes", partial(_declined, kept), _f1)
+            yield _set(f"{title} {language}, asks back", "classes", partial(_asked_back, kept), _f1)
+
+
+def _is(answer: str, question: str, kinds: Sequence[AnswerKind]) -> float:
+    return float(classify_answer(answer, question).kind in kinds)
+
+
+def _declined(records: list[dict[str, Any]]) -> list[Scored]:
+    declined = _refusals.DECLINED
+    return [
+        Scored(each["id"], each["label"] in declined, _is(each["answer"], each["question"], declined))
+        for each in records
+    ]
+
+
+def _asked_back(records: list[dict[str, Any]]) -> list[Scored]:
+    return [
+        Scored(
+            each["id"], each["label"] == "asks_back", _is(each["answer"], each["question"], ("asks_back",))
+        )
+        for each in records
+    ]
+
+
+def _completions(data: Path, system: str) -> list[Scored]:
+    return [
+        Scored(
+            row["id"],
+            row["final_label"] != _refusals.COMPLIANCE,
+            _is(row["completion"], row["prompt"], _refusals.DECLINED),
+        )
+        for row in _refusals.completion_rows(data, system)
+    ]
+
+
+def _references(data: Path) -> list[Scored]:
+    return [
+        Scored(each.source, each.labels[0] == "UNANSWERABLE", float(each.kind in _refusals.DECLINED))
+        for each in _refusals.references(data)
+        if each.labels[0] in ("UNANSWERABLE", "ANSWERABLE")
+    ]
+
+
+def _questions_back(data: Path) -> list[Scored]:
+    return [
+        Scored(each.source, each.labels[0] == "UNDERSPECIFIED", float(each.kind == "asks_back"))
+        for each in _refusals.references(data)
+    ]
+
+
+def _outputs(data: Path, language: str) -> list[Scored]:
+    return [
+        Scored(each.source, each.labels[0] == "dont_know", float(each.kind == "dont_know"))
+        for each in _refusals.outputs(data, language)
+    ]
+
+
+def _told(record: dict[str, Any]) -> str:
+    """Return what an answer tells, as the metrics of golden sets read it."""
+    question = record.get("question", "What happened?")
+    sample = Sample(id="s", turns=(Turn(role="user", content=question),), reference=record.get("reference"))
+    return told_in(sample, record["answer"]).text
+
+
+def _golden() -> Iterator[TrialSet]:
+    for language, records in _by_language("trial_entities.jsonl"):
+        yield _set(f"our names {language}", "entities", partial(_our_names, records), agreement)
+    for language, records in _by_language("trial_milestones.jsonl"):
+        yield _set(f"our steps {language}", "milestones", partial(_our_steps, records), agreement)
+    for language, records in _by_language("trial_relations.jsonl"):
+        yield _set(f"our relations {language}", "relations", partial(_our_relations, records), agreement)
+    for language, records in _by_language("trial_turns.jsonl"):
+        yield _set(f"our turns {language}", "replies", partial(_our_turns, records), agreement)
+
+
+def _our_names(records: list[dict[str, Any]]) -> list[Scored]:
+    return [
+        Scored(each["question"], expected, float(named))
+        for each in records
+        for expected, named in zip(
+            each["entities"].values(),
+            names_in(_told(each), list(each["entities"]), question=each["question"]),
+            strict=True,
+        )
+    ]
+
+
+def _our_steps(records: list[dict[str, Any]]) -> list[Scored]:
+    return [
+        Scored("|".join(each["milestones"]), expected, float(place is not None))
+        for each in records
+        for expected, place in zip(each["told"], first_tellings(_told(each), each["milestones"]), strict=True)
+    ]
+
+
+def _our_relations(records: list[dict[str, Any]]) -> list[Scored]:
+    return [Scored(each["question"], each["is_right"], _relation(each)) for each in records]
+
+
+def _relation(record: dict[str, Any]) -> float:
+    triple = (record["source"], record["relation"], record["target"])
+    reading = read_relation(_told(record), triple, question=record["question"])
+    if reading.relation is None:  # no figure, which is as far from the one label as from the other
+        return 0.5
+    return sum(reading.ends) / 2 * reading.relation * DIRECTIONS[reading.direction]
+
+
+def _our_turns(records: list[dict[str, Any]]) -> list[Scored]:
+    return [
+        Scored(
+            each["question"],
+            each["is_right"],
+            _turn(_told(each), each["reference"], each["question"], each["before"]),
+        )
+        for each in records
+    ]
+
+
+def _turn(answer: str, reference: str, question: str, before: Sequence[str] = ()) -> float:
+    match = match_reference(answer, reference, question, before=before)
+    return match.value if match else 0.0
+
+
+def _trivia(data: Path) -> list[dict[str, Any]]:
+    lines = (data / "evouna" / "triviaqa.jsonl").read_text(encoding="utf-8").strip().split("\n")
+    step = max(1, len(lines) // TRIVIA_QUESTIONS)
+    return [json.loads(line) for line in lines[::step]]
+
+
+def _trivia_systems(data: Path) -> list[str]:
+    return list(_trivia(data)[0]["answers"])
+
+
+def _trivia_answers(data: Path, system: str) -> Iterator[tuple[str, list[str], str, bool]]:
+    for each in _trivia(data):
+        answered = each["answers"].get(system)
+        if answered and answered["answer"].strip():
+            record = {"question": each["question"], "answer": answered["answer"]}
+            yield each["question"], each["references"], _told(record), answered["correct"]
+
+
+def _trivia_turns(data: Path, system: str) -> list[Scored]:
+    return [
+        Scored(question, correct, max(_turn(answer, reference, question) for reference in references))
+        for question, references, answer, correct in _trivia_answers(data, system)
+    ]
+
+
+def _trivia_names(data: Path, system: str) -> list[Scored]:
+    return [
+        Scored(question, correct, float(any(names_in(answer, references, question=question))))
+        for question, references, answer, correct in _trivia_answers(data, system)
+    ]
