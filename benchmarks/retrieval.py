@@ -21,12 +21,13 @@ from typing import TypeVar
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.evaluation.levels.level_scoring import TokenLevelScorer
-from rag_evaluation_framework.evaluation.levels.retrieval_ground_truth import relevant_spans
-from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells, mean_scores
+from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
+from rag_evaluation_framework.evaluation.hit_columns import TokenLevel
+from rag_evaluation_framework.evaluation.retrieval_truth import relevant_spans
 from rag_evaluation_framework.extensions import Embedder, Reranker
 from rag_evaluation_framework.metrics.spans import SpanIoU, SpanPrecision, SpanRecall
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.results.run_summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import FETCH_FACTOR
 from rag_evaluation_framework.retrieval.positions import position_aware
@@ -103,12 +104,13 @@ def _swept(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
         rerankers=RERANKERS,
         k=KS,
     )
-    cells = evaluated_cells(corpus, dataset, TokenLevelScorer(dataset, corpus), grid)
+    options = GridOptions(intervals=IntervalSettings(method="normal"))
+    sweep = evaluate_grid(corpus, dataset, grid, TokenLevel(dataset, corpus), options=options)
     figures: Figures = {}
-    for each in cells:
-        means = mean_scores(each.run)
-        name = f"{each.cell.chunker} {each.cell.reranker} {each.cell.k}"
-        figures[name] = {metric: means[metric] for metric in METRICS}
+    for each in sweep.parts.values():
+        cell = each.head.configuration
+        means = {metric: each.metrics[metric].value or 0.0 for metric in METRICS}
+        figures[f"{cell['chunker']} {cell['reranker']} {cell['k']}"] = means
     return figures
 
 

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from benchmarks._template_documents import write_documents
 from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.evaluation.levels.level_scoring import TokenLevelScorer
-from rag_evaluation_framework.evaluation.levels.retrieval_runs import evaluated_cells
+from rag_evaluation_framework.evaluation.grid_runs import evaluate_grid
+from rag_evaluation_framework.evaluation.hit_columns import TokenLevel
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
@@ -101,15 +101,11 @@ def _scores(corpus: Corpus, dataset: Dataset) -> Scores:
         k=[K],
     )
     rows: dict[str, dict[str, list[list[float]]]] = {}
-    for each in evaluated_cells(corpus, dataset, TokenLevelScorer(dataset, corpus), grid):
-        retriever = each.cell.retriever.partition("(")[0]
+    sweep = evaluate_grid(corpus, dataset, grid, TokenLevel(dataset, corpus))
+    for each in sorted(sweep.parts.values(), key=lambda part: part.head.run_id):  # as in the grid
+        retriever = each.head.configuration["retriever"].partition("(")[0]
         for metric in METRICS:
-            values = [
-                score.value
-                for result in each.run.results
-                for score in result.scores
-                if score.metric == metric and score.value is not None
-            ]
+            values = list(each.columns.scored(metric).values())
             rows.setdefault(retriever, {}).setdefault(metric, []).append(values)
     return {
         retriever: {metric: np.array(values) for metric, values in by_metric.items()}

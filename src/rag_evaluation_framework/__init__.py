@@ -86,14 +86,17 @@ _HOMES = {
         "evaluate",
         "evaluate_async",
     ),
-    "evaluation.levels.chunk_level": ("ChunkLevelEvaluation",),
-    "evaluation.levels.evaluation_result": ("EvaluationResult",),
-    "evaluation.levels.retrieval_scorers": ("retrieval_scorers",),
-    "evaluation.levels.retrieval_sweeps": ("evaluate_sweep",),
-    "evaluation.levels.token_level": ("TokenLevelEvaluation",),
+    "evaluation.grid_runs": ("evaluate_sweep",),
+    "evaluation.hit_views": ("retrieval_scorers",),
     "evaluation.pipeline_targets": ("PipelineTarget",),
+    "evaluation.retrieval_evaluation": (
+        "ChunkLevelEvaluation",
+        "EvaluationResult",
+        "TokenLevelEvaluation",
+    ),
     "evaluation.runs.runner": ("run_samples",),
     "evaluation.scoring": ("scorers_for",),
+    "evaluation.systems": ("rank_systems",),
     "extensions": (
         "BatchVectorStore",
         "Chunker",
@@ -260,10 +263,6 @@ _HOMES = {
     "results.metric_calibration": (
         "CalibrationSettings",
         "MetricCalibration",
-    ),
-    "results.rankings": (
-        "RankingResults",
-        "rank_systems",
     ),
     "results.run_comparison": ("compare_runs",),
     "results.run_evaluations": (

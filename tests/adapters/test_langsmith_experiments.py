@@ -18,9 +18,11 @@ from rag_evaluation_framework.adapters import langsmith
 from rag_evaluation_framework.adapters.langsmith import upload_to_langsmith
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.evaluation_result import EvaluationResult
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    EvaluationResult,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.records.chunks import generate_chunk_id
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
@@ -82,7 +84,7 @@ def test_a_token_level_run_is_an_experiment_of_its_dataset(server: LangSmithServ
     runs = {run["extra"]["metadata"]["sample_id"]: run for run in server.runs.values()}
     assert {name: run["reference_example_id"] for name, run in runs.items()} == example_ids
     assert runs["q0"]["inputs"] == {"query": "When do boats leave? 0"}
-    [hit] = result.raw_results.results[0].response.hits
+    [hit] = next(result.raw_results.rows).response.hits
     spans = [{"doc_id": "boats.md", "start": 0, "end": len(TEXT)}]
     assert runs["q0"]["outputs"] == {"retrieved_chunk_ids": [hit.id], "spans": spans}
     assert {run["session_id"] for run in runs.values()} == {project["id"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ SWEEP = [
 
 
 def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: Path) -> None:
-    done = rag_eval(*SWEEP, "--out", str(tmp_path / "out"))
+    done = rag_eval(*SWEEP, "--out", "out", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (
         "handbook_v2.0.0, token level: 168 queries, 45 documents, 4 cells; ranked by span_recall"
@@ -35,8 +36,8 @@ def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: P
     assert len(written) == 5
 
 
-def test_json_alone_stands_on_standard_output() -> None:
-    done = rag_eval(*SWEEP, "--json", "--per-query")
+def test_json_alone_stands_on_standard_output(tmp_path: Path) -> None:
+    done = rag_eval(*SWEEP, "--json", "--per-query", folder=tmp_path)
     document = json.loads(done.stdout)
     assert [cell["configuration"]["k"] for cell in document["cells"]] == [3, 3, 5, 5]
     assert len(document["cells"][0]["per_query"]["span_recall"]) == 168
@@ -53,13 +54,14 @@ def configured(folder: Path, **retrieval: Any) -> Path:
 def test_a_configuration_file_says_the_same_and_options_come_first(tmp_path: Path) -> None:
     chunkers = ["recursive(chunk_size=200, overlap=50)", "sentence"]
     path = configured(tmp_path, chunker=chunkers, k=[3, 5], reranker=[None])
-    by_file = json.loads(rag_eval("retrieval", "--config", str(path), "--json").stdout)
-    by_options = json.loads(rag_eval(*SWEEP, "--json").stdout)
+    by_file = json.loads(rag_eval("retrieval", "--config", str(path), "--json", folder=tmp_path).stdout)
+    by_options = json.loads(rag_eval(*SWEEP, "--json", folder=tmp_path).stdout)
     for document in (by_file, by_options):
         for cell in document["cells"]:
             del cell["performance"]
     assert by_file == by_options
-    overridden = json.loads(rag_eval("retrieval", "--config", str(path), "-k", "4", "--json").stdout)
+    changed = rag_eval("retrieval", "--config", str(path), "-k", "4", "--json", folder=tmp_path)
+    overridden = json.loads(changed.stdout)
     assert {cell["configuration"]["k"] for cell in overridden["cells"]} == {4}
 
 
@@ -100,7 +102,7 @@ def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_
     }
     path = tmp_path / "tiny.eval.json"
     path.write_text(json.dumps(dataset), encoding="utf-8")
-    done = rag_eval("retrieval", str(path), "--store", "exact", "-k", "1", "--json")
+    done = rag_eval("retrieval", str(path), "--store", "exact", "-k", "1", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["cells"][0]["metrics"]["span_recall"]["value"] == 1.0
 
@@ -134,14 +136,70 @@ def test_an_embedding_server_that_is_not_there_is_one_clear_line(tmp_path: Path)
     assert done.returncode in (2, 3)
     assert "127.0.0.1:9" in done.stderr
     assert "Traceback" not in done.stderr
+    assert not list((tmp_path / "runs").iterdir())  # nothing was searched for: there is nothing to resume
 
 
 def test_embeddings_kept_on_disk_give_the_same_figures(tmp_path: Path) -> None:
     cached = [*SWEEP, "--cache", str(tmp_path / "cache"), "--json"]
     lines = (cached, cached, [*SWEEP, "--json"])
-    first, again, without = (json.loads(rag_eval(*line).stdout) for line in lines)
+    first, again, without = (json.loads(rag_eval(*line, folder=tmp_path).stdout) for line in lines)
     for document in (first, again, without):
         for cell in document["cells"]:
             del cell["performance"]
     assert first == again == without
     assert list((tmp_path / "cache").iterdir())
+
+
+@pytest.mark.parametrize("killed_at", [100, 168, 200, 500])
+def test_a_sweep_that_was_killed_goes_on_where_it_was_and_searches_for_nothing_twice(
+    tmp_path: Path, killed_at: int
+) -> None:
+    whole = json.loads(rag_eval(*SWEEP, "--json", "--runs-dir", "whole", folder=tmp_path).stdout)
+    assert rag_eval(*SWEEP, "--json", folder=tmp_path).returncode == 0
+    [sweep] = (tmp_path / "runs").iterdir()
+    cells = sorted(path for path in sweep.iterdir() if path.is_dir())
+    assert len(cells) == 4
+    # As a kill leaves it: the first so many lines, then half of one, and no cell after it.
+    left = killed_at
+    for cell in cells:
+        lines = (cell / "journal.jsonl").read_bytes().splitlines(keepends=True)
+        if left <= 0:
+            shutil.rmtree(cell)
+        elif left < len(lines):
+            (cell / "journal.jsonl").write_bytes(b"".join(lines[:left]) + lines[left][:30])
+            (cell / "performance.json").unlink()
+        left -= len(lines)
+    (sweep / "results.json").unlink()
+    kept = {cell: (cell / "journal.jsonl").read_bytes() for cell in cells if cell.exists()}
+    listed = json.loads(rag_eval("runs", "--json", folder=tmp_path).stdout)
+    assert [(row["state"], row["done"], row["total"]) for row in listed] == [
+        ("incomplete", killed_at, 4 * 168)
+    ]
+    done = rag_eval(*SWEEP, "--json", "--resume", sweep.name, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    again = json.loads(done.stdout)
+    for document in (whole, again):
+        for cell in document["cells"]:
+            del cell["performance"]
+    assert again == whole
+    for cell, journal in kept.items():
+        # What was written whole stands as it was: nothing in it was asked again.
+        intact = b"".join(line for line in journal.splitlines(keepends=True) if line.endswith(b"\n"))
+        assert (cell / "journal.jsonl").read_bytes().startswith(intact)
+    listed = json.loads(rag_eval("runs", "--json", folder=tmp_path).stdout)
+    assert [(row["state"], row["done"]) for row in listed] == [("complete", 4 * 168)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["-k", "7"], "got other cells"),
+        (["--level", "document"], "got other level, metrics"),
+    ],
+)
+def test_a_sweep_over_something_else_is_not_resumed(tmp_path: Path, change: list[str], message: str) -> None:
+    assert rag_eval(*SWEEP, "--json", folder=tmp_path).returncode == 0
+    [sweep] = (tmp_path / "runs").iterdir()
+    done = rag_eval(*SWEEP, *change, "--resume", sweep.name, folder=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -13,12 +13,16 @@ import pytest
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.level_scoring import DocumentLevelScorer
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.hit_columns import DocumentLevel
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.metrics.spans import ChunkRecall, SpanF1, SpanRecall, TokenLevelMetric
-from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
+from rag_evaluation_framework.records.chunks import generate_chunk_id
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
+from rag_evaluation_framework.records.responses import Hit, Response
+from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 LETTERS = "abcdefgh"
@@ -90,7 +94,7 @@ def test_token_level_counts_characters_of_both_places_of_a_repeated_text(tmp_pat
         "precision_omega": 0.5,
     }
     assert result.experiment_url is None
-    hits = result.raw_results.results[0].response.hits
+    hits = next(iter(result.raw_results.rows)).response.hits
     assert [hit.span for hit in hits] == [
         CharacterSpan(DocumentId("1.md"), 0, 4),
         CharacterSpan(DocumentId("2.md"), 4, 8),
@@ -101,7 +105,7 @@ def test_a_query_without_truth_is_retrieved_for_skipped_and_not_counted(tmp_path
     path = written(tmp_path / "t.jsonl", example("b", spans=[("1.md", 4, 8)]), example("d"))
     result = run_tokens(path, k=1)
     assert result.metrics["span_recall"] == 1.0
-    unscored = result.raw_results.results[1]
+    unscored = list(result.raw_results.rows)[1]
     assert unscored.response.hits
     assert {score.status for score in unscored.scores} == {"skipped"}
 
@@ -122,7 +126,7 @@ def test_given_metrics_replace_the_list_ours_and_others_alike(tmp_path: Path) ->
     path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
     result = run_tokens(path, metrics=[SpanRecall(), SpanF1(), CountsSpans(), NotANumber()])
     assert result.metrics == {"span_recall": 0.5, "span_f1": pytest.approx(1 / 3), "counts_spans": 12.0}
-    failed = result.raw_results.results[0].scores[3]
+    failed = next(iter(result.raw_results.rows)).scores[3]
     assert (failed.metric, failed.status) == ("not_a_number", "failed")
 
 
@@ -153,7 +157,7 @@ def test_chunk_level_indexes_a_repeated_text_once_so_k_results_are_k_chunks(tmp_
     # aab finds aaaa, once, and bbbb: one of two relevant ones, one of two retrieved ones.
     assert result.metrics == {"chunk_recall": 0.5, "chunk_precision": 0.5, "chunk_f1": 0.5}
     assert result.raw_results.head.configuration["chunks"] == 4
-    found = [hit.id for hit in result.raw_results.results[0].response.hits]
+    found = [hit.id for hit in next(iter(result.raw_results.rows)).response.hits]
     assert found == [generate_chunk_id("aaaa"), generate_chunk_id("bbbb")]
 
 
@@ -173,7 +177,7 @@ def test_chunk_level_takes_a_chunker_that_changes_the_text_at_its_word(tmp_path:
     evaluation = ChunkLevelEvaluation(CORPUS, path)
     result = evaluation.run(Shouting(), CountsCapitals(), 1, ExactVectorStore(), metrics=[ChunkRecall()])
     assert result.metrics == {"chunk_recall": 1.0}
-    assert result.raw_results.results[0].response.hits[0].span is None
+    assert next(iter(result.raw_results.rows)).response.hits[0].span is None
 
 
 def test_a_chunk_id_that_no_chunk_has_is_found_before_anything_is_embedded(tmp_path: Path) -> None:
@@ -187,20 +191,19 @@ def test_a_chunk_id_that_no_chunk_has_is_found_before_anything_is_embedded(tmp_p
 
 
 def test_document_level_ranks_a_document_by_its_best_chunk() -> None:
-    def chunk(document: str, start: int) -> PositionAwareChunk:
-        content = CORPUS[document].content[start : start + 4]
-        return PositionAwareChunk("pa_chunk_x", content, DocumentId(document), start, start + 4)  # type: ignore[arg-type]
+    def hit(document: str, start: int) -> Hit:
+        return Hit(id="pa_chunk_x", span=CharacterSpan(DocumentId(document), start, start + 4))
 
     dataset = _judged({"q1": {"2.md": 2, "3.md": 1}, "q2": {}})
-    scorer = DocumentLevelScorer(dataset, CORPUS)
-    found = {"q1": [chunk("1.md", 0), chunk("2.md", 0), chunk("1.md", 4)], "q2": [chunk("1.md", 0)]}
-    scores = scorer.for_chunks([], chunker="four").scores(found)
-    by_name = {score.metric: score.value for score in scores["q1"]}
+    found = [(hit("1.md", 0), hit("2.md", 0), hit("1.md", 4)), (hit("1.md", 0),)]
+    responses = [Response(hits=hits) for hits in found]
+    scorers = DocumentLevel(dataset, CORPUS).scorers(Chunking("four", (), 0.0))
+    by_name = {scorer.name: scorer.score_many(dataset.samples, responses) for scorer in scorers}  # type: ignore[attr-defined]
     # Documents in order: 1.md, 2.md. One of two relevant ones found, at rank 2.
-    assert by_name["recall"] == 0.5
-    assert by_name["precision"] == 0.5
-    assert by_name["mrr"] == 0.5
-    assert {score.status for score in scores["q2"]} == {"skipped"}
+    assert by_name["recall"][0].value == 0.5
+    assert by_name["precision"][0].value == 0.5
+    assert by_name["mrr"][0].value == 0.5
+    assert {scores[1].status for scores in by_name.values()} == {"skipped"}
 
 
 def _judged(judgements: dict[str, dict[str, int]]) -> Any:

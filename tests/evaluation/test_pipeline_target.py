@@ -16,12 +16,13 @@ from simulated_targets import final_bytes, new_folder, samples
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.hit_views import CheckedHitsReader
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.retrieval_scorers import CHUNK_METRICS, retrieval_scorers
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.hit_views import CHUNK_METRICS, CheckedHitsReader, retrieval_scorers
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.rescoring import rescored_rows
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
@@ -144,10 +145,10 @@ def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation
         RecursiveCharacterChunker(400, 40), HashingEmbedder(), k=5, vector_store=ExactVectorStore()
     )
     found = list(folder.results(order="dataset"))
-    assert values(found, SPANS) == values(evaluated.raw_results.results, SPANS)
+    assert values(found, SPANS) == values([row.result for row in evaluated.raw_results.rows], SPANS)
     assert len(found) == 168
     assert 0 < evaluated.metrics["span_recall"] < 1
-    for result, expected in zip(found, evaluated.raw_results.results, strict=True):
+    for result, expected in zip(found, evaluated.raw_results.rows, strict=True):
         assert [hit.span for hit in result.response.hits] == [hit.span for hit in expected.response.hits]
 
 
@@ -181,7 +182,9 @@ def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evalu
         chunker, HashingEmbedder(), k=3, vector_store=ExactVectorStore()
     )
     found = list(folder.results(order="dataset"))
-    assert values(found, CHUNK_METRICS) == values(evaluated.raw_results.results, CHUNK_METRICS)
+    assert values(found, CHUNK_METRICS) == values(
+        [row.result for row in evaluated.raw_results.rows], CHUNK_METRICS
+    )
     assert evaluated.metrics["chunk_recall"] > 0
 
 

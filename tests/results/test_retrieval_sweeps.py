@@ -14,11 +14,11 @@ import pytest
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.datasets.validation import validate_file
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.levels.retrieval_sweeps import evaluate_sweep
-from rag_evaluation_framework.evaluation.levels.sweep_results import SweepResults
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.grid_runs import evaluate_sweep, sweep_document, write_sweep
+from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelEvaluation
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
+from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.results_comparison import compare_documents
 from rag_evaluation_framework.results.run_summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
@@ -36,7 +36,7 @@ def corpus() -> Corpus:
     return Corpus.from_folder(HANDBOOK / "documents")
 
 
-def swept(corpus: Corpus, *, seed: int = 0, **options: Any) -> SweepResults:
+def swept(corpus: Corpus, *, seed: int = 0, **options: Any) -> Evaluation:
     options = {
         "chunkers": CHUNKERS,
         "vector_stores": ["exact"],
@@ -49,48 +49,57 @@ def swept(corpus: Corpus, *, seed: int = 0, **options: Any) -> SweepResults:
     return evaluate_sweep(corpus, QUESTIONS, **options)
 
 
+def k_of(cell: Evaluation) -> int:
+    k: int = cell.head.configuration["k"]
+    return k
+
+
+def comparisons(sweep: Evaluation) -> tuple[MetricComparison, ...]:
+    assert sweep.comparison is not None
+    return sweep.comparison.metrics
+
+
 @pytest.fixture(scope="module")
-def results(corpus: Corpus) -> SweepResults:
+def results(corpus: Corpus) -> Evaluation:
     return swept(corpus)
 
 
-def test_cells_stand_by_k_and_then_the_best_first_each_with_an_interval(results: SweepResults) -> None:
-    assert [each.cell.k for each in results.cells] == [3] * 6 + [5] * 6
-    for cells in results.ranking().values():
-        values = [each.metric("span_recall").value for each in cells]
+def test_cells_stand_by_k_and_then_the_best_first_each_with_an_interval(results: Evaluation) -> None:
+    assert [k_of(each) for each in results.parts.values()] == [3] * 6 + [5] * 6
+    for k in (3, 5):
+        values = [each.metrics["span_recall"].value for each in results.parts.values() if k_of(each) == k]
         assert values == sorted(values, reverse=True)  # type: ignore[type-var]
-    for each in results.cells:
-        for metric in each.summary.metrics:
+    for each in results.parts.values():
+        for metric in each.metrics.values():
             assert metric.interval is not None
             assert metric.value is not None
             assert metric.interval.low <= metric.value <= metric.interval.high
             assert (metric.n_scored, metric.n_skipped, metric.n_failed) == (168, 0, 0)
 
 
-def test_a_cell_has_the_figures_of_its_evaluation_alone(corpus: Corpus, results: SweepResults) -> None:
+def test_a_cell_has_the_figures_of_its_evaluation_alone(corpus: Corpus, results: Evaluation) -> None:
     evaluation = TokenLevelEvaluation(corpus, QUESTIONS)
     alone = evaluation.run(chunker_from(CHUNKERS[1]), HashingEmbedder(), 5, ExactVectorStore())
     name = alone.raw_results.head.target
-    cell = next(each for each in results.cells if each.name == name)
-    assert {each.metric: each.value for each in cell.summary.metrics} == dict(alone.metrics)
+    assert {each.metric: each.value for each in results.parts[name].metrics.values()} == dict(alone.metrics)
 
 
-def test_each_cell_is_tested_against_the_best_of_its_k_with_one_correction(results: SweepResults) -> None:
-    best = {k: cells[0].name for k, cells in results.ranking().items()}
-    assert len(results.comparisons) == 10
-    for each in results.comparisons:
+def test_each_cell_is_tested_against_the_best_of_its_k_with_one_correction(results: Evaluation) -> None:
+    best = {k: next(name for name, each in results.parts.items() if k_of(each) == k) for k in (3, 5)}
+    assert len(comparisons(results)) == 10
+    for each in comparisons(results):
         assert each.baseline == best[int(each.contender[-1])]
         assert each.difference <= 0
         assert each.n == 168
-    p_values = [each.p_value for each in results.comparisons if each.p_value is not None]
-    assert [each.p_adjusted for each in results.comparisons] == holm(p_values)
+    p_values = [each.p_value for each in comparisons(results) if each.p_value is not None]
+    assert [each.p_adjusted for each in comparisons(results)] == holm(p_values)
 
 
 def test_the_text_ranks_shows_intervals_and_says_which_differences_are_significant(
-    results: SweepResults,
+    results: Evaluation,
 ) -> None:
-    text = sweep_text(results)
-    worse = sum(each.verdict == "worse" for each in results.comparisons)
+    text = str(results)
+    worse = sum(each.verdict == "worse" for each in comparisons(results))
     assert f"{worse} of 10 differences are significant at the level 0.05: " in text
     assert text.count("  the best\n") == 2
     assert "dense(embedder=hashing(dimensions=1024), store=exact)" in text
@@ -98,9 +107,9 @@ def test_the_text_ranks_shows_intervals_and_says_which_differences_are_significa
     assert "95% interval" in text
 
 
-def documents(results: SweepResults, folder: Path) -> dict[str, Any]:
+def documents(results: Evaluation, folder: Path) -> dict[str, Any]:
     """Write a sweep and return every document in it, without what each run took."""
-    read = {path.name: json.loads(path.read_bytes()) for path in results.write(folder)}
+    read = {path.name: json.loads(path.read_bytes()) for path in write_sweep(results, folder)}
     for name, document in read.items():
         if name == "sweep.json":
             for cell in document["cells"]:
@@ -111,7 +120,7 @@ def documents(results: SweepResults, folder: Path) -> dict[str, Any]:
 
 
 def test_same_seed_same_bytes_whatever_the_number_of_workers(
-    corpus: Corpus, results: SweepResults, tmp_path: Path
+    corpus: Corpus, results: Evaluation, tmp_path: Path
 ) -> None:
     once = documents(results, tmp_path / "1")
     for workers in (2, 4):
@@ -120,8 +129,8 @@ def test_same_seed_same_bytes_whatever_the_number_of_workers(
     assert other["sweep.json"]["cells"] != once["sweep.json"]["cells"]
 
 
-def test_results_are_valid_and_compare_query_by_query(results: SweepResults, tmp_path: Path) -> None:
-    paths = [path for path in results.write(tmp_path) if path.name != "sweep.json"]
+def test_results_are_valid_and_compare_query_by_query(results: Evaluation, tmp_path: Path) -> None:
+    paths = [path for path in write_sweep(results, tmp_path) if path.name != "sweep.json"]
     assert len(paths) == 12
     for path in paths:
         assert list(validate_file(path)) == []
@@ -147,16 +156,16 @@ def test_results_are_valid_and_compare_query_by_query(results: SweepResults, tmp
 
 def test_cells_may_be_ranked_by_another_metric(corpus: Corpus) -> None:
     ranked = swept(corpus, rank_by="span_iou", rerankers=[None], k=5)
-    values = [each.metric("span_iou").value for each in ranked.cells]
+    values = [each.metrics["span_iou"].value for each in ranked.parts.values()]
     assert values == sorted(values, reverse=True)  # type: ignore[type-var]
-    assert {each.metric for each in ranked.comparisons} == {"span_iou"}
+    assert {each.metric for each in comparisons(ranked)} == {"span_iou"}
 
 
 def test_lexical_and_fused_retrievers_are_cells_beside_the_dense_one(corpus: Corpus) -> None:
     ranked = swept(
         corpus, retrievers=["dense", "bm25", "fused"], chunkers=CHUNKERS[1:2], rerankers=[None], k=5
     )
-    kinds = {each.cell.retriever.partition("(")[0] for each in ranked.cells}
+    kinds = {each.head.configuration["retriever"].partition("(")[0] for each in ranked.parts.values()}
     assert kinds == {"dense", "bm25", "fused"}
 
 
@@ -184,11 +193,11 @@ def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queri
     ranked = evaluate_sweep(
         Corpus(dataset.documents), dataset, chunkers=["recursive"], vector_stores=["exact"], k=1
     )
-    assert ranked.level == "document"
-    recall = ranked.cells[0].metric("recall")
+    assert ranked.head.configuration["level"] == "document"
+    recall = next(iter(ranked.parts.values())).metrics["recall"]
     assert (recall.value, recall.n_scored, recall.n_skipped) == (1.0, 2, 1)
-    assert ranked.comparisons == ()
-    assert "1 query is left out" in sweep_text(ranked)
+    assert comparisons(ranked) == ()
+    assert "1 query is left out" in str(ranked)
 
 
 @pytest.mark.parametrize(
@@ -250,24 +259,24 @@ class PricedEmbedder(HashingEmbedder):
 
 
 def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
-    corpus: Corpus, results: SweepResults, tmp_path: Path
+    corpus: Corpus, results: Evaluation, tmp_path: Path
 ) -> None:
     embedder = PricedEmbedder()
     priced = swept(corpus, embedders=[embedder])
     in_all = embedder.tokens_used * 0.02 / 1e6
-    assert priced.spent_usd == pytest.approx(in_all)
-    text = sweep_text(priced)
+    assert priced.performance.figures["spent_usd"] == pytest.approx(in_all)
+    text = str(priced)
     assert re.search(r"seconds +cost +against the best", text)
     assert f"nothing shared and nothing cached; ${in_all:.6f} was spent in all" in text
-    written = priced.to_dict()
+    written = sweep_document(priced)
     assert written["spent_usd"] == pytest.approx(in_all)
     costs = [cell["performance"]["cost_usd"] for cell in written["cells"]]
     assert all(0 <= cost["spent"] <= cost["alone"] * (1 + 1e-9) for cost in costs)
-    path = next(path for path in priced.write(tmp_path) if path.name != "sweep.json")
+    path = next(path for path in write_sweep(priced, tmp_path) if path.name != "sweep.json")
     assert json.loads(path.read_text())["performance_metrics"]["cost_usd"] in costs
     assert list(validate_file(path)) == []
     # Where nothing has a price there is no cost, not one of 0.
-    assert results.spent_usd is None
-    assert "cost" not in sweep_text(results)
-    assert "cost_usd" not in results.to_dict()["cells"][0]["performance"]
-    assert "spent_usd" not in results.to_dict()
+    assert "spent_usd" not in results.performance.figures
+    assert "cost" not in str(results)
+    assert "cost_usd" not in sweep_document(results)["cells"][0]["performance"]
+    assert "spent_usd" not in sweep_document(results)

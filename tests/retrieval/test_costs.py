@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from swept_hits import CellHits, sweep
 
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import UsageError
@@ -17,7 +18,7 @@ from rag_evaluation_framework.records.documents import Corpus, Document, Documen
 from rag_evaluation_framework.retrieval.chunkers import SemanticChunker
 from rag_evaluation_framework.retrieval.costs import CellCost, checked_price
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder, HashingEmbedder
-from rag_evaluation_framework.retrieval.sweep import CellHits, grid_of, sweep
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 TEXT = "The ferry leaves at eight. It returns at noon. Tickets are sold on board. Dogs travel free. "
 CORPUS = Corpus([Document(DocumentId(f"{name}.md"), f"{name}: {TEXT * 3}") for name in "abc"])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from swept_hits import CellHits, sweep
 
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import InputError, UsageError
@@ -21,7 +22,7 @@ from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, Rememb
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, chunk_corpus, default_vector_store
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, LexicalReranker
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
-from rag_evaluation_framework.retrieval.sweep import Cell, CellHits, grid_of, sweep
+from rag_evaluation_framework.retrieval.sweep import Cell, grid_of
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 CHUNKERS = ("recursive(chunk_size=200, overlap=50)", "recursive(chunk_size=400)", "sentence(chunk_size=300)")

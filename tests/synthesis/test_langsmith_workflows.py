@@ -12,8 +12,10 @@ import pytest
 from langsmith_server import LangSmithServer, signed_in
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, SentenceChunker
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder

@@ -18,8 +18,10 @@ from scripted_questions import corpus_of, well_behaved
 
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import MissingDatasetError, ModelError, UsageError
-from rag_evaluation_framework.evaluation.levels.chunk_level import ChunkLevelEvaluation
-from rag_evaluation_framework.evaluation.levels.token_level import TokenLevelEvaluation
+from rag_evaluation_framework.evaluation.retrieval_evaluation import (
+    ChunkLevelEvaluation,
+    TokenLevelEvaluation,
+)
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker

@@ -24,8 +24,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.evaluation.levels.experiments import HostedDataset
-from rag_evaluation_framework.evaluation.levels.retrieval_datasets import API_KEYS
+from rag_evaluation_framework.evaluation.hosted_datasets import API_KEYS, HostedDataset
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Hit

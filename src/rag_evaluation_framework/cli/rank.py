@@ -17,7 +17,6 @@ from rag_evaluation_framework.cli.shared_options import (
     SEED,
     metrics_option,
 )
-from rag_evaluation_framework.errors import Problems, UsageError
 
 DEFAULT_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
 _FORMATS = ("trec", "beir", "json")
@@ -69,7 +68,7 @@ def command(
     runs: tuple[Path, ...],
     metrics: tuple[str, ...],
     baseline: str | None,
-    rules: str,
+    rules: Literal["ours", "trec_eval"],
     format_: Literal["trec", "beir", "json"] | None,
     test: Literal["randomisation", "t", "wilcoxon"],
     interval: Literal["auto", "bootstrap", "wilson", "normal"],
@@ -87,48 +86,27 @@ def command(
     with gzip or Zstandard.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
-    from rag_evaluation_framework.datasets.trec import RetrievalRun, read_qrels, read_run
-    from rag_evaluation_framework.metrics.declaration import parse_metrics
-    from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+    from rag_evaluation_framework.evaluation.systems import evaluate_run_files, named
     from rag_evaluation_framework.reports.rankings import ranking_text
-    from rag_evaluation_framework.results.rankings import rank_systems
 
-    problems = Problems()
-    with problems.collected():
-        bound = parse_metrics(metrics or DEFAULT_METRICS)
-    with problems.collected():
-        judgements = read_qrels(qrels, format=format_)
-    systems: dict[str, RetrievalRun] = {}
-    names = _named(runs)
-    for name, path in names.items():
-        with problems.collected():
-            systems[name] = read_run(path, format=format_)
-    problems.raise_all()
-    results = rank_systems(
-        judgements,
-        systems,
-        bound,
-        rules=RankingRules.trec_eval() if rules == "trec_eval" else RankingRules(),
-        baseline=next((name for name, path in names.items() if str(path) == baseline), baseline),
+    ranking = evaluate_run_files(
+        qrels,
+        named(runs),
+        metrics or DEFAULT_METRICS,
+        format=format_,
+        rules=rules,
+        baseline=baseline,
         test=test,
         interval_method=interval,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
     )
-    if as_json:
-        document = {"qrels": str(qrels), **results.to_dict(per_query=per_query)}
-        print_json(document)
-    else:
-        click.echo(ranking_text(results, per_query=per_query))
-
-
-def _named(runs: tuple[Path, ...]) -> dict[str, Path]:
-    """Name each run by its file's stem, or by its whole path where two stems are the same."""
-    stems = [run.name.split(".")[0] or run.name for run in runs]
-    if len(set(stems)) == len(stems):
-        return dict(zip(stems, runs, strict=True))
-    names = [str(run) for run in runs]
-    if len(set(names)) < len(names):
-        raise UsageError("the same run file is given twice")
-    return dict(zip(names, runs, strict=True))
+    if not as_json:
+        click.echo(ranking_text(ranking, rows=per_query))
+        return
+    document = ranking.to_dict()
+    if per_query:
+        for system, part in zip(document["systems"], ranking.parts.values(), strict=True):
+            system["per_query"] = {metric: part.columns.scored(metric) for metric in part.metrics}
+    print_json({"qrels": str(qrels), **document})

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.retrieval_settings import DEFAULT_CHUNKER, DEFAULT_GLOB
-from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, PAIRED_TEST, Option
+from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, PAIRED_TEST, RUNS_DIR, Option
 
 _LEVELS = ("token", "chunk", "document")
 _PATH = click.Path(path_type=Path)
@@ -78,6 +78,10 @@ def _tried(part: str, *, default: str) -> Option[Any]:
 @click.option(
     "--out", "output", type=_PATH, metavar="DIR", help="Folder for .results.json files and sweep.json."
 )
+@click.option(
+    "--resume", metavar="RUN", help="Go on with this sweep; what was searched for is not searched for again."
+)
+@RUNS_DIR
 @PAIRED_TEST
 @click.option("--workers", type=click.IntRange(1), default=1, help="Number of threads.")
 @click.option(
@@ -86,15 +90,32 @@ def _tried(part: str, *, default: str) -> Option[Any]:
 @click.option("--per-query", is_flag=True, help="With --json: also print the scores of every query.")
 @AS_JSON
 def command(
-    config: Path | None, test: Any, workers: int, per_query: bool, as_json: bool, **given: Any
-) -> None:
+    config: Path | None,
+    test: Any,
+    workers: int,
+    runs_dir: Path,
+    resume: str | None,
+    per_query: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
     """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
 
     CORPUS is a folder of documents, or a dataset that holds its documents (a BEIR folder, an .eval.json).
     Retrievers are dense, bm25 and fused; the reranker none leaves the order as it is. Every combination is
     evaluated; texts are embedded once and chunkings done once. Prints a ranked table for each k with
-    intervals, and says which differences from the best are significant.
+    intervals, and says which differences from the best are significant. Each combination is a run in the
+    folder of the sweep; a sweep that was stopped goes on with the same options and --resume.
     """
     from rag_evaluation_framework.cli.retrieval_command import compare_pipelines  # slow to import
 
-    compare_pipelines(given, config, test=test, workers=workers, per_query=per_query, as_json=as_json)
+    return compare_pipelines(
+        given,
+        config,
+        test=test,
+        workers=workers,
+        runs_dir=runs_dir,
+        resume=resume,
+        per_query=per_query,
+        as_json=as_json,
+    )

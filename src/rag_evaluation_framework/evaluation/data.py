@@ -112,7 +112,11 @@ def _has_splits(folder: Path) -> bool:
 
 def _is_manifest(path: Path) -> bool:
     """Tell a manifest from a dataset that is written as YAML: only the former has a spec."""
-    return any(line.startswith("spec:") for line in path.read_text(encoding="utf-8").splitlines())
+    text = path.read_text(encoding="utf-8")
+    # JSON is YAML too, and may stand on one line.
+    if text.lstrip().startswith("{"):
+        return '"spec"' in text
+    return any(line.startswith("spec:") for line in text.splitlines())
 
 
 def _of_catalogue(name: str) -> Path:

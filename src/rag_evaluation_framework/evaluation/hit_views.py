@@ -20,18 +20,26 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     spans_of_contexts,
     unlocated_contexts,
 )
-from rag_evaluation_framework.errors import InputError, counted
+from rag_evaluation_framework.errors import InputError, Problems, UsageError, counted
+from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedDocuments
+from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
 from rag_evaluation_framework.metrics.qrels import judge_mappings
+from rag_evaluation_framework.metrics.spans import FRACTIONS
 from rag_evaluation_framework.metrics.views import LOCATED, NoValueError
-from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
+from rag_evaluation_framework.records.chunks import generate_chunk_id
+from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.retrieval.pipeline import Chunking
 
+CHUNK_METRICS = ("chunk_recall", "chunk_precision", "chunk_f1")
+_HIT_METRICS = (*FRACTIONS, *CHUNK_METRICS)
 NO_TRUTH = "the dataset has no relevant {} for it"
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"
@@ -298,3 +306,42 @@ class LocatedContexts:
         unmeasured = self.unmeasured(scorers)
         lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
         return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
+
+
+def retrieval_scorers(
+    metrics: Iterable[str], dataset: Dataset, *, corpus: Corpus, chunking: Chunking | None = None
+) -> list[MetricScorer]:
+    """Return a scorer for each metric of spans and chunks, with the truth checked against the corpus.
+
+    What is wrong with the truth is an error before anything is asked. Chunk metrics need the ``chunking``
+    of the pipeline, because their truth holds for one chunker only.
+    """
+    problems = Problems()
+    bound: list[BoundMetric] = []
+    for name in dict.fromkeys(name.strip() for name in metrics):
+        with problems.collected():
+            bound.append(_metric_of_hits(name))
+    problems.raise_all()
+    families = {metric.metric.family for metric in bound}
+    spans = relevant_spans(dataset, corpus).spans if "spans" in families else {}
+    chunks = _checked_chunks(dataset, corpus, chunking) if "chunks" in families else {}
+    methods, reader = Methods(), partial(CheckedHitsReader, spans=spans, chunks=chunks)
+    return [MetricScorer(metric, methods, reader=reader) for metric in bound]
+
+
+def _checked_chunks(
+    dataset: Dataset, corpus: Corpus, chunking: Chunking | None
+) -> Mapping[str, Sequence[str]]:
+    if chunking is None:
+        raise UsageError("chunking: expected that of the pipeline, which chunk metrics need, got none")
+    ids = {generate_chunk_id(chunk.content) for chunk in chunking.chunks}
+    return relevant_chunks(dataset, corpus, chunker=chunking.chunker, chunk_ids=ids)
+
+
+def _metric_of_hits(text: str) -> BoundMetric:
+    metric = parse_metric(text)
+    if metric.metric.name not in _HIT_METRICS:
+        raise UsageError(
+            f"metric of hits: expected one of {', '.join(_HIT_METRICS)}, got {metric.metric.name}"
+        )
+    return metric

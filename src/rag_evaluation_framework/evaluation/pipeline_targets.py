@@ -14,7 +14,7 @@ from contextlib import suppress
 from copy import copy
 from typing import Protocol, TypeAlias
 
-from rag_evaluation_framework.errors import TargetError, UsageError, counted, in_full, shown
+from rag_evaluation_framework.errors import InputError, TargetError, UsageError, counted, in_full, shown
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.responses import Hit, Request, Response
@@ -89,11 +89,19 @@ class PipelineTarget:
         answered: asyncio.Future[list[_Outcome]],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        outcomes = self._search.outcomes(queries)
+        wrong: UsageError | InputError | None = None
+        try:
+            outcomes = self._search.outcomes(queries)
+        except (UsageError, InputError) as error:
+            wrong = error
 
         def settle() -> None:
-            if not answered.done():
+            if answered.done():
+                return
+            if wrong is None:
                 answered.set_result(outcomes)
+            else:
+                answered.set_exception(wrong)
 
         # A run that has ended meanwhile wants no answers any more.
         with suppress(RuntimeError):
@@ -120,6 +128,8 @@ class _Search:
             return [*self._responses(queries)]
         except TargetError as error:
             failure = error
+        except (UsageError, InputError):  # what is wrong with the parts is wrong for every question
+            raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a pipeline has plug-ins: they may raise anything
             failure = TargetError("pipeline-error", in_full(error))
         # What may pass by itself is the same for all of them; anything else may be the fault of one.

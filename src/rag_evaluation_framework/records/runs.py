@@ -242,13 +242,13 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
     return {
         "sample_id": result.sample_id,
         "response": {name: value for name, value in written.items() if value is not None},
-        "scores": [_present(score) for score in result.scores if score.method != TIMING_METHOD],
+        "scores": [_score_fields(score) for score in result.scores if score.method != TIMING_METHOD],
     }
 
 
 def timing_fields(result: SampleResult, timing: Timing) -> dict[str, Any]:
     """Return what may differ when the same run is repeated."""
-    timed = [_present(score) for score in result.scores if score.method == TIMING_METHOD]
+    timed = [_score_fields(score) for score in result.scores if score.method == TIMING_METHOD]
     return {**_present(timing), **({"scores": timed} if timed else {})}
 
 
@@ -283,9 +283,25 @@ def _response(written: Mapping[str, Any], latency_ms: float | None) -> Response:
 
 
 def _hit_fields(hit: Hit) -> dict[str, Any]:
-    written = _present(hit)
+    # Written out, as scores are: there are many of them in a run of retrieval.
+    written: dict[str, Any] = {"id": hit.id}
+    if hit.score is not None:
+        written["score"] = hit.score
     if hit.span is not None:
         written["span"] = [hit.span.doc_id, hit.span.start, hit.span.end]
+    if hit.text is not None:
+        written["text"] = hit.text
+    return written
+
+
+def _score_fields(score: Score) -> dict[str, Any]:
+    written: dict[str, Any] = {"metric": score.metric, "method": score.method, "status": score.status}
+    if score.value is not None:
+        written["value"] = score.value
+    if score.reason is not None:
+        written["reason"] = score.reason
+    if score.details:
+        written["details"] = dict(score.details)
     return written
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from rag_evaluation_framework.evaluation.resources import JUDGE
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
 
 _Words: TypeAlias = Callable[[RunHead], Iterator[str]]
 
@@ -42,6 +42,11 @@ def _generate(head: RunHead) -> Iterator[str]:
     yield "rag-eval generate " + (join(map(str, given)) if isinstance(given, list) else usual)
 
 
+def _retrieval(head: RunHead) -> Iterator[str]:
+    given = head.configuration.get("arguments")
+    yield "rag-eval retrieval " + (join(map(str, given)) if isinstance(given, list) else "CORPUS")
+
+
 def _evaluate_models(head: RunHead) -> Iterator[str]:
     yield "python scripts/evaluate_models.py"
     yield f"--base-url {quote(str(head.configuration.get('base_url', 'URL')))}"
@@ -53,6 +58,7 @@ _COMMANDS: Mapping[str, _Words] = {
     "selection": _evaluate,
     "generation": _generate,
     "models": _evaluate_models,
+    CELLS: _retrieval,
 }
 
 

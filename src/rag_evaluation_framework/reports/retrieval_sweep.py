@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.levels.sweep_results import SweepCell, SweepResults
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
-from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.summaries import Figure
 
 _PARTS = ("chunker", "retriever", "reranker")
 _NOTHING = "–"
@@ -16,48 +16,50 @@ _NOTHING = "–"
 _NOT_SHOWN = ("span_f1",)
 
 
-def sweep_text(results: SweepResults) -> str:
+def sweep_text(sweep: Evaluation) -> str:
     """Render one table for each k, and what the figures rest on."""
-    parts = [_title(results), *_tables(results)]
-    if not results.comparisons:
-        return "\n\n".join([*parts, "\n".join(_notes(results))])
-    return "\n\n".join([*parts, _tests(results.comparisons), "\n".join(_notes(results))])
+    comparisons = () if sweep.comparison is None else sweep.comparison.metrics
+    parts = [_title(sweep), *_tables(sweep), *([_tests(comparisons)] if comparisons else [])]
+    return "\n\n".join([*parts, "\n".join(_notes(sweep))])
 
 
-def _title(results: SweepResults) -> str:
+def _title(sweep: Evaluation) -> str:
+    configuration = sweep.head.configuration
     counts = (
-        counted(len(results.samples), "query", "queries"),
-        counted(results.documents, "document"),
-        counted(len(results.cells), "cell"),
+        counted(_first(sweep).counts.total, "query", "queries"),
+        counted(configuration["documents"], "document"),
+        counted(len(sweep.parts), "cell"),
     )
-    lines = [f"{results.dataset_id}, {results.level} level: {', '.join(counts)}; ranked by {results.rank_by}"]
+    level, rank_by = configuration["level"], configuration["rank_by"]
+    lines = [f"{sweep.name}, {level} level: {', '.join(counts)}; ranked by {rank_by}"]
     for part in _PARTS:
-        values = _values(results, part)
+        values = _values(sweep, part)
         if len(values) == 1 and values != [_NOTHING]:
             lines.append(f"{part}: {values[0]}")
     return "\n".join(lines)
 
 
-def _values(results: SweepResults, part: str) -> list[str]:
-    return list(dict.fromkeys(_part(each, part) for each in results.cells))
+def _first(sweep: Evaluation) -> Evaluation:
+    return next(iter(sweep.parts.values()))
 
 
-def _part(cell: SweepCell, part: str) -> str:
-    value: str | None = getattr(cell.cell, part)
+def _values(sweep: Evaluation, part: str) -> list[str]:
+    return list(dict.fromkeys(_part(cell, part) for cell in sweep.parts.values()))
+
+
+def _part(cell: Evaluation, part: str) -> str:
+    value: str | None = cell.head.configuration[part]
     return value or _NOTHING
 
 
-def _tables(results: SweepResults) -> Iterator[str]:
-    varying = [part for part in _PARTS if len(_values(results, part)) > 1] or ["chunker"]
-    first = results.cells[0].metric(results.rank_by)
-    others = [
-        each.metric
-        for each in results.cells[0].summary.metrics
-        if each.metric not in (results.rank_by, *_NOT_SHOWN)
-    ]
-    confidence = f"{first.interval.confidence:.0%} interval" if first.interval else "interval"
-    names = [_short(name) for name in (results.rank_by, *others)]
-    costs = ["cost"] if _has_costs(results) else []
+def _tables(sweep: Evaluation) -> Iterator[str]:
+    varying = [part for part in _PARTS if len(_values(sweep, part)) > 1] or ["chunker"]
+    rank_by = sweep.head.configuration["rank_by"]
+    first = _first(sweep).metrics.get(rank_by)
+    others = [name for name in _first(sweep).metrics if name not in (rank_by, *_NOT_SHOWN)]
+    confidence = f"{first.interval.confidence:.0%} interval" if first and first.interval else "interval"
+    names = [_short(name) for name in (rank_by, *others)]
+    costs = ["cost"] if _has_costs(sweep) else []
     headers = [
         "",
         *varying,
@@ -70,22 +72,29 @@ def _tables(results: SweepResults) -> Iterator[str]:
         "against the best",
     ]
     align = ">" + "<" * len(varying) + ">>" + ">" * len(others) + ">>" + ">" * len(costs) + "<"
-    for k, cells in results.ranking().items():
+    for k in dict.fromkeys(cell.head.configuration["k"] for cell in sweep.parts.values()):
+        ranked = [each for each in sweep.parts.items() if each[1].head.configuration["k"] == k]
         rows = [
             [
                 str(place),
                 *(_part(cell, part) for part in varying),
-                _value(cell.metric(results.rank_by)),
-                _interval(cell.metric(results.rank_by)),
-                *(_value(cell.metric(name)) for name in others),
-                f"{cell.evaluated.index.chunks:,}",
-                f"{_seconds(cell):.2f}",
-                *(_dollars(cell.evaluated.cost.alone) for _ in costs),
-                _verdict(results.comparison(cell), is_first=place == 1),
+                _value(cell.metrics.get(rank_by)),
+                _interval(cell.metrics.get(rank_by)),
+                *(_value(cell.metrics.get(metric)) for metric in others),
+                f"{cell.head.configuration['chunks']:,}",
+                _seconds(cell),
+                *(_dollars(_cost(cell).get("alone")) for _ in costs),
+                _verdict(_comparison(sweep, name), is_first=place == 1),
             ]
-            for place, cell in enumerate(cells, start=1)
+            for place, (name, cell) in enumerate(ranked, start=1)
         ]
         yield f"k = {k}\n\n{text_table(headers, rows, align=align)}"
+
+
+def _comparison(sweep: Evaluation, cell: str) -> MetricComparison | None:
+    """Return how a cell compares with the best of its k; ``None`` for the best itself."""
+    compared = () if sweep.comparison is None else sweep.comparison.metrics
+    return next((each for each in compared if each.contender == cell), None)
 
 
 def _verdict(comparison: MetricComparison | None, *, is_first: bool) -> str:
@@ -115,26 +124,34 @@ def _tests(comparisons: Sequence[MetricComparison]) -> str:
     return "\n".join(lines)
 
 
-def _notes(results: SweepResults) -> Iterator[str]:
-    summary = results.cells[0].metric(results.rank_by)
-    if summary.interval:
-        yield f"intervals: {summary.interval.method}, seed {results.seed}"
-    if summary.n_skipped:
-        skipped = counted(summary.n_skipped, "query is", "queries are")
+def _notes(sweep: Evaluation) -> Iterator[str]:
+    configuration = sweep.head.configuration
+    figure = _first(sweep).metrics.get(configuration["rank_by"])
+    if figure is not None and figure.interval:
+        yield f"intervals: {figure.interval.method}, seed {sweep.head.seed}"
+    if figure is not None and figure.n_skipped:
+        skipped = counted(figure.n_skipped, "query is", "queries are")
         yield f"{skipped} left out: without truth at this level in the dataset"
-    if results.moved_spans:
-        moved = counted(results.moved_spans, "relevant span was", "relevant spans were")
+    if configuration["moved_spans"]:
+        moved = counted(configuration["moved_spans"], "relevant span was", "relevant spans were")
         yield f"{moved} found elsewhere: documents have changed"
-    recalls = {cell.cell.retriever: cell.evaluated.store_recall for cell in results.cells}
+    recalls = {
+        cell.head.configuration["retriever"]: cell.performance.figures.get("store_recall")
+        for cell in sweep.parts.values()
+    }
     for retriever, recall in recalls.items():
         if recall is not None and recall < 1:
             yield f"{retriever}: its store found {recall:.2%} of the true nearest chunks"
     yield "seconds: chunking, embedding, indexing and searching were done once for the cells that share them"
-    if _has_costs(results):
+    if _has_costs(sweep):
         spent = "how much was spent is not known"
-        if results.spent_usd is not None:
-            spent = f"{_dollars(results.spent_usd)} was spent in all"
+        if "spent_usd" in sweep.performance.figures:
+            spent = f"{_dollars(sweep.performance.figures['spent_usd'])} was spent in all"
         yield f"cost: of each cell by itself, nothing shared and nothing cached; {spent}"
+    yield from (f"warning: {warning}" for warning in sweep.warnings)
+    if not sweep.outcome.completed:
+        cells = counted(len(configuration["cells"]), "cell")
+        yield f"INCOMPLETE: {len(sweep.parts):,} of {cells} begun: {sweep.outcome.reason}"
 
 
 def _short(metric: str) -> str:
@@ -142,14 +159,18 @@ def _short(metric: str) -> str:
     return metric.removeprefix("span_").removeprefix("chunk_").replace("precision_omega", "omega")
 
 
-def _seconds(cell: SweepCell) -> float:
-    spent = cell.evaluated.seconds
-    return spent.chunk + spent.embed + spent.index + spent.search + spent.rerank
+def _seconds(cell: Evaluation) -> str:
+    spent = cell.performance.figures.get("stage_seconds")
+    return _NOTHING if spent is None else f"{sum(spent.values()):.2f}"
 
 
-def _has_costs(results: SweepResults) -> bool:
-    costs = [each.evaluated.cost for each in results.cells]
-    return any(cost.spent is not None or cost.alone is not None for cost in costs)
+def _cost(cell: Evaluation) -> Mapping[str, float]:
+    found: Mapping[str, float] = cell.performance.figures.get("cost_usd", {})
+    return found
+
+
+def _has_costs(sweep: Evaluation) -> bool:
+    return any(map(_cost, sweep.parts.values()))
 
 
 def _dollars(cost: float | None) -> str:
@@ -158,9 +179,11 @@ def _dollars(cost: float | None) -> str:
     return f"${cost:,.4f}" if cost >= 0.01 or not cost else f"${cost:.6f}"
 
 
-def _value(metric: MetricSummary) -> str:
-    return _NOTHING if metric.value is None else f"{metric.value:.3f}"
+def _value(figure: Figure | None) -> str:
+    return _NOTHING if figure is None or figure.value is None else f"{figure.value:.3f}"
 
 
-def _interval(metric: MetricSummary) -> str:
-    return _NOTHING if metric.interval is None else f"[{metric.interval.low:.3f}, {metric.interval.high:.3f}]"
+def _interval(figure: Figure | None) -> str:
+    if figure is None or figure.interval is None:
+        return _NOTHING
+    return f"[{figure.interval.low:.3f}, {figure.interval.high:.3f}]"

@@ -8,28 +8,41 @@ from itertools import islice
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.golden_results import unscored
 from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.systems import RULES
 from rag_evaluation_framework.reports.blame import blame_text
 from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
 from rag_evaluation_framework.reports.excerpts import figure, one_line
 from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_show
+from rag_evaluation_framework.reports.rankings import ranking_text
 from rag_evaluation_framework.reports.refusals import refusal_cells
+from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
 from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
 from rag_evaluation_framework.reports.tables import text_table
 from rag_evaluation_framework.reports.unscored import unscored_lines
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Check, Verdict
+from rag_evaluation_framework.results.run_folder import CELLS
 
 _LISTED_SAMPLES, _LISTED_OF_A_SPLIT = 5, 3
 _LISTED_CLAIMS = 3
 _PART = {"datasets": "dataset", "splits": "split", "systems": "system"}
 
 
-def render(thing: Evaluation | Comparison, *, samples: bool = True, **_wish: object) -> str:
-    """Render an evaluation with its parts, or a comparison; ``samples`` lists what does not pass."""
+def render(
+    thing: Evaluation | Comparison, *, samples: bool = True, rows: bool = False, **_wish: object
+) -> str:
+    """Render an evaluation with its parts, or a comparison.
+
+    ``samples`` lists what does not pass, ``rows`` every query of ranked runs.
+    """
     if isinstance(thing, Comparison):
         return _comparison(thing)
+    if CELLS in thing.head.configuration:
+        return sweep_text(thing)
+    if thing.kind == "systems" and RULES in thing.head.configuration:
+        return ranking_text(thing, rows=rows)
     return "\n\n".join(_sections(thing, samples=samples))
 
 

@@ -52,6 +52,9 @@ STATUSES: tuple[Status, ...] = ("scored", "skipped", "failed")
 """What the numbers of a column's statuses stand for; :data:`ABSENT` where a sample has no such score."""
 ABSENT = len(STATUSES)
 
+_STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
+_NAN = float("nan")
+
 _RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "html", ".txt": "terminal"}
 
 
@@ -99,9 +102,10 @@ class ColumnsBuilder:
         self._ids.append(result.sample_id)
         for score in result.scores:
             values, statuses = self._columns.setdefault(score.metric, (array("d"), bytearray()))
-            self._fill(values, statuses, place)
-            values.append(float("nan") if score.value is None else score.value)
-            statuses.append(STATUSES.index(score.status))
+            if len(values) < place:
+                self._fill(values, statuses, place)
+            values.append(_NAN if score.value is None else score.value)
+            statuses.append(_STATUS_NUMBERS[score.status])
 
     def columns(self) -> Columns:
         """Return what was taken."""

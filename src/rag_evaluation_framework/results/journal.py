@@ -277,9 +277,14 @@ class JournalIndex:
         )
 
 
+def empty_index(total: int) -> JournalIndex:
+    """Return the index of a run over so many samples of which none is done."""
+    return JournalIndex(array("q", [_NOT_THERE]) * total)
+
+
 def read_index(path: Path, *, total: int) -> JournalIndex:
     """Read a journal of a run over ``total`` samples once; one that does not exist is empty."""
-    index = JournalIndex(array("q", [_NOT_THERE]) * total)
+    index = empty_index(total)
     damaged: list[Issue] = []
     with _opened(path) as file:
         if file is None:

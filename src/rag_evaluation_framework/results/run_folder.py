@@ -49,6 +49,7 @@ from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResu
 from rag_evaluation_framework.results.journal import (
     JournalEntry,
     JournalIndex,
+    empty_index,
     read_entries,
     read_entries_in_dataset_order,
     read_entry,
@@ -149,6 +150,9 @@ NEW_RUN = "new"
 
 DEFAULT_RUNS_DIRECTORY = Path("runs")
 
+CELLS = "cells"
+"""What only the head of a sweep has: the names of its cells, each a run in a folder inside."""
+
 # A name, not a way out of the folder, and nothing that hides.
 _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
 
@@ -244,7 +248,8 @@ class RunFolder:
             return "broken"
         if index.problems:
             return "broken"
-        return "complete" if self.samples_path.exists() and index.done == len(index.offsets) else "incomplete"
+        has_begun = self.samples_path.exists() or CELLS in self.head.configuration
+        return "complete" if has_begun and index.done == len(index.offsets) else "incomplete"
 
     @property
     def counts(self) -> RunCounts:
@@ -252,9 +257,25 @@ class RunFolder:
         return self.index().counts
 
     def index(self) -> JournalIndex:
-        """Read where each sample's entry starts in the journal, and what is wrong with the journal."""
+        """Read where each sample's entry starts in the journal, and what is wrong with the journal.
+
+        Of a sweep, whose cells have a journal each, only how many are done and what is wrong is told.
+        """
+        if CELLS in self.head.configuration:
+            return self._index_of_cells()
         total = count_listed(self.samples_path) if self.samples_path.exists() else 0
         return read_index(self.journal_path, total=total)
+
+    def _index_of_cells(self) -> JournalIndex:
+        configuration = self.head.configuration
+        whole = empty_index(len(configuration[CELLS]) * int(configuration["samples"]))
+        for path in _run_paths(self.path):
+            if (path / "head.json").is_file():
+                index = _opened(path).index()
+                whole.done += index.done
+                whole.failed += index.failed
+                whole.problems += index.problems
+        return whole
 
     def results(self, *, order: Literal["journal", "dataset"] = "journal") -> Iterator[SampleResult]:
         """Yield the result of each finished sample once, in memory that does not grow with the run.

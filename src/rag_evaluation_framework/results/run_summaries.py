@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rag_evaluation_framework.records.responses import Unread, UnreadTotals
 from rag_evaluation_framework.records.scores import Score, Status
@@ -20,7 +21,7 @@ from rag_evaluation_framework.results.metric_sections import is_higher_better
 from rag_evaluation_framework.results.performance import PerformanceTotals
 from rag_evaluation_framework.results.run_rows import RunRow
 from rag_evaluation_framework.results.summaries import Figure, MetricSummary, Unscored
-from rag_evaluation_framework.statistics.intervals import IntervalMethod, mean_interval
+from rag_evaluation_framework.statistics.intervals import Interval, IntervalMethod, mean_intervals
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 
@@ -98,22 +99,40 @@ def summarise_run(
         if response.context_origin is not None:
             origins[response.context_origin] += 1
         for score in row.result.scores:
-            columns.setdefault(score.metric, _Column(score.metric)).add(score)
+            column = columns.get(score.metric)
+            if column is None:
+                column = columns[score.metric] = _Column(score.metric)
+            column.add(score)
     return RunSummary(
         total=finished if total is None else total,
         finished=finished,
         failed=failures.total(),
         failures=dict(sorted(failures.items())),
         context_origins=dict(sorted(origins.items())),
-        metrics=tuple(
-            column.summary(intervals, (directions or {}).get(name)) for name, column in columns.items()
-        ),
+        metrics=tuple(_figures(columns, intervals, directions or {})),
         performance=performance.figures(),
         intervals=intervals,
         unscored={name: column.unscored() for name, column in columns.items() if column.unscored()},
         unread=unread.totals(),
         details={name: figures for name, column in columns.items() if (figures := column.details.figures())},
     )
+
+
+def _figures(
+    columns: Mapping[str, _Column], intervals: IntervalSettings, directions: Mapping[str, bool]
+) -> Iterator[Figure]:
+    values = {name: column.values() for name, column in columns.items()}
+    scored = [name for name, found in values.items() if len(found)]
+    made = mean_intervals(
+        [values[name] for name in scored],
+        method=intervals.method,
+        confidence=intervals.confidence,
+        resamples=intervals.resamples,
+        seed=intervals.seed,
+    )
+    interval_of = dict(zip(scored, made, strict=True))
+    for name, column in columns.items():
+        yield column.summary(values[name], interval_of.get(name), directions.get(name))
 
 
 class _Column:
@@ -140,20 +159,15 @@ class _Column:
         """Return why samples have no score, the most frequent reason first."""
         return tuple(Unscored(*told, count) for told, count in self._reasons.most_common())
 
-    def summary(self, intervals: IntervalSettings, told: bool | None) -> Figure:
+    def values(self) -> npt.NDArray[np.float64]:
+        return np.array(self._values)
+
+    def summary(
+        self, values: npt.NDArray[np.float64], interval: Interval | None, told: bool | None
+    ) -> Figure:
         # A score that failed before its scorer was asked may not know the method.
         scored = {method for method, is_scored in self._methods if is_scored}
         method = " + ".join(sorted(scored or {method for method, _ in self._methods}))
-        values = np.array(self._values)
-        interval = None
-        if len(values):
-            interval = mean_interval(
-                values,
-                method=intervals.method,
-                confidence=intervals.confidence,
-                resamples=intervals.resamples,
-                seed=intervals.seed,
-            )
         return Figure(
             metric=self._metric,
             value=exact_mean(values) if len(values) else None,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import msgspec
 
@@ -23,6 +24,29 @@ from rag_evaluation_framework.records.samples import Sample
 
 Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]
 """Samples in memory, or a function that begins reading them anew each time it is called."""
+
+
+class KnownSamples(Sequence[Sample]):
+    """Samples in memory whose fingerprints are worked out once, for several runs over the same samples."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        return self._samples[index]
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    @cached_property
+    def listed(self) -> tuple[tuple[str, str], ...]:
+        """The id and fingerprint of each sample, in order."""
+        return tuple((sample.id, fingerprint(sample)) for sample in self._samples)
+
 
 _FINGERPRINTED = tuple(field.name for field in fields(Sample) if field.name not in ("id", "origin"))
 
@@ -50,8 +74,8 @@ def fingerprint(sample: Sample) -> str:
 def content_hash(samples: Samples) -> str:
     """Return the SHA-256 over ids and fingerprints, in order: what a run's head calls ``dataset_hash``."""
     digest = hashlib.sha256()
-    for sample in streamed(samples):
-        digest.update(msgspec.json.encode((sample.id, fingerprint(sample))) + b"\n")
+    for pair in _listed(samples):
+        digest.update(msgspec.json.encode(pair) + b"\n")
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -60,9 +84,9 @@ def write_list(samples: Samples, path: Path) -> int:
     digests = IdDigests()
 
     def listed() -> Iterator[list[str]]:
-        for sample in streamed(samples):
-            digests.add(sample.id)
-            yield [sample.id, fingerprint(sample)]
+        for identifier, digits in _listed(samples):
+            digests.add(identifier)
+            yield [identifier, digits]
         _refuse_repetitions(samples, digests)
 
     return write_lines(path, listed())
@@ -100,8 +124,7 @@ def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
 
 def check_unchanged(samples: Samples, path: Path) -> None:
     """Raise :class:`UsageError`, with the counts, if the samples are not those of the list."""
-    pairs = ((sample.id, fingerprint(sample)) for sample in streamed(samples))
-    if all(now == then for now, then in zip_longest(pairs, read_list(path))):
+    if all(now == then for now, then in zip_longest(_listed(samples), read_list(path))):
         return
     then = dict(read_list(path))
     now = {sample.id: fingerprint(sample) for sample in streamed(samples)}
@@ -120,6 +143,12 @@ def check_unchanged(samples: Samples, path: Path) -> None:
     for sample in streamed(samples):
         digests.add(sample.id)
     _refuse_repetitions(samples, digests)
+
+
+def _listed(samples: Samples) -> Iterable[tuple[str, str]]:
+    if isinstance(samples, KnownSamples):
+        return samples.listed
+    return ((sample.id, fingerprint(sample)) for sample in streamed(samples))
 
 
 def _refuse_repetitions(samples: Samples, digests: IdDigests) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import UsageError, shown
 
@@ -33,18 +33,13 @@ class CellCost:
     spent: float | None = None
     alone: float | None = None
 
-    @property
-    def paid(self) -> CellCost:
-        """The same for a cell that comes later and shares it."""
-        return self if self.spent is None else replace(self, spent=0.0)
-
 
 class Meter:
     """What one part uses from now on."""
 
     def __init__(self, part: object, counter: str) -> None:
         self._part, self._counter = metered(part, counter), counter
-        self._before = self._count()
+        self._before = self._charged = self._count()
 
     @property
     def is_metered(self) -> bool:
@@ -61,6 +56,13 @@ class Meter:
         """What they cost, if a price is known."""
         units, price = self.units, self.price
         return None if units is None or price is None else units * price
+
+    def charge(self) -> float | None:
+        """Return the cost of what was used since this was last asked: what several share, the first pays."""
+        before, self._charged = self._charged, self._count()
+        price = self.price
+        known = before is not None and self._charged is not None and price is not None
+        return (self._charged - before) * price if known else None  # type: ignore[operator]
 
     @property
     def price(self) -> float | None:
@@ -81,19 +83,6 @@ class Meter:
         return count if isinstance(count, int) else None
 
 
-class SharedCosts:
-    """The costs of what several cells share: each of them needs it, and the first has paid for it."""
-
-    def __init__(self, *costs: CellCost | None) -> None:
-        self._costs = [cost for cost in costs if cost is not None]
-
-    def charged(self, own: CellCost | None) -> CellCost:
-        """Return what the next cell costs, with what only it needs, if that is metered."""
-        costs = [*self._costs, *([] if own is None else [own])]
-        self._costs = [cost.paid for cost in self._costs]
-        return CellCost(spent=_sum(cost.spent for cost in costs), alone=_sum(cost.alone for cost in costs))
-
-
 def metered(part: object, counter: str) -> object | None:
     """Return the part that counts its use: this one, or what it wraps as its ``embedder``."""
     while not hasattr(part, counter):
@@ -111,7 +100,7 @@ def checked_price(price: float | None, part: str) -> float | None:
     return price
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
+def summed(values: Iterable[float | None]) -> float | None:
     """Return the sum of what is known, unless there is nothing or something is not known."""
     every = list(values)
     known = [value for value in every if value is not None]

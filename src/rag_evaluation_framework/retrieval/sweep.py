@@ -8,8 +8,9 @@ same parts finds by itself, as long as the store finds the same nearest chunks w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from rag_evaluation_framework.components import (
     EMBEDDERS,
@@ -32,7 +33,7 @@ from rag_evaluation_framework.extensions import (
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
-from rag_evaluation_framework.retrieval.costs import SEARCHES, TOKENS, CellCost, Meter, SharedCosts
+from rag_evaluation_framework.retrieval.costs import SEARCHES, TOKENS, CellCost, Meter, summed
 from rag_evaluation_framework.retrieval.embedders import OnTexts, RememberingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import (
     Chunking,
@@ -196,6 +197,8 @@ OnChunking = Callable[[Chunking], None]
 OnStep = Callable[[str], None]
 """Told what is done next."""
 
+_BYTES_A_NUMBER = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSeconds:
@@ -211,23 +214,31 @@ class StageSeconds:
     rerank: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellHits:
-    """What a cell found for each query, in the order of the queries."""
+@dataclass(frozen=True, slots=True)
+class IndexSize:
+    """How large an index is; ``vector_bytes`` is ``None`` where there are no vectors."""
 
-    cell: Cell
-    chunking: Chunking
-    hits: Hits = field(hash=False)
-    dimensions: int | None
+    chunks: int
+    characters: int
+    vector_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellFigures:
+    """What a cell took.
+
+    ``store_recall`` is the share of the true nearest chunks that the store found, ``embedding_tokens`` what
+    the embedder read for this index and no cell before; each ``None`` where it is not told.
+    """
+
+    index: IndexSize
     store_recall: float | None
-    """The share of the true nearest chunks that the store found; ``None`` where it does not tell."""
     embedding_tokens: int | None
-    """What the embedder read for this index and no cell before; ``None`` where it does not tell."""
     cost: CellCost
     seconds: StageSeconds
 
 
-def sweep(
+def swept_cells(
     corpus: Corpus,
     queries: Sequence[str],
     grid: Grid,
@@ -236,135 +247,260 @@ def sweep(
     workers: int = 1,
     on_chunking: OnChunking | None = None,
     on_step: OnStep | None = None,
-) -> Iterator[CellHits]:
-    """Yield what each cell finds, chunker by chunker; ``distinct`` is for the chunk level."""
+) -> tuple[CellPipeline, ...]:
+    """Return each cell as a pipeline, chunker by chunker; ``distinct`` is for the chunk level.
+
+    ``queries`` are those of the whole sweep; a cell may be asked for them in any portions. Cells are asked
+    one after another: an index is built when its first cell is, and makes room for the next one.
+    """
     check_workers(workers)
-    tell = on_step or (lambda step: None)
+    sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking, on_step or (lambda step: None))
+    cells: list[CellPipeline] = []
     for chunker in grid.chunkers:
-        tell(f"cutting by {component_text(chunker)}")
-        meter = Meter(chunker, TOKENS)  # some chunkers embed
-        chunking = chunk_corpus(corpus, chunker, distinct=distinct, workers=workers)
-        cutting = CellCost(spent=meter.cost, alone=meter.cost) if meter.is_metered else None
-        if on_chunking is not None:
-            on_chunking(chunking)
+        cut = _Cut(chunker, sweep)
         for retriever in grid.retrievers:
-            yield from _Search(chunking, retriever, queries, grid, workers, tell).cells(cutting)
-            cutting = cutting and cutting.paid
+            index = _Index(cut, retriever, sweep)
+            for reranker in grid.rerankers:
+                ranking = None if reranker is None else _Reranking(reranker, index, sweep)
+                cells += [CellPipeline(index, ranking, k, sweep) for k in grid.ks]
+    return tuple(cells)
 
 
-class _Search:
-    """One index of one chunking, searched for every cell that uses it."""
+@dataclass(slots=True)
+class _Sweep:
+    """What all cells have in common, and which index is in the retrievers and stores they share."""
 
-    def __init__(
-        self,
-        chunking: Chunking,
-        retriever: Retriever,
-        queries: Sequence[str],
-        grid: Grid,
-        workers: int,
-        tell: OnStep,
-    ) -> None:
-        self.chunking, self.retriever, self.queries = chunking, retriever, queries
-        self.grid, self.workers, self.tell = grid, workers, tell
-        self.text = retriever_text(retriever)
+    corpus: Corpus
+    queries: Sequence[str]
+    grid: Grid
+    distinct: bool
+    workers: int
+    on_chunking: OnChunking | None
+    tell: OnStep
+    current: _Index | None = None
 
-    def cells(self, cutting: CellCost | None) -> Iterator[CellHits]:
-        """Yield each cell with its hits; ``cutting`` is what the chunking cost, if that is known to cost."""
-        dense = dense_part(self.retriever)
-        embedder = dense.embedder if dense and isinstance(dense.embedder, RememberingEmbedder) else None
-        embedded_before = embedder.seconds if embedder else 0.0
-        meter = Meter(dense.embedder if dense else None, TOKENS)
+
+class CellPipeline:
+    """One cell: finds the best chunks for queries, as a pipeline of its parts would."""
+
+    def __init__(self, index: _Index, ranking: _Reranking | None, k: int, sweep: _Sweep) -> None:
+        self._index, self._ranking, self._sweep = index, ranking, sweep
+        self._rerank_seconds = 0.0
+        self.distinct = sweep.distinct
+        reranker = None if ranking is None else ranking.reranker
+        self.cell = Cell(
+            chunker=component_text(index.cut.chunker),
+            retriever=index.text,
+            reranker=None if ranking is None else ranking.text,
+            k=k,
+            fetch_k=candidates_for(k, reranker, fetch_k=sweep.grid.fetch_k),
+        )
+
+    @property
+    def chunking(self) -> Chunking:
+        return self._index.cut.chunking
+
+    def prepare(self) -> None:
+        """Cut and index, unless a cell before has; what is wrong with the parts is raised here."""
+        self._index.build()
+        if self._ranking is not None:
+            self._ranking.begin(self.cell)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> Hits:
+        """Return at most k chunks for each query, best first; k is the cell's."""
+        self._index.build()
+        candidates = self._index.candidates(queries, self.cell.fetch_k)
+        if self._ranking is None:
+            return candidates
         begun = time.perf_counter()
-        chunks = counted(len(self.chunking.chunks), "chunk")
-        self.tell(f"indexing {chunks} of {self.chunking.chunker} in {self.text}")
-        self.retriever.index(self.chunking.chunks)
-        embed = embedder.seconds - embedded_before if embedder else 0.0
-        index = time.perf_counter() - begun - embed
-        candidates = self._candidates()
-        search = time.perf_counter() - begun - embed - index
-        recall = self._store_recall()
-        tokens, costs = meter.units, SharedCosts(cutting, self._embedding_cost(meter))
-        for reranker in self.grid.rerankers:
-            for cell, hits, rerank, reranking in self._ranked(reranker, candidates):
-                yield CellHits(
-                    cell=cell,
-                    chunking=self.chunking,
-                    hits=hits,
-                    dimensions=embedder.dimensions if embedder else None,
-                    store_recall=recall,
-                    embedding_tokens=tokens,
-                    cost=costs.charged(reranking),
-                    seconds=StageSeconds(
-                        chunk=self.chunking.seconds, embed=embed, index=index, search=search, rerank=rerank
-                    ),
-                )
+        hits = self._ranking.ranked(queries, candidates, self.cell)
+        self._rerank_seconds += time.perf_counter() - begun
+        return hits
 
-    def _embedding_cost(self, meter: Meter) -> CellCost | None:
-        if not meter.is_metered:
-            return None
-        texts = [*(chunk.content for chunk in self.chunking.chunks), *self.queries]
-        return CellCost(spent=meter.cost, alone=meter.cost_of_embedding(texts))
+    def figures(self) -> CellFigures:
+        """Return what the cell took; to be asked once, when its queries have been searched for."""
+        index = self._index
+        costs = [*index.costs(), *([] if self._ranking is None else self._ranking.costs())]
+        return CellFigures(
+            index=index.size,
+            store_recall=index.store_recall,
+            embedding_tokens=index.meter.units,
+            cost=CellCost(
+                spent=summed(cost.spent for cost in costs), alone=summed(cost.alone for cost in costs)
+            ),
+            seconds=StageSeconds(
+                chunk=self.chunking.seconds,
+                embed=index.embed_seconds,
+                index=index.index_seconds,
+                search=index.search_seconds,
+                rerank=self._rerank_seconds,
+            ),
+        )
 
-    def _candidates(self) -> Mapping[int, Hits]:
-        """Return the hits by depth: found once where a shorter list is the beginning of a longer one."""
-        queries = counted(len(self.queries), "query", "queries")
-        self.tell(f"searching {self.chunking.chunker} with {self.text} for {queries}")
-        depths = self.grid.depths
-        if has_stable_prefixes(self.retriever, depths[-1]):
-            deepest = self._retrieved(depths[-1])
-            return {depth: [of_one[:depth] for of_one in deepest] for depth in depths}
-        return {depth: self._retrieved(depth) for depth in depths}
 
-    def _retrieved(self, depth: int) -> Hits:
-        hits = [list(of_one) for of_one in self.retriever.retrieve(self.queries, depth)]
-        known = {_place(chunk) for chunk in self.chunking.chunks}
+class _Cut:
+    """The chunks of one chunker, cut when first asked for."""
+
+    def __init__(self, chunker: Chunker | PositionAwareChunker, sweep: _Sweep) -> None:
+        self.chunker, self._sweep = chunker, sweep
+
+    @cached_property
+    def chunking(self) -> Chunking:
+        sweep = self._sweep
+        sweep.tell(f"cutting by {component_text(self.chunker)}")
+        meter = Meter(self.chunker, TOKENS)  # some chunkers embed
+        chunking = chunk_corpus(sweep.corpus, self.chunker, distinct=sweep.distinct, workers=sweep.workers)
+        self._cost = CellCost(spent=meter.cost, alone=meter.cost) if meter.is_metered else None
+        if sweep.on_chunking is not None:
+            sweep.on_chunking(chunking)
+        return chunking
+
+    def cost(self) -> CellCost | None:
+        """Return what cutting costs the next cell, where it is known to cost: the first has paid for it."""
+        cost = self._cost
+        if cost is not None and cost.spent is not None:
+            self._cost = CellCost(spent=0.0, alone=cost.alone)
+        return cost
+
+
+class _Index:
+    """One chunking in one retriever, and what was found in it, for every cell that uses it."""
+
+    def __init__(self, cut: _Cut, retriever: Retriever, sweep: _Sweep) -> None:
+        self.cut, self.text = cut, retriever_text(retriever)
+        self._retriever, self._sweep = retriever, sweep
+        self._dense = dense_part(retriever)
+        embedder = self._dense.embedder if self._dense else None
+        self._embedder = embedder if isinstance(embedder, RememberingEmbedder) else None
+        # Where a shorter list is the beginning of a longer one, the deepest serves all.
+        self._is_stable = has_stable_prefixes(retriever, sweep.grid.depths[-1])
+        self._found: dict[int, dict[str, list[PositionAwareChunk]]] = {}
+        self.rankings: list[_Reranking] = []
+        self.embed_seconds = self.index_seconds = self.search_seconds = 0.0
+
+    def build(self) -> None:
+        """Index the chunks, unless that was done and no other index has taken the place since."""
+        sweep, chunking = self._sweep, self.cut.chunking
+        if sweep.current is self:
+            return
+        if sweep.current is not None:
+            sweep.current.forget()
+        sweep.current = None
+        embedded_before = self._embedder.seconds if self._embedder else 0.0
+        self.meter = Meter(self._dense.embedder if self._dense else None, TOKENS)
+        begun = time.perf_counter()
+        chunks = counted(len(chunking.chunks), "chunk")
+        sweep.tell(f"indexing {chunks} of {chunking.chunker} in {self.text}")
+        self._retriever.index(chunking.chunks)
+        self._places = {_place(chunk) for chunk in chunking.chunks}
+        self.embed_seconds = self._embedder.seconds - embedded_before if self._embedder else 0.0
+        self.index_seconds = time.perf_counter() - begun - self.embed_seconds
+        sweep.current = self
+        queries = counted(len(sweep.queries), "query", "queries")
+        sweep.tell(f"searching {chunking.chunker} with {self.text} for {queries}")
+
+    def forget(self) -> None:
+        """Let go of what was found."""
+        self._found = {}
+        for ranking in self.rankings:
+            ranking.forget()
+
+    def candidates(self, queries: Sequence[str], depth: int) -> Hits:
+        """Return the first ``depth`` chunks for each query; each query is searched for once."""
+        searched = self._sweep.grid.depths[-1] if self._is_stable else depth
+        found = self._found.setdefault(searched, {})
+        new = [query for query in dict.fromkeys(queries) if query not in found]
+        if new:
+            begun = time.perf_counter()
+            found.update(zip(new, self._retrieved(new, searched), strict=True))
+            self.search_seconds += time.perf_counter() - begun
+        return [found[query][:depth] for query in queries]
+
+    def _retrieved(self, queries: Sequence[str], depth: int) -> Hits:
+        hits = [list(of_one) for of_one in self._retriever.retrieve(queries, depth)]
         for of_one in hits:
             places = [_place(chunk) for chunk in of_one]
-            if len(set(places)) < len(places) or not known.issuperset(places):
+            if len(set(places)) < len(places) or not self._places.issuperset(places):
                 expected = "a store that holds the chunks of this run alone, each once"
                 raise InputError([Issue("foreign-chunks", expected, "others or repeated ones", self.text)])
         return hits
 
-    def _ranked(
-        self, reranker: Reranker | None, candidates: Mapping[int, Hits]
-    ) -> Iterator[tuple[Cell, Hits, float, CellCost | None]]:
-        """Yield each cell with its hits, and the time and the cost of reranking.
+    @property
+    def size(self) -> IndexSize:
+        chunks = self.cut.chunking.chunks
+        dimensions = self._embedder.dimensions if self._embedder else None
+        return IndexSize(
+            chunks=len(chunks),
+            characters=sum(len(chunk.content) for chunk in chunks),
+            vector_bytes=None if dimensions is None else len(chunks) * dimensions * _BYTES_A_NUMBER,
+        )
 
-        A reranker with a true ``pointwise`` scores each candidate by itself, so it is asked once, for as many
-        candidates as the largest k has, and the others' are found in its order.
-        """
-        whole: Hits | None = None
-        is_pointwise, all_along = getattr(reranker, "pointwise", False), Meter(reranker, SEARCHES)
-        for k in self.grid.ks:
-            fetch_k = candidates_for(k, reranker, fetch_k=self.grid.fetch_k)
-            name = None if reranker is None else component_text(reranker)
-            cell = Cell(
-                chunker=self.chunking.chunker, retriever=self.text, reranker=name, k=k, fetch_k=fetch_k
-            )
-            if reranker is None:
-                yield cell, candidates[fetch_k], 0.0, None
-                continue
-            self.tell(f"reranking {self.chunking.chunker} with {name} for k = {k}")
-            begun, meter = time.perf_counter(), Meter(reranker, SEARCHES)
-            if not is_pointwise:
-                hits = reranked(reranker, self.queries, candidates[fetch_k], k=k, workers=self.workers)
-            else:
-                if whole is None:
-                    whole = self._wholly_reranked(reranker, candidates)
-                hits = [_among(order, few)[:k] for order, few in zip(whole, candidates[fetch_k], strict=True)]
-            cost = CellCost(spent=meter.cost, alone=(all_along if is_pointwise else meter).cost)
-            yield cell, hits, time.perf_counter() - begun, cost if meter.is_metered else None
-
-    def _wholly_reranked(self, reranker: Reranker, candidates: Mapping[int, Hits]) -> Hits:
-        depth = candidates_for(max(self.grid.ks), reranker, fetch_k=self.grid.fetch_k)
-        return reranked(reranker, self.queries, candidates[depth], k=depth, workers=self.workers)
-
-    def _store_recall(self) -> float | None:
-        dense = dense_part(self.retriever)
+    @cached_property
+    def store_recall(self) -> float | None:
+        dense = self._dense
         measure = getattr(dense.store, "recall_against_exact", None) if dense else None
-        if dense is None or measure is None or not self.queries:
+        if dense is None or measure is None or not self._sweep.queries:
             return None
-        return float(measure(dense.embedder.embed(self.queries), self.grid.depths[-1]))
+        return float(measure(dense.embedder.embed(self._sweep.queries), self._sweep.grid.depths[-1]))
+
+    def costs(self) -> list[CellCost]:
+        """Return what cutting and embedding cost a cell: each of them needs it, and the first pays for it."""
+        cutting = self.cut.cost()
+        costs = [] if cutting is None else [cutting]
+        if self.meter.is_metered:
+            texts = [*(chunk.content for chunk in self.cut.chunking.chunks), *self._sweep.queries]
+            costs.append(CellCost(spent=self.meter.charge(), alone=self.meter.cost_of_embedding(texts)))
+        return costs
+
+
+class _Reranking:
+    """One reranker over one index.
+
+    A reranker with a true ``pointwise`` scores each candidate by itself, so it is asked once, for as many
+    candidates as the largest k has, and the others' are found in its order.
+    """
+
+    def __init__(self, reranker: Reranker, index: _Index, sweep: _Sweep) -> None:
+        self.reranker, self.text = reranker, component_text(reranker)
+        self._index, self._sweep = index, sweep
+        index.rankings.append(self)
+        self._is_pointwise = getattr(reranker, "pointwise", False)
+        self._whole: dict[str, list[PositionAwareChunk]] = {}
+        self._meter = self._all_along = Meter(reranker, SEARCHES)
+        self._has_begun = False
+
+    def forget(self) -> None:
+        """Let go of the order that was found."""
+        self._whole = {}
+
+    def begin(self, cell: Cell) -> None:
+        """Say that a cell begins: what is used from now on is its own."""
+        self._sweep.tell(f"reranking {cell.chunker} with {self.text} for k = {cell.k}")
+        self._meter = Meter(self.reranker, SEARCHES)
+        if not self._has_begun:
+            self._has_begun, self._all_along = True, self._meter
+
+    def ranked(self, queries: Sequence[str], candidates: Hits, cell: Cell) -> Hits:
+        if not self._is_pointwise:
+            return reranked(self.reranker, queries, candidates, k=cell.k, workers=self._sweep.workers)
+        new = [query for query in dict.fromkeys(queries) if query not in self._whole]
+        if new:
+            self._whole.update(zip(new, self._wholly_ranked(new), strict=True))
+        return [
+            _among(self._whole[query], few)[: cell.k] for query, few in zip(queries, candidates, strict=True)
+        ]
+
+    def _wholly_ranked(self, queries: Sequence[str]) -> Hits:
+        grid = self._sweep.grid
+        depth = candidates_for(max(grid.ks), self.reranker, fetch_k=grid.fetch_k)
+        candidates = self._index.candidates(queries, depth)
+        return reranked(self.reranker, queries, candidates, k=depth, workers=self._sweep.workers)
+
+    def costs(self) -> list[CellCost]:
+        if not self._meter.is_metered:
+            return []
+        whole = self._all_along if self._is_pointwise else self._meter
+        return [CellCost(spent=self._meter.cost, alone=whole.cost)]
 
 
 def _among(

@@ -7,7 +7,9 @@ interval has no width, and would claim a certainty that nobody has: :func:`mean_
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import Literal
 
@@ -25,6 +27,7 @@ from rag_evaluation_framework.statistics.resampling import (
     generator,
     require_count,
     require_share,
+    resampled_columns,
     resampled_sums,
     standard_deviation,
     whole_multiples,
@@ -177,12 +180,18 @@ def bootstrap_interval(
         kind = "values" if clusters is None else "clusters"
         raise UsageError(f"a bootstrap interval needs at least 2 {kind}, got {len(sums)}")
     deviations, decimals = _resampled_deviations(sums, sizes, resamples=resamples, seed=seed)
+    name = "bootstrap percentile" if clusters is None else "clustered bootstrap percentile"
+    return _percentiles(array, centre, deviations, decimals, confidence, name)
+
+
+def _percentiles(
+    array: Floats, centre: float, deviations: Floats, decimals: int, confidence: float, name: str
+) -> Interval:
     tail = (1.0 - confidence) / 2.0
     ends = (centre + np.quantile(deviations, [tail, 1.0 - tail])).tolist()
     # A mean of the values lies between them; rounding must not carry it outside, nor make a zero negative.
     low, high = np.clip([round(end, decimals) + 0.0 for end in ends], array.min(), array.max()).tolist()
-    name = "bootstrap percentile" if clusters is None else "clustered bootstrap percentile"
-    return Interval(low, high, confidence, f"{name}, {resamples:,} resamples")
+    return Interval(low, high, confidence, f"{name}, {len(deviations):,} resamples")
 
 
 def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> Interval:
@@ -238,10 +247,64 @@ def mean_interval(
     from which nothing is known of their spread. If they lie between 0 and 1, ``auto`` then takes the widest
     spread that such values with this mean can have, that of zeros and ones: Wilson's interval at the mean.
     """
+    array = finite_array(values, "values")
+
+    def bootstrap() -> Interval:
+        return bootstrap_interval(
+            array, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
+        )
+
+    return _mean_interval(array, method, confidence, bootstrap, clusters)
+
+
+def mean_intervals(
+    columns: Sequence[Numbers],
+    *,
+    method: IntervalMethod = "auto",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[Interval | None]:
+    """Return :func:`mean_interval` of each column, to the last bit; those of one length share resamples."""
+    require_share(confidence, "confidence")
+    require_count(resamples, "resamples")
+    arrays = [finite_array(values, "values") for values in columns]
+    wanted = [place for place, array in enumerate(arrays) if len(array) > 1 and _is_drawn(array, method)]
+    centres = {place: exact_mean(arrays[place]) for place in wanted}
+    whole = {place: whole_multiples(arrays[place] - centres[place]) for place in wanted}
+    sums = resampled_columns([whole[place][0] for place in wanted], resamples=resamples, seed=seed)
+    drawn = dict(zip(wanted, sums, strict=True))
+
+    def bootstrap(place: int) -> Interval:
+        array, shift = arrays[place], whole[place][1]
+        deviations = np.ldexp(drawn[place] / len(array), -shift)
+        name = "bootstrap percentile"
+        return _percentiles(array, centres[place], deviations, _decimals(shift), confidence, name)
+
+    return [
+        _mean_interval(array, method, confidence, partial(bootstrap, place), None)
+        for place, array in enumerate(arrays)
+    ]
+
+
+def _is_drawn(array: Floats, method: IntervalMethod) -> bool:
+    return method == "bootstrap" or (method == "auto" and not _is_proportion(array))
+
+
+def _is_proportion(array: Floats) -> bool:
+    return bool(np.isin(array, (0.0, 1.0)).all())
+
+
+def _mean_interval(
+    array: Floats,
+    method: IntervalMethod,
+    confidence: float,
+    bootstrap: Callable[[], Interval],
+    clusters: Labels | None,
+) -> Interval | None:
     if method not in _METHODS:
         raise UnknownNameError("interval method", str(method), _METHODS)
-    array = finite_array(values, "values")
-    proportion = bool(np.isin(array, (0.0, 1.0)).all())
+    proportion = _is_proportion(array)
     if clusters is not None:
         if method in ("wilson", "normal"):
             raise UsageError(f"clusters: expected with the bootstrap only, got the method {method!r}")
@@ -254,12 +317,7 @@ def mean_interval(
         return wilson_interval(int(array.sum()), len(array), confidence=confidence)
     if units < 2:
         return None
-    if method == "normal":
-        interval = normal_interval(array, confidence=confidence)
-    else:
-        interval = bootstrap_interval(
-            array, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
-        )
+    interval = normal_interval(array, confidence=confidence) if method == "normal" else bootstrap()
     if interval.low < interval.high:
         return interval
     if method == "auto" and array.min() >= 0.0 and array.max() <= 1.0:
@@ -278,4 +336,8 @@ def _resampled_deviations(
     units = whole[:, None] if sizes is None else np.column_stack([whole, sizes])
     drawn = resampled_sums(units, resamples=resamples, rng=generator(seed))
     drawn_sizes = len(sums) if sizes is None else drawn[:, 1]
-    return np.ldexp(drawn[:, 0] / drawn_sizes, -shift), math.floor(shift * math.log10(2.0)) - 1
+    return np.ldexp(drawn[:, 0] / drawn_sizes, -shift), _decimals(shift)
+
+
+def _decimals(shift: int) -> int:
+    return math.floor(shift * math.log10(2.0)) - 1

@@ -137,6 +137,27 @@ def resampled_sums(units: Floats, *, resamples: int, rng: np.random.Generator) -
     return sums
 
 
+def resampled_columns(columns: Sequence[Floats], *, resamples: int, seed: int) -> list[Floats]:
+    """Return the resampled sums of each column, to the last bit those that are drawn for it alone.
+
+    How often a unit is drawn depends on the seed and on how many units there are, not on their values: one
+    draw of counts serves all columns of a length. The columns are whole numbers.
+    """
+    sums: dict[int, Floats] = {}
+    by_length: dict[int, list[int]] = {}
+    for place, column in enumerate(columns):
+        distinct = len(np.unique(column))
+        if distinct * _UNITS_PER_CATEGORY <= len(column) or len(column) < _FEWEST_FOR_POISSON:
+            sums[place] = resampled_sums(column[:, None], resamples=resamples, rng=generator(seed))[:, 0]
+        else:
+            by_length.setdefault(len(column), []).append(place)
+    for places in by_length.values():
+        units = np.column_stack([np.sort(columns[place]) for place in places])
+        drawn = _poisson_sums(units, resamples=resamples, rng=generator(seed))
+        sums.update(zip(places, drawn.T, strict=True))
+    return [sums[place] for place in range(len(columns))]
+
+
 def sign_flipped_sums(values: Floats, *, resamples: int, rng: np.random.Generator) -> Floats:
     """Give every value a random sign, ``resamples`` times; return the sums. One random bit a sign."""
     n = len(values)
@@ -199,18 +220,19 @@ class PoissonCounts:
 def _poisson_sums(units: Floats, *, resamples: int, rng: np.random.Generator) -> Floats:
     n, columns = units.shape
     sums = np.empty((resamples, columns))
-    units_and_ones = np.column_stack([units, np.ones(n)])
+    ordered, ones = np.ascontiguousarray(units.T), np.ones(n)
     factors = np.empty((_rows(n), n))
     poisson = PoissonCounts(1.0 - _TOTAL_BELOW / math.sqrt(n), size=factors.size)
     for block in _blocks(sums, n):
         counts = factors[: len(block)]
         counts[:] = poisson.draw(counts.size, rng).reshape(counts.shape)
-        products = counts @ units_and_ones
-        missing = n - products[:, -1].astype(np.int64)
+        missing = n - (counts @ ones).astype(np.int64)
+        # One by one: a product of several columns would be split over threads, at a loss.
+        for column, values in enumerate(ordered):
+            block[:, column] = counts @ values
         too_many = missing < 0
-        products[too_many] = 0.0
+        block[too_many] = 0.0
         missing[too_many] = n
-        block[:] = products[:, :-1]
         _add_draws(block, units, draws=missing, rng=rng)
     return sums
 

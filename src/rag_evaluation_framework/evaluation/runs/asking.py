@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from rag_evaluation_framework.errors import TargetError, brief, described
+from rag_evaluation_framework.errors import InputError, TargetError, UsageError, brief, described
 from rag_evaluation_framework.evaluation.runs.concurrency import AdaptiveLimit
 from rag_evaluation_framework.evaluation.runs.outages import OutageWatch
 from rag_evaluation_framework.evaluation.runs.retries import (
@@ -248,6 +248,8 @@ async def _called_many(
     answer_many = target.answer_many  # type: ignore[attr-defined]  # asked for by who has seen that it is there
     try:
         outcomes = await answer_many(requests)
+    except (UsageError, InputError):  # nothing that is wrong with a question: no other one would do better
+        raise
     except Exception:  # noqa: BLE001 - a target is a plug-in: each sample, asked by itself, tells its reason
         return None
     if not isinstance(outcomes, Sequence) or len(outcomes) != len(requests):

@@ -83,6 +83,7 @@ class RunLoop:
         stop: StopSign,
         settings: RunSettings,
         on_progress: Callable[[Progress], None] | None,
+        on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
     ) -> None:
         self.stop = stop
         before = index.counts.before_resuming()
@@ -94,7 +95,7 @@ class RunLoop:
         self._scorers = scorers
         self._journal = journal
         self._settings = settings
-        self._on_progress = on_progress
+        self._on_progress, self._on_finished = on_progress, on_finished
         self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
         self._usage = replace(index.usage)
         self._finished: deque[_Finished] = deque()
@@ -257,6 +258,8 @@ class RunLoop:
 
     def _count(self, durable: list[_Finished]) -> None:
         self.done += len(durable)
+        if self._on_finished is not None:
+            self._on_finished([finished.entry for finished in durable])
         for finished in durable:
             result = finished.entry.result
             self.rescorable += any(score.may_be_retried for score in result.scores)

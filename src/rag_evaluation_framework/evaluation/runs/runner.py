@@ -19,7 +19,7 @@ from rag_evaluation_framework.evaluation.runs.scoring import check_scorers
 from rag_evaluation_framework.evaluation.runs.stopping import StopSign
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
-from rag_evaluation_framework.results.journal import Journal, JournalIndex
+from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.sample_list import Samples, check_unchanged, placed, write_list
 
@@ -39,6 +39,7 @@ def run_samples(
     folder: RunFolder,
     settings: RunSettings,
     on_progress: Callable[[Progress], None] | None = None,
+    on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
@@ -51,7 +52,8 @@ def run_samples(
     the outcome, and the run can be resumed.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
-    second. The target is closed at the end; it must open what it needs when it is first asked.
+    second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
+    the end; it must open what it needs when it is first asked.
     """
     check_scorers(scorers)
     with folder.held():
@@ -69,6 +71,7 @@ def run_samples(
                     stop=stop,
                     settings=settings,
                     on_progress=on_progress,
+                    on_finished=on_finished,
                 ),
                 folder,
                 total=len(index.offsets),

@@ -1,0 +1,563 @@
+"""A grid of retrieval pipelines evaluated: each cell is a run with head and journal, so a sweep resumes.
+
+::
+
+    runs/eval_run_20261115_001/            the sweep
+    ├── head.json                          what was swept: data, documents, level, cells
+    ├── 001_recursive-chunk-size-200_k5/   a run for each cell: head.json, samples.jsonl, journal.jsonl and,
+    │   └── performance.json               once it is complete, what it took
+    └── results.json                       the ranking, once all cells are complete
+
+Cells are ranked among those of the same k, since more chunks find more with any pipeline; each is tested
+against the best of its k, query by query, with one correction over all tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused
+from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
+from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
+from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
+from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, Level, level_of
+from rag_evaluation_framework.evaluation.runs.runner import run_samples
+from rag_evaluation_framework.extensions import (
+    Chunker,
+    Embedder,
+    PositionAwareChunker,
+    Reranker,
+    Retriever,
+    Scorer,
+    VectorStore,
+)
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.metrics.declaration import parse_metric
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.runs import (
+    RunHead,
+    RunOutcome,
+    RunSettings,
+    SampleResult,
+    package_versions,
+)
+from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.comparison import (
+    Comparison,
+    MetricComparison,
+    PairedTest,
+    compare_systems,
+    corrected_together,
+)
+from rag_evaluation_framework.results.documents import results_document, write_results_document
+from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Performance, Row
+from rag_evaluation_framework.results.journal import JournalEntry
+from rag_evaluation_framework.results.result_files import SUFFIX
+from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_rows import RunRow
+from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
+from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
+from rag_evaluation_framework.retrieval.embedders import OnTexts
+from rag_evaluation_framework.retrieval.pipeline import Chunking
+from rag_evaluation_framework.retrieval.sweep import (
+    Cell,
+    CellFigures,
+    CellPipeline,
+    Grid,
+    OnStep,
+    grid_of,
+    swept_cells,
+)
+
+UNNAMED_DATASET = "dataset"
+PERFORMANCE_FILE = "performance.json"
+
+SWEEP_FILE = "sweep.json"
+
+_CELL_FIELDS = tuple(field.name for field in fields(Cell))
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
+_LONGEST_NAME = 80
+_SAME = ("level", "documents", "corpus", CELLS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridOptions:
+    """How a grid is evaluated, beside what is combined.
+
+    ``runs_directory`` is where the sweep is kept, ``resume`` the one there to go on with. Without a directory
+    nothing is kept, and the rows stay in memory. ``configuration`` is recorded in the head of the sweep.
+    """
+
+    rank_by: str | None = None
+    test: PairedTest = "randomisation"
+    intervals: IntervalSettings = field(default_factory=IntervalSettings)
+    workers: int = 1
+    runs_directory: Path | None = None
+    resume: str | None = None
+    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    on_step: OnStep | None = field(default=None, hash=False)
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC), hash=False)
+
+
+def evaluate_sweep(
+    corpus: Corpus,
+    dataset: Dataset | str | Path,
+    *,
+    chunkers: Sequence[str | Chunker | PositionAwareChunker],
+    embedders: Sequence[str | Embedder] = ("hashing",),
+    retrievers: Sequence[str | Retriever] = ("dense",),
+    vector_stores: Sequence[str | VectorStore | None] = (None,),
+    rerankers: Sequence[str | Reranker | None] = (None,),
+    k: int | Sequence[int] = 5,
+    fetch_k: int | None = None,
+    dataset_name: str | None = None,
+    level: Level | None = None,
+    on_texts: OnTexts | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Evaluate every combination of parts, each an object or its specification; see :func:`evaluate_grid`.
+
+    The level is by default the finest that the dataset has truth for, the ranking by the level's first
+    metric. ``options`` are those of :class:`GridOptions`.
+    """
+    grid = grid_of(
+        chunkers=chunkers,
+        embedders=embedders,
+        retrievers=retrievers,
+        vector_stores=vector_stores,
+        rerankers=rerankers,
+        k=k,
+        fetch_k=fetch_k,
+        on_texts=on_texts,
+    )
+    loaded = dataset if isinstance(dataset, Dataset) else find_dataset(dataset)
+    if level is not None and level not in LEVELS:
+        raise UnknownNameError("level", level, LEVELS)
+    return evaluate_grid(
+        corpus,
+        loaded,
+        grid,
+        retrieval_level(level or level_of(loaded), loaded, corpus),
+        dataset_name=dataset_name or (None if isinstance(dataset, Dataset) else Path(dataset).name),
+        options=GridOptions(**options),
+    )
+
+
+def evaluate_grid(
+    corpus: Corpus,
+    dataset: Dataset,
+    grid: Grid,
+    level: RetrievalLevel,
+    *,
+    dataset_name: str | None = None,
+    options: GridOptions | None = None,
+) -> Evaluation:
+    """Evaluate every cell of a grid: systems that are ranked, and compared with the best of their k.
+
+    A truth that does not fit is refused before any embedding. Each text is embedded once, each chunking and
+    each search done once. Figures depend on the seed and not on the number of workers.
+    """
+    options = options or GridOptions()
+    rank_by = options.rank_by or level.metrics[0]
+    if rank_by not in level.metrics:
+        raise UnknownNameError(f"metric at {level.level} level", rank_by, level.metrics)
+    if not dataset.samples:
+        raise UsageError("dataset: expected at least one sample, got none")
+    with ExitStack() as stack:
+        sweep = _Sweep(corpus, dataset, grid, level, dataset_name or UNNAMED_DATASET, options)
+        directory = options.runs_directory
+        if directory is None:
+            directory = Path(stack.enter_context(TemporaryDirectory(prefix="rag-eval-")))
+        group = sweep.group(directory, rank_by)
+        try:
+            with group.held():
+                parts = list(sweep.evaluated(group))
+        finally:
+            _remove_unbegun(group)
+    return _summed_up(
+        parts, group.head, sweep, rank_by, folder=group.path if options.runs_directory else None
+    )
+
+
+class _Sweep:
+    """The cells of a grid, and what their runs share."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        dataset: Dataset,
+        grid: Grid,
+        level: RetrievalLevel,
+        dataset_name: str,
+        options: GridOptions,
+    ) -> None:
+        self.corpus, self.dataset, self.level, self.options = corpus, dataset, level, options
+        self.samples = KnownSamples(dataset.samples)
+        self.started_at = options.now().isoformat()
+        self._dataset_hash = content_hash(self.samples)
+        self._dataset_id = dataset.dataset_id or dataset_name
+        self._scorers: dict[str, list[Scorer]] = {}
+        self.cells: tuple[CellPipeline, ...] = swept_cells(
+            corpus,
+            [sample.question for sample in dataset.samples],
+            grid,
+            distinct=level.level == "chunk",
+            workers=options.workers,
+            on_chunking=self._check,
+            on_step=options.on_step,
+        )
+
+    def _check(self, chunking: Chunking) -> None:
+        self._scorers[chunking.chunker] = self.level.scorers(chunking)
+
+    def group(self, directory: Path, rank_by: str) -> RunFolder:
+        """Begin a sweep, or open the one to go on with; one over anything else is refused."""
+        configuration = {
+            "level": self.level.level,
+            "rank_by": rank_by,
+            "documents": len(self.corpus),
+            "corpus": _corpus_hash(self.corpus),
+            "moved_spans": self.level.moved,
+            "samples": len(self.samples),
+            CELLS: [str(pipeline.cell) for pipeline in self.cells],
+            **self.options.configuration,
+        }
+        head = self._head(NEW_RUN, "retrieval", configuration)
+        if self.options.resume is None:
+            return RunFolder.create(directory, head, now=self.options.now)
+        folder = RunFolder.open(self.options.resume, directory)
+        _check_same(folder.head, head)
+        return folder
+
+    def evaluated(self, group: RunFolder) -> Iterator[Evaluation]:
+        """Yield each cell's evaluation; the first that cannot be completed is the last."""
+        for number, pipeline in enumerate(self.cells, start=1):
+            part = self._evaluated(f"{number:03}_{_short_name(pipeline.cell)}", pipeline, group)
+            yield part
+            if not part.outcome.completed:
+                return
+
+    def _evaluated(self, run_id: str, pipeline: CellPipeline, group: RunFolder) -> Evaluation:
+        place = group.path / run_id
+        known = _known_performance(place / PERFORMANCE_FILE)
+        if known is not None:
+            folder = RunFolder.open(place)
+            results = [entry.result for entry in folder.entries(order="dataset")]
+            outcome = RunOutcome(completed=True, interrupted=False, done=len(results), failed=0, remaining=0)
+            return self._part(pipeline.cell, folder, results, outcome, known)
+        # Parts that do not work, and truth that does not fit, are errors before the cell begins.
+        pipeline.prepare()
+        folder = _begun(place) or RunFolder.create(group.path, self._cell_head(run_id, pipeline))
+        finished = {entry.index: entry.result for entry in folder.entries()}
+
+        def keep(entries: Sequence[JournalEntry]) -> None:
+            finished.update((entry.index, entry.result) for entry in entries)
+
+        outcome = run_samples(
+            self.samples,
+            PipelineTarget(pipeline, pipeline.cell.k, texts=False, name=str(pipeline.cell)),
+            self._scorers[pipeline.chunking.chunker],
+            folder=folder,
+            settings=RunSettings(seed=self.options.intervals.seed),
+            on_finished=keep,
+        )
+        performance: dict[str, Any] = {}
+        if outcome.completed:
+            performance = performance_of(pipeline.figures())
+            write_bytes_atomically(
+                place / PERFORMANCE_FILE, strict_json.encode(performance, indent=2) + b"\n"
+            )
+        return self._part(
+            pipeline.cell, folder, [finished[each] for each in sorted(finished)], outcome, performance
+        )
+
+    def _cell_head(self, run_id: str, pipeline: CellPipeline) -> RunHead:
+        cell = pipeline.cell
+        chunks = len(pipeline.chunking.chunks)
+        configuration = {"level": self.level.level, **asdict(cell), "chunks": chunks}
+        return self._head(run_id, str(cell), configuration)
+
+    def _head(self, run_id: str, target: str, configuration: Mapping[str, Any]) -> RunHead:
+        return RunHead(
+            run_id=run_id,
+            dataset_id=self._dataset_id,
+            dataset_version=self.dataset.version,
+            dataset_hash=self._dataset_hash,
+            target=target,
+            configuration=configuration,
+            metric_versions=dict(_versions(self.level.metrics)),
+            seed=self.options.intervals.seed,
+            packages=package_versions(),
+            started_at=self.started_at,
+        )
+
+    def _part(
+        self,
+        cell: Cell,
+        folder: RunFolder,
+        results: Sequence[SampleResult],
+        outcome: RunOutcome,
+        performance: Mapping[str, Any],
+    ) -> Evaluation:
+        columns = ColumnsBuilder()
+        for result in results:
+            columns.add(result)
+        rows = [RunRow(result) for result in results]
+        summary = summarise_run(rows, total=len(self.samples), intervals=self.options.intervals)
+        summary = replace(summary, performance=performance)
+        is_kept = self.options.runs_directory is not None
+        kept = _KeptRows(folder, None if is_kept else tuple(results), self.samples)
+        warnings: tuple[str, ...] = ()
+        if summary.failed:
+            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in summary.failures.items())
+            queries = counted(summary.total, "query", "queries")
+            warnings = (f"{cell}: {summary.failed:,} of {queries} without an answer ({kinds})",)
+        return Evaluation(
+            kind="retrieval",
+            head=folder.head,
+            metrics={each.metric: each for each in summary.metrics},
+            counts=Counts(
+                total=summary.total,
+                finished=summary.finished,
+                failed=summary.failed,
+                errors=summary.failed,
+                failures=summary.failures,
+            ),
+            outcome=outcome,
+            columns=columns.columns(),
+            performance=Performance(performance),
+            warnings=warnings,
+            folder=folder.path if is_kept else None,
+            read_rows=kept.rows,
+            write_document=lambda path: write_results_document(path, folder.head, kept.run_rows, summary),
+            document=lambda: results_document(folder.head, kept.run_rows, summary),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptRows:
+    """The rows of a cell: read from its folder, or held where nothing is kept."""
+
+    folder: RunFolder
+    results: tuple[SampleResult, ...] | None
+    samples: Sequence[Any]
+
+    def rows(self) -> Iterator[Row]:
+        known = {sample.id: sample for sample in self.samples}
+        for index, result in enumerate(self._results()):
+            yield Row(index, result, known.get(result.sample_id))
+
+    def run_rows(self) -> Iterator[RunRow]:
+        known = {sample.id: sample for sample in self.samples}
+        return (RunRow(result, known.get(result.sample_id)) for result in self._results())
+
+    def _results(self) -> Iterator[SampleResult]:
+        return self.folder.results(order="dataset") if self.results is None else iter(self.results)
+
+
+def performance_of(figures: CellFigures) -> dict[str, Any]:
+    """Return what a cell took as plain values; what is not known is left out."""
+    found: dict[str, Any] = {
+        "index": asdict(figures.index),
+        "stage_seconds": {name: round(value, 6) for name, value in asdict(figures.seconds).items()},
+        "store_recall": figures.store_recall,
+        "embedding_tokens": figures.embedding_tokens,
+        "cost_usd": _known(asdict(figures.cost)) or None,
+    }
+    return _known(found)
+
+
+def _summed_up(
+    parts: Sequence[Evaluation], head: RunHead, sweep: _Sweep, rank_by: str, *, folder: Path | None
+) -> Evaluation:
+    ranked = sorted(parts, key=lambda part: _place_of(part, rank_by))
+    compared = _comparisons(ranked, rank_by, sweep.options)
+    last = parts[-1].outcome
+    completed = last.completed and len(parts) == len(sweep.cells)
+    done = sum(part.counts.finished for part in parts)
+    total = len(sweep.samples) * len(sweep.cells)
+    failed = sum(part.counts.failed for part in parts)
+    evaluation = Evaluation(
+        kind="systems",
+        head=head,
+        metrics=ranked[0].metrics,
+        counts=Counts(total=total, finished=done, failed=failed, errors=failed),
+        outcome=replace(last, completed=completed, done=done, failed=failed, remaining=total - done),
+        parts={str(part.head.target): part for part in ranked},
+        parts_are="systems",
+        comparison=Comparison(
+            baseline=str(ranked[0].head.target),
+            contenders=tuple(each.contender for each in compared),
+            metrics=tuple(compared),
+        ),
+        performance=Performance(_known({"spent_usd": _spent(parts)})),
+        warnings=tuple(warning for part in ranked for warning in part.warnings),
+        folder=folder,
+    )
+    if folder is not None and completed:
+        document = strict_json.encode(sweep_document(evaluation), indent=2) + b"\n"
+        write_bytes_atomically(folder / "results.json", document)
+    return evaluation
+
+
+def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
+    """Return where a cell stands: by k, then the best first; equal ones stay in the order of the grid."""
+    value = part.metrics[metric].value if metric in part.metrics else None
+    sign = -1 if parse_metric(metric).metric.higher_is_better else 1
+    return part.head.configuration["k"], value is None, sign * (value or 0.0)
+
+
+def _comparisons(ranked: Sequence[Evaluation], metric: str, options: GridOptions) -> list[MetricComparison]:
+    compared: list[MetricComparison] = []
+    intervals = options.intervals
+    for k in dict.fromkeys(part.head.configuration["k"] for part in ranked):
+        scores = {
+            str(part.head.target): {metric: values}
+            for part in ranked
+            if part.head.configuration["k"] == k
+            and metric in part.columns.values
+            and (values := part.columns.scored(metric))
+        }
+        if len(scores) > 1:
+            compared += compare_systems(
+                scores,
+                [parse_metric(metric)],
+                baseline=next(iter(scores)),
+                test=options.test,
+                alpha=1 - intervals.confidence,
+                resamples=intervals.resamples,
+                seed=intervals.seed,
+            )
+    return corrected_together(compared)
+
+
+def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[str, Any]:
+    """Return a sweep as plain values for JSON; ``per_query`` adds every query's scores."""
+    configuration = evaluation.head.configuration
+    return {
+        "dataset_id": evaluation.head.dataset_id,
+        "level": configuration["level"],
+        "rank_by": configuration["rank_by"],
+        "queries": next(iter(evaluation.parts.values())).counts.total,
+        "documents": configuration["documents"],
+        "moved_spans": configuration["moved_spans"],
+        "seed": evaluation.head.seed,
+        **evaluation.performance.figures,
+        "cells": [_written_cell(name, part, per_query=per_query) for name, part in evaluation.parts.items()],
+        "comparisons": [each.to_dict() for each in evaluation.comparison.metrics]
+        if evaluation.comparison
+        else [],
+    }
+
+
+def write_sweep(evaluation: Evaluation, folder: Path) -> list[Path]:
+    """Write a results document for each cell, and the ranking as ``sweep.json``; return the paths."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused("write", folder, error) from error
+    paths = [part.save(folder / f"{part.head.run_id}{SUFFIX}") for part in evaluation.parts.values()]
+    path = folder / SWEEP_FILE
+    write_bytes_atomically(path, strict_json.encode(sweep_document(evaluation), indent=2) + b"\n")
+    return [*paths, path]
+
+
+def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, Any]:
+    configuration = {each: part.head.configuration[each] for each in _CELL_FIELDS}
+    written = {
+        "name": name,
+        "evaluation_id": part.head.run_id,
+        "configuration": configuration,
+        "metrics": {metric: figure.to_dict() for metric, figure in part.metrics.items()},
+        "performance": part.performance.figures,
+    }
+    if per_query:
+        written["per_query"] = {metric: part.columns.scored(metric) for metric in part.metrics}
+    return written
+
+
+def _spent(parts: Sequence[Evaluation]) -> float | None:
+    """What the whole sweep cost; ``None`` unless it is known for every cell."""
+    spent = [part.performance.figures.get("cost_usd", {}).get("spent") for part in parts]
+    known = [dollars for dollars in spent if dollars is not None]
+    return math.fsum(known) if len(known) == len(spent) else None
+
+
+def _known(figures: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in figures.items() if value is not None}
+
+
+def _known_performance(path: Path) -> dict[str, Any] | None:
+    """Return what a complete cell took; ``None`` of one that is not complete."""
+    try:
+        found: dict[str, Any] = strict_json.decode(path.read_bytes(), file=str(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise refused("read", path, error) from error
+    return found
+
+
+def _begun(place: Path) -> RunFolder | None:
+    """Return the run of a cell that was begun; a folder that a kill left empty is none."""
+    if (place / "head.json").exists():
+        return RunFolder.open(place)
+    with suppress(OSError):
+        place.rmdir()
+    return None
+
+
+def _remove_unbegun(group: RunFolder) -> None:
+    """Remove the folder of a sweep in which no cell was begun: there is nothing in it to go on with."""
+    if not any(path.is_dir() for path in group.path.iterdir()):
+        shutil.rmtree(group.path, ignore_errors=True)
+
+
+def _check_same(then: RunHead, now: RunHead) -> None:
+    """Refuse to go on with a sweep over something else than it began with."""
+    wanted = {name: then.configuration.get(name) for name in _SAME}
+    found = {name: now.configuration[name] for name in _SAME}
+    differing = [name for name in _SAME if wanted[name] != found[name]]
+    if then.dataset_hash != now.dataset_hash:
+        differing.append("questions")
+    if then.metric_versions != now.metric_versions:
+        differing.append("metrics")
+    if differing:
+        expected = "the level, documents, questions, metrics and cells it began with"
+        raise UsageError(
+            f"cannot resume {then.run_id} over something else: expected {expected}, "
+            f"got other {', '.join(differing)}; start a new sweep"
+        )
+
+
+def _corpus_hash(corpus: Corpus) -> str:
+    digest = hashlib.sha256()
+    for document in corpus:
+        digest.update(f"{document.id}\0{document.fingerprint}\n".encode(errors="surrogateescape"))
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _versions(metrics: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """Yield the version of each metric that is declared here."""
+    for name in metrics:
+        try:
+            yield name, parse_metric(name).metric.version
+        except UsageError:  # somebody else's
+            continue
+
+
+def _short_name(cell: Cell) -> str:
+    """Return a cell's chunker and k as part of a file name."""
+    words = _NOT_IN_NAMES.sub("-", cell.chunker).strip("-")[:_LONGEST_NAME]
+    return f"{words}_k{cell.k}"

@@ -1,1 +1,0 @@
-"""Retrieval evaluated at chunk level, token level and document level."""

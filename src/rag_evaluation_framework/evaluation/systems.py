@@ -1,0 +1,233 @@
+"""Several systems side by side over the same judgements: ranked runs, scored in blocks and compared.
+
+What is recorded and scored in blocks is never asked, so there is no journal: a run of 100,000 queries stays a
+few arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from rag_evaluation_framework.datasets.trec import RetrievalRun, read_qrels, read_run
+from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, counted
+from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metrics
+from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.metrics.qrels import Qrels, Run
+from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, package_versions
+from rag_evaluation_framework.results.comparison import Comparison, PairedTest, compare_systems
+from rag_evaluation_framework.results.evaluations import Columns, Counts, Evaluation
+from rag_evaluation_framework.results.summaries import Figure, summarise
+from rag_evaluation_framework.statistics.intervals import IntervalMethod
+
+RULES = "rules"
+"""What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
+
+_LISTED_QUERIES = 5
+
+
+def named(runs: Sequence[Path]) -> dict[str, Path]:
+    """Name each run by its file's stem, or by its whole path where two stems are the same."""
+    stems = [run.name.split(".")[0] or run.name for run in runs]
+    if len(set(stems)) == len(stems):
+        return dict(zip(stems, runs, strict=True))
+    names = [str(run) for run in runs]
+    if len(set(names)) < len(names):
+        raise UsageError("the same run file is given twice")
+    return dict(zip(names, runs, strict=True))
+
+
+def evaluate_run_files(
+    qrels: Path,
+    runs: Mapping[str, Path],
+    metrics: Sequence[str],
+    *,
+    format: Literal["trec", "beir", "json"] | None = None,  # noqa: A002  # as the verb calls it
+    rules: Literal["ours", "trec_eval"] = "ours",
+    baseline: str | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Score run files against a file of judgements; everything wrong with any of them is one error.
+
+    ``baseline`` is the name of a run or its file. ``options`` are those of :func:`rank_systems`.
+    """
+    problems = Problems()
+    with problems.collected():
+        bound = parse_metrics(metrics)
+    with problems.collected():
+        judgements = read_qrels(qrels, format=format)
+    systems: dict[str, RetrievalRun] = {}
+    for name, path in runs.items():
+        with problems.collected():
+            systems[name] = read_run(path, format=format)
+    problems.raise_all()
+    return rank_systems(
+        judgements,
+        systems,
+        bound,
+        name=str(qrels),
+        rules=RankingRules.trec_eval() if rules == "trec_eval" else RankingRules(),
+        baseline=next((name for name, path in runs.items() if str(path) == baseline), baseline),
+        **options,
+    )
+
+
+def rank_systems(
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    metrics: Sequence[BoundMetric],
+    *,
+    name: str = "qrels",
+    rules: RankingRules | None = None,
+    baseline: str | None = None,
+    test: PairedTest = "randomisation",
+    interval_method: IntervalMethod = "auto",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Evaluation:
+    """Score each run and, where there are several, compare the others with the baseline (the first)."""
+    if baseline is not None and baseline not in runs:
+        raise UnknownNameError("baseline", baseline, list(runs))
+    rules = rules or RankingRules()
+    head = RunHead(
+        run_id="ranking",
+        dataset_id=name,
+        configuration={RULES: asdict(rules), "confidence": confidence},
+        metric_versions={str(metric): metric.metric.version for metric in metrics},
+        seed=seed,
+        packages=package_versions(),
+    )
+    parts: dict[str, Evaluation] = {}
+    for system, run in runs.items():
+        try:
+            report = evaluate_ranking(qrels, run, metrics, rules=rules)
+        except InputError as error:
+            raise _in_run(error, system) from None
+        figures = {
+            str(metric): summarise(
+                metric,
+                report.per_query[str(metric)],
+                n_skipped=len(report.skipped),
+                confidence=confidence,
+                interval_method=interval_method,
+                resamples=resamples,
+                seed=seed,
+            )
+            for metric in metrics
+        }
+        parts[system] = _part(system, head, report, figures, run=run, rules=rules)
+    compared = []
+    if len(parts) > 1:
+        compared = compare_systems(
+            {
+                each: {metric: part.columns.scored(metric) for metric in figures}
+                for each, part in parts.items()
+            },
+            metrics,
+            baseline=baseline or next(iter(parts)),
+            test=test,
+            alpha=round(1 - confidence, 12),  # 0.05, not 0.050000000000000044
+            resamples=resamples,
+            seed=seed,
+        )
+    first = next(iter(parts.values()))
+    comparison = Comparison(
+        baseline=baseline or next(iter(parts)),
+        contenders=tuple(dict.fromkeys(each.contender for each in compared)),
+        metrics=tuple(compared),
+    )
+    return Evaluation(
+        kind="systems",
+        head=head,
+        metrics=first.metrics,
+        counts=first.counts,
+        outcome=first.outcome,
+        parts=parts,
+        parts_are="systems",
+        comparison=comparison,
+        document=partial(_document, head, parts, comparison),
+    )
+
+
+def _part(
+    name: str,
+    head: RunHead,
+    report: RankingReport,
+    figures: Mapping[str, Figure],
+    *,
+    run: Run,
+    rules: RankingRules,
+) -> Evaluation:
+    missing = tuple(str(query) for query in report.query_ids if query not in run)
+    skipped = {str(query): reason for query, reason in report.skipped.items()}
+    scored = len(report.query_ids)
+    columns = Columns(
+        (*map(str, report.query_ids), *skipped),
+        {
+            metric: np.concatenate([values, np.full(len(skipped), np.nan)]) if skipped else values
+            for metric, values in report.per_query.items()
+        },
+        dict.fromkeys(report.per_query, np.repeat(np.array([0, 1], np.uint8), [scored, len(skipped)])),
+    )
+    counts = Counts(total=scored + len(skipped), finished=scored + len(skipped))
+    return Evaluation(
+        kind="ranking",
+        head=RunHead(run_id=name, dataset_id=head.dataset_id, target=name, seed=head.seed),
+        metrics=figures,
+        counts=counts,
+        outcome=RunOutcome(completed=True, interrupted=False, done=counts.total, failed=0, remaining=0),
+        columns=columns,
+        warnings=tuple(_notes(skipped, missing if rules.missing_queries == "zero" else ())),
+        document=partial(_system, name, figures, skipped, missing),
+    )
+
+
+def _notes(skipped: Mapping[str, str], missing: Sequence[str]) -> Iterator[str]:
+    """Say which queries were treated separately."""
+    reasons: dict[str, list[str]] = {}
+    for query, reason in skipped.items():
+        reasons.setdefault(reason, []).append(query)
+    for reason, queries in reasons.items():
+        yield f"skipped {_listed(queries)}: {reason}"
+    if missing:
+        yield f"counted as 0, not in the run: {_listed(missing)}"
+
+
+def _listed(queries: Sequence[str]) -> str:
+    names = ", ".join(queries[:_LISTED_QUERIES])
+    more = len(queries) - _LISTED_QUERIES
+    return f"{counted(len(queries), 'query', 'queries')} ({names}{f' and {more} more' if more > 0 else ''})"
+
+
+def _in_run(error: InputError, name: str) -> InputError:
+    """Say which run an error is in, unless it is in the judgements, which all runs share."""
+    return InputError(
+        issue if issue.path.startswith("qrels") else issue.located(file=name) for issue in error.issues
+    )
+
+
+def _document(head: RunHead, parts: Mapping[str, Evaluation], comparison: Comparison) -> dict[str, Any]:
+    return {
+        **head.configuration,
+        "seed": head.seed,
+        "systems": [part.to_dict() for part in parts.values()],
+        "comparisons": [each.to_dict() for each in comparison.metrics],
+    }
+
+
+def _system(
+    name: str, figures: Mapping[str, Figure], skipped: Mapping[str, str], missing: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "metrics": {metric: figure.to_dict() for metric, figure in figures.items()},
+        "skipped_queries": dict(skipped),
+        "missing_queries": list(missing),
+    }
