@@ -135,7 +135,7 @@ class _ChunkPlaces:
             if chunk.end > excerpt.start
         }
         most = max(shared.values(), default=0)
-        least = min(_SHARE_OF_EXCERPT * (excerpt.end - excerpt.start), most)
+        least = min(_SHARE_OF_EXCERPT * excerpt.size, most)
         return [chunks[number] for number, size in shared.items() if size >= least]
 
 
