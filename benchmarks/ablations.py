@@ -30,9 +30,10 @@ from rag_evaluation_framework.judging.relations import RelationReading
 from rag_evaluation_framework.judging.turn_matching import TurnMatch
 from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.statistics.resampling import generator
-from rag_evaluation_framework.text.normalisation import SENTENCE_END, Piece, comparable, pieces, variants
+from rag_evaluation_framework.text.normalisation import comparable, variants
 from rag_evaluation_framework.text.numbers import quantities
-from rag_evaluation_framework.text.tokens import content_keys
+from rag_evaluation_framework.text.sentences import SENTENCE_END
+from rag_evaluation_framework.text.tokens import Token, content_keys, pieces
 from rag_evaluation_framework.text.vocabulary import PARTICLES, STOP_WORDS, stem
 
 PACKAGE = "rag_evaluation_framework"
@@ -65,11 +66,11 @@ def _key(word: str) -> str:
     return stem(word.removesuffix("'s"))
 
 
-def _plain_telling(text: str, question: str) -> list[Piece]:
+def _plain_telling(text: str, question: str) -> list[Token]:
     return [piece for piece in pieces(text) if piece.text not in STOP_WORDS and piece.text not in PARTICLES]
 
 
-def _plain_shared(wanted: Sequence[Piece], text: str, agrees: Any = None) -> set[Piece]:
+def _plain_shared(wanted: Sequence[Token], text: str, agrees: Any = None) -> set[Token]:
     known = {_key(piece.text) for piece in pieces(text)}
     return {piece for piece in wanted if _key(piece.text) in known}
 

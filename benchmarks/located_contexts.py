@@ -18,14 +18,9 @@ from benchmarks._memory import peak_megabytes
 from benchmarks.scoring_speed import vocabulary
 from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
-from rag_evaluation_framework.text.search import (
-    SqueezedText,
-    Stretch,
-    exact_places,
-    without_dots,
-    without_spaces,
-)
+from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots, without_spaces
 from rag_evaluation_framework.text.shingles import ShingleIndex
+from rag_evaluation_framework.text.spans import Span
 
 DOCUMENTS = 5_000
 SAMPLES = 200
@@ -61,13 +56,13 @@ def plain_search(documents: Sequence[Document]) -> Callable[[str], Places]:
     """Return a search through all documents, which keeps their characters without white space."""
     characters, squeezed = cache(without_spaces), lru_cache(maxsize=64)(SqueezedText)
 
-    def to_the_letter(wanted: str, text: str) -> list[Stretch]:
-        return exact_places(wanted, text, Stretch(0, len(text)))
+    def to_the_letter(wanted: str, text: str) -> list[Span]:
+        return exact_places(wanted, text, Span(0, len(text)))
 
-    def with_other_spaces(wanted: str, text: str) -> list[Stretch]:
+    def with_other_spaces(wanted: str, text: str) -> list[Span]:
         if without_spaces(wanted) not in characters(text):
             return []
-        return squeezed(text).places(wanted, Stretch(0, len(text)))
+        return squeezed(text).places(wanted, Span(0, len(text)))
 
     def search(context: str) -> Places:
         for wanted in filter(str.strip, dict.fromkeys((context, without_dots(context)))):

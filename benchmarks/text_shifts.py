@@ -217,8 +217,9 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "folded": ("text.normalisation:folded", "metrics.tokens:folded"),
     "plain": ("text.normalisation:plain", "metrics.tokens:plain"),
     "excerpt_folded": ("text.normalisation:FoldedText", "synthesis.locating.folded_text:FoldedText"),
-    "pieces": ("text.tokens:pieces", "text.normalisation:pieces", "judging.words.comparable_text:pieces"),
+    "pieces": ("text.tokens:pieces", "judging.words.comparable_text:pieces"),
     "is_whole": ("text.search:is_whole", "synthesis.locating.word_borders:is_whole"),
+    "answer_similarity": ("metrics.texts:wording_similarity", "metrics.similarity:answer_similarity"),
     "sentence_words": ("judging.words.sentence_words:sentence_words",),
     "variants": ("text.normalisation:variants", "judging.words.comparable_text:variants"),
     "normalised": ("text.shingles:normalised", "datasets.checks.near_duplicates:normalised"),
@@ -299,7 +300,20 @@ def _quoted(function: Any, item: Item) -> Any:
     if not item.contexts:
         return None
     quotes = [item.text[:120], item.question, *(context[7:90] for context in item.contexts[:2])]
-    return [function(quote, item.contexts) for quote in quotes if quote]
+    return [_evidence(function(quote, item.contexts), item.contexts) for quote in quotes if quote]
+
+
+def _evidence(quoted: Any, texts: Sequence[str]) -> Any:
+    """Return where a quote was found, in the form that it had first."""
+    if not isinstance(quoted, tuple):
+        return quoted
+    number, (start, end) = quoted
+    return {"end": end, "number": number, "start": start, "text": texts[number][start:end]}
+
+
+def _content(function: Any, item: Item) -> Any:
+    """Return content tokens with the names that their fields had first."""
+    return [{"end": end, "key": key, "start": start} for key, start, end in function(item.text)]
 
 
 def _spans_of_chunks(**settings: Any) -> Reader:
@@ -364,7 +378,8 @@ def _sentence_words(function: Any, item: Item) -> Any:
 READERS: Mapping[str, tuple[str, Reader]] = {
     **_each("sentence_spans", "claims_of", "said_in"),
     **_each("folded", "plain", "comparable", "folded_with_places", "normalised", "spellings", "variants"),
-    **_each("plain_tokens", "word_tokens", "lexical_tokens", "content_tokens", "content_keys"),
+    **_each("plain_tokens", "word_tokens", "lexical_tokens", "content_keys"),
+    "content_tokens": ("content_tokens", _content),
     **_each("quantities"),
     **_each("parse_citations", "without_citations", "without_marks", "cited_answer", "screen_profanity"),
     "even_text": ("even_text", _even),
@@ -454,7 +469,7 @@ def plainly(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         shown = {field.name: plainly(getattr(value, field.name)) for field in fields(value)}
         return dict(sorted(shown.items()))
-    if hasattr(value, "_asdict"):
+    if hasattr(value, "_asdict") and len(value) > 2:  # a pair of start and end stays one
         return dict(sorted((name, plainly(part)) for name, part in value._asdict().items()))
     if isinstance(value, Mapping):
         return {str(key): plainly(part) for key, part in value.items()}

@@ -19,7 +19,7 @@ from rag_evaluation_framework.datasets.golden_sets import FACTUAL
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.text.search import Stretch
+from rag_evaluation_framework.text.spans import Span
 
 DIALOGUE = "Data/natlan/chapter1_dialogue.txt"
 SOURCE = """序章
@@ -263,7 +263,7 @@ def test_a_header_that_the_golden_set_names_ends_the_scene_before() -> None:
 def test_white_space_and_dots_at_the_ends_are_tolerated_and_nothing_else(
     snippet: str, text: str, found: str | None
 ) -> None:
-    places = SourceText(text).places_of(snippet, Stretch(0, len(text)))
+    places = SourceText(text).places_of(snippet, Span(0, len(text)))
     assert [text[place.start : place.end] for place in places] == ([] if found is None else [found])
 
 
@@ -271,8 +271,8 @@ def test_white_space_and_dots_at_the_ends_are_tolerated_and_nothing_else(
 def test_what_stands_in_a_text_is_found_exactly_there(before: str, snippet: str, after: str) -> None:
     text = before + snippet + after
     if snippet.strip():
-        places = SourceText(text).places_of(snippet, Stretch(len(before), len(before) + len(snippet)))
-        assert places == [Stretch(len(before), len(before) + len(snippet))]
+        places = SourceText(text).places_of(snippet, Span(len(before), len(before) + len(snippet)))
+        assert places == [Span(len(before), len(before) + len(snippet))]
 
 
 @given(st.text("#【】[]=*-场景:：A/ \n", max_size=60), st.text("A/场", min_size=1, max_size=3))

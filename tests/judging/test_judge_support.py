@@ -10,7 +10,7 @@ from scripted_judge import Reading, entries, judged_by, judging
 
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.claims import claims_of
-from rag_evaluation_framework.judging.judged_answers import JudgeSupport, find_quote
+from rag_evaluation_framework.judging.judged_answers import JudgeSupport, quoted_evidence
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Evidence, SupportMethod
 
 EVIDENCE = ["The Razorbill sails at nine.\nIt carries  forty cars.", "狗可以免费乘船，须系绳。"]
@@ -159,7 +159,7 @@ def test_several_metrics_that_ask_the_same_ask_once_and_keep_their_own_positions
 def test_a_quote_may_differ_in_white_space_case_width_and_marks_but_not_in_words(
     quote: str, text: str, found: str | None
 ) -> None:
-    place = find_quote(quote, [text])
+    place = quoted_evidence(quote, [text])
     assert (place.text if place else None) == found
     if place is not None:
         assert text[place.start : place.end] == place.text
@@ -194,7 +194,7 @@ def test_a_quote_may_differ_in_white_space_case_width_and_marks_but_not_in_words
 def test_a_quote_is_of_whole_words_and_long_enough_to_prove_something(
     quote: str, text: str, fewest_words: int, found: str | None
 ) -> None:
-    place = find_quote(quote, [text], fewest_words=fewest_words)
+    place = quoted_evidence(quote, [text], fewest_words=fewest_words)
     assert (place.text if place else None) == found
 
 
@@ -203,11 +203,11 @@ def test_a_quote_is_of_whole_words_and_long_enough_to_prove_something(
     [("xy " * 20_000 + "x", "xy " * 60_000), ("a" * 90_000, "a" * 180_000), ("x", "x y. " * 30_000)],
 )
 def test_a_quote_that_is_made_to_be_searched_for_long_is_not_found(quote: str, text: str) -> None:
-    assert find_quote(quote, [text], fewest_words=2) is None
+    assert quoted_evidence(quote, [text], fewest_words=2) is None
 
 
 def test_a_quote_is_looked_for_first_in_the_text_that_was_named() -> None:
     texts = ["one ship", "one ship", "two ships"]
-    assert [find_quote("one ship", texts, expected=number) for number in (0, 1, 2, 9)] == [
+    assert [quoted_evidence("one ship", texts, expected=number) for number in (0, 1, 2, 9)] == [
         Evidence(number, 0, 8, "one ship") for number in (0, 1, 0, 0)
     ]

@@ -31,7 +31,7 @@ def test_features_count_what_the_evidence_does_not_have() -> None:
         "Clara Weiss built the old bridge in Vienna in 1891."
     )
     # Content: Clara, Weiss, built, old, bridge, Vienna. Only Vienna, a name, is new, and the number 1891.
-    assert [token.key for token in features.new] == ["vienna"]
+    assert [token.text for token in features.new] == ["vienna"]
     assert (features.new_names, len(features.new_numbers), len(features.keys)) == (1, 1, 6)
     # Neighbours: the first sentence has four of the five pairs, in any order; bridge-Vienna is in none.
     assert (features.parted_pairs, features.pairs) == (1, 5)

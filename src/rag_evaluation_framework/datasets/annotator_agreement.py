@@ -40,6 +40,7 @@ from rag_evaluation_framework.statistics.agreement import (
 )
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.resampling import Floats
+from rag_evaluation_framework.text.spans import Spanned
 
 # The figures of agreement between annotators, each with a bootstrap interval over queries.
 #
@@ -164,7 +165,7 @@ def _per_query(
 
 
 @dataclass(frozen=True, slots=True)
-class MarkedStretch:
+class MarkedStretch(Spanned):
     """The characters ``[start, end)`` of a file, marked by exactly these annotators."""
 
     file: str
@@ -172,10 +173,6 @@ class MarkedStretch:
     start: int
     end: int
     annotators: frozenset[str]
-
-    @property
-    def length(self) -> int:
-        return self.end - self.start
 
 
 def marked_stretches(marks: Mapping[str, Sequence[SpanCitation]]) -> list[MarkedStretch]:
@@ -198,8 +195,8 @@ def jaccard(stretches: Sequence[MarkedStretch], a: str, b: str) -> float:
 
     Where neither marked anything they agree: 1.
     """
-    both = sum(stretch.length for stretch in stretches if {a, b} <= stretch.annotators)
-    either = sum(stretch.length for stretch in stretches if stretch.annotators & {a, b})
+    both = sum(stretch.size for stretch in stretches if {a, b} <= stretch.annotators)
+    either = sum(stretch.size for stretch in stretches if stretch.annotators & {a, b})
     return both / either if either else 1.0
 
 
@@ -215,7 +212,7 @@ def majority(marks: Mapping[str, Sequence[SpanCitation]]) -> Majority:
     """Keep the characters that more than half marked; a span's confidence is the mean share who did."""
     stretches = marked_stretches(marks)
     kept = [stretch for stretch in stretches if 2 * len(stretch.annotators) > len(marks)]
-    tied = sum(stretch.length for stretch in stretches if 2 * len(stretch.annotators) == len(marks))
+    tied = sum(stretch.size for stretch in stretches if 2 * len(stretch.annotators) == len(marks))
     sources = [span for spans in marks.values() for span in spans]
     return Majority(tuple(_span(group, len(marks), sources) for group in _touching(kept)), tied)
 
@@ -253,7 +250,7 @@ def _touching(stretches: Sequence[MarkedStretch]) -> Iterator[list[MarkedStretch
 
 def _span(group: Sequence[MarkedStretch], annotators: int, sources: Sequence[SpanCitation]) -> SpanCitation:
     first, start, end = group[0], group[0].start, group[-1].end
-    votes = sum(stretch.length * len(stretch.annotators) for stretch in group)
+    votes = sum(stretch.size * len(stretch.annotators) for stretch in group)
     return SpanCitation(
         file=first.file,
         start=start,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,9 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.text.search import SqueezedText, Stretch, exact_places, without_dots
+from rag_evaluation_framework.text.normalisation import folded
+from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots
+from rag_evaluation_framework.text.spans import Span, Spanned
 
 # Scenes of a source text: the stretch under a header, in which a snippet is looked for.
 #
@@ -56,11 +57,10 @@ _AFTER_A_WORD = re.compile(
     rf"(?:【\s*{_WORD}\s*】|\[\s*{_WORD}\s*\]|{_WORD}\s*[:：])\s*(.+)\Z", re.IGNORECASE
 )
 _SENTENCE_MARKS = re.compile(r"[。！？，；：、.!?,;:“”\"…]")
-_SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Spanned):
     """A line short enough to be a header: what it may be the header of, and how it is decorated."""
 
     start: int
@@ -90,7 +90,7 @@ class SourceText:
             for name in dict.fromkeys(line.names):
                 self._named[name].append(index)
 
-    def scenes(self, header: str) -> list[Stretch]:
+    def scenes(self, header: str) -> list[Span]:
         """Return every stretch under the header, in order; none when no line is that header."""
         wanted = _even(header)
         found = self._named.get(wanted) or [
@@ -99,9 +99,9 @@ class SourceText:
             if self._is_nested(index, wanted)
         ]
         decorated = [index for index in found if self._lines[index].style]
-        return [Stretch(self._lines[index].end, self._scene_end(index)) for index in decorated or found]
+        return [Span(self._lines[index].end, self._scene_end(index)) for index in decorated or found]
 
-    def places_of(self, snippet: str, within: Stretch) -> list[Stretch]:
+    def places_of(self, snippet: str, within: Span) -> list[Span]:
         """Return where a snippet stands in a stretch, exactly or else tolerantly; see :mod:`.snippets`."""
         for candidate in dict.fromkeys((snippet, without_dots(snippet))):
             if candidate.strip():
@@ -176,7 +176,7 @@ def _is_plain_header(name: str) -> bool:
 
 def _even(name: str) -> str:
     """Make width, case and white space of a header even."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", name)).strip().casefold()
+    return folded(name)
 
 
 # Checks that each golden context stands where its record says, and locates it as a span of
@@ -321,23 +321,23 @@ class _Search:
                 start, end = places[0].start, places[0].end
                 yield SpanCitation(context.file, start, end, text=source.text[start:end])
 
-    def _scenes(self, source: SourceText) -> list[Stretch]:
+    def _scenes(self, source: SourceText) -> list[Span]:
         """Return the stretches to search: those under the header, or all of the file when none is named."""
         if self.context.header is None:
-            return [Stretch(0, len(source.text))]
+            return [Span(0, len(source.text))]
         return source.scenes(self.context.header)
 
-    def _places(self, source: SourceText, scenes: Sequence[Stretch]) -> list[Stretch]:
+    def _places(self, source: SourceText, scenes: Sequence[Span]) -> list[Span]:
         """Return each place once, though scenes may lie inside one another."""
         snippet = self.context.snippet or ""
         return list(dict.fromkeys(place for scene in scenes for place in source.places_of(snippet, scene)))
 
-    def _snippet_issues(self, source: SourceText, scenes: Sequence[Stretch]) -> Iterator[Issue]:
+    def _snippet_issues(self, source: SourceText, scenes: Sequence[Span]) -> Iterator[Issue]:
         context = self.context
         where = f"in {context.file}" + (f" under {shown(context.header)}" if context.header else "")
         places = self._places(source, scenes)
         if not places:
-            elsewhere = self._places(source, [Stretch(0, len(source.text))])
+            elsewhere = self._places(source, [Span(0, len(source.text))])
             found = f"it in line {_lines(source, elsewhere)}" if elsewhere else "nothing like it"
             yield self._issue("snippet-not-found", f"{shown(context.snippet)} {where}", found, "snippet")
         elif len(places) > 1:
@@ -391,6 +391,6 @@ def _placed(found: Sequence[tuple[int, Sample, Issue]]) -> Iterator[Issue]:
     yield from (issue.located(origin.file, lines[issue.path]) for issue in issues)
 
 
-def _lines(source: SourceText, places: Sequence[Stretch]) -> str:
+def _lines(source: SourceText, places: Sequence[Span]) -> str:
     numbers = [str(source.line_number(place.start)) for place in places[:_LISTED_LINES]]
     return ", ".join(numbers) + (" …" if len(places) > _LISTED_LINES else "")

@@ -175,7 +175,7 @@ class _Tally:
             for text in texts:
                 self.lengths[name].add(len(text))
         for span in sample.relevant_spans:
-            self.lengths["spans"].add(span.end - span.start)
+            self.lengths["spans"].add(span.size)
         self.relevant.update(relevant)
         for what, there in (
             ("reference", references),

@@ -127,7 +127,7 @@ class ClaimsReader(Reader):
             words = content_tokens(claim.text)
             # "One" and "first" may not be meant as numbers.
             numbers = [quantity for quantity in quantities(claim.text) if not quantity.is_vague]
-            added = [(word.start, word.end) for word in words if word.key not in known]
+            added = [(word.start, word.end) for word in words if word.text not in known]
             added += [(each.start, each.end) for each in numbers if known_numbers.isdisjoint(readings(each))]
             counted += len(words) + len(numbers)
             new += [[claim.start + start, claim.start + end] for start, end in added]

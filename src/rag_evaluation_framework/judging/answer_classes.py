@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
+from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.text.vocabulary import PLAIN_NUMERALS
 
@@ -547,7 +548,7 @@ _BARE = " \t\r\n\"'*_.!。~"
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerClass:
+class AnswerClass(Spanned):
     """What kind of answer a text is, by which pattern, and the characters ``[start, end)`` that show it.
 
     Where no pattern holds, it is an answer: ``pattern`` is ``None`` and there are no characters to show.

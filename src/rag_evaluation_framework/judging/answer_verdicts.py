@@ -7,7 +7,6 @@ looked at once, and a judge is asked once.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +22,7 @@ from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.text.normalisation import variants
+from rag_evaluation_framework.text.normalisation import folded, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
 
@@ -96,7 +95,7 @@ def is_the_refusal(sample: Sample, answer: str) -> bool:
 
 def literal(text: str) -> str:
     """Return a text as it is compared literally: without white space, case and width."""
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return folded(text).replace(" ", "")
 
 
 def readings_of(sample: Sample) -> list[str]:

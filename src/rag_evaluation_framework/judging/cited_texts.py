@@ -20,14 +20,9 @@ from rag_evaluation_framework.records.citations import (
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
 from rag_evaluation_framework.text.normalisation import folded
-from rag_evaluation_framework.text.search import (
-    SqueezedText,
-    Stretch,
-    exact_places,
-    without_dots,
-    without_spaces,
-)
+from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots, without_spaces
 from rag_evaluation_framework.text.shingles import ShingleIndex
+from rag_evaluation_framework.text.spans import Span
 
 CHARACTERS, TOKENS, CONTEXTS = "characters of files", "tokens of files", "numbered contexts"
 _KINDS: dict[type[Citation], str] = {
@@ -234,11 +229,11 @@ class SearchedDocuments:
     def _index(self) -> ShingleIndex:
         return ShingleIndex(document.content for document in self._documents)
 
-    def _with_other_spaces(self, wanted: str, text: str) -> list[Stretch]:
+    def _with_other_spaces(self, wanted: str, text: str) -> list[Span]:
         if without_spaces(wanted) not in self._characters(text):
             return []
-        return self._squeezed(text).places(wanted, Stretch(0, len(text)))
+        return self._squeezed(text).places(wanted, Span(0, len(text)))
 
 
-def _to_the_letter(wanted: str, text: str) -> list[Stretch]:
-    return exact_places(wanted, text, Stretch(0, len(text)))
+def _to_the_letter(wanted: str, text: str) -> list[Span]:
+    return exact_places(wanted, text, Span(0, len(text)))

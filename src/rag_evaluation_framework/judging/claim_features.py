@@ -16,7 +16,7 @@ from rag_evaluation_framework.text.numbers import Quantity, quantities
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import (
-    ContentToken,
+    Token,
     Words,
     content_keys,
     content_tokens,
@@ -291,7 +291,7 @@ class ClaimFeatures(NamedTuple):
 
     keys: Sequence[str]
     """What the claim says, in reading order."""
-    new: Sequence[ContentToken]
+    new: Sequence[Token]
     """Tokens that stand neither in the evidence nor in the question."""
     new_names: int
     """How many of the new tokens are written with a capital inside the claim."""
@@ -332,7 +332,7 @@ def _claim_words(claim: str) -> tuple[Sequence[str], Sequence[str], Sequence[Qua
 
 
 @lru_cache(maxsize=_KEPT_CLAIMS)
-def _claim_tokens(claim: str) -> Sequence[ContentToken]:
+def _claim_tokens(claim: str) -> Sequence[Token]:
     """Return what :func:`_claim_words` has the keys of, with places; asked for only where a word is new."""
     return tuple(content_tokens(claim))
 
@@ -386,20 +386,20 @@ class EvidenceBody:
         keys, forms, numbers = _claim_words(claim)
         asked = self._question if self._has_news(keys, numbers) else _NOTHING_ASKED
         given = asked.keys | denied
-        tokens: Sequence[ContentToken] = ()
+        tokens: Sequence[Token] = ()
         if not claim.isascii():
             known = {key for key in keys if places[key] or key in given}
             tokens = without_junctures(_claim_tokens(claim), known)
-            keys = [token.key for token in tokens]
+            keys = [token.text for token in tokens]
         distinct = frozenset(keys)
         unknown = {key for key in distinct if not (places[key] or key in given)}
-        new = [each for each in tokens or _claim_tokens(claim) if each.key in unknown] if unknown else []
+        new = [each for each in tokens or _claim_tokens(claim) if each.text in unknown] if unknown else []
         new_numbers = [
             each
             for each in numbers
             if self._numbers.isdisjoint(readings(each)) and asked.numbers.isdisjoint(readings(each))
         ]
-        chinese = [token.key for token in tokens if HAN_CHARACTER.match(token.key)]
+        chinese = [token.text for token in tokens if HAN_CHARACTER.match(token.text)]
         if distinct:
             closest, by_one, by_two = self._coverage(distinct, given)
         else:

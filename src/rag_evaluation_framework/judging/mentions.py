@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from typing import Literal
 
 from rag_evaluation_framework.files import yaml_documents
-from rag_evaluation_framework.text.normalisation import (
-    SENTENCE_END,
-    Piece,
-    alternatives,
-    comparable,
-    is_unspaced,
-    pieces,
-)
+from rag_evaluation_framework.text.normalisation import alternatives, comparable
 from rag_evaluation_framework.text.numbers import COUNTERS, CURRENCIES, MEASURE_WORDS, UNIT_NAMES, even_text
+from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.sentences import SENTENCE_END
+from rag_evaluation_framework.text.spans import Span
+from rag_evaluation_framework.text.tokens import Token, pieces
 from rag_evaluation_framework.text.vocabulary import (
     CHINESE_NEGATIONS,
     CHINESE_NOT,
@@ -228,7 +224,7 @@ Agreement = Callable[[int, int], bool]
 """Whether a place of one text and one of another are meant alike."""
 
 
-def telling(text: str, question: str) -> list[Piece]:
+def telling(text: str, question: str) -> list[Token]:
     """Return the pieces of a comparable text with figures that tell something, where a question was asked.
 
     >>> [piece.text for piece in telling("大约有3只黑猫", "有几只?")]
@@ -253,7 +249,7 @@ def _anywhere(here: int, there: int) -> bool:
     return True
 
 
-def shared(wanted: Sequence[Piece], text: str, agrees: Agreement = _anywhere) -> set[Piece]:
+def shared(wanted: Sequence[Token], text: str, agrees: Agreement = _anywhere) -> set[Token]:
     """Return the pieces that a text has too, and in the same sense."""
     words = [piece for piece in wanted if not piece.is_unspaced]
     found = set(_shared_words(words, text, agrees))
@@ -262,7 +258,7 @@ def shared(wanted: Sequence[Piece], text: str, agrees: Agreement = _anywhere) ->
     return found
 
 
-def with_numbers(found: set[Piece], wanted: Sequence[Piece], text: str) -> set[Piece]:
+def with_numbers(found: set[Token], wanted: Sequence[Token], text: str) -> set[Token]:
     """Leave out the units of numbers that are not found: of 2.5 kg, kilograms alone tell nothing."""
     missing = (piece for piece in wanted if piece not in found and piece.text[-1].isdigit())
     units = (unit.span() for number in missing if (unit := phrase("unit").match(text, number.end)))
@@ -270,7 +266,7 @@ def with_numbers(found: set[Piece], wanted: Sequence[Piece], text: str) -> set[P
     return {piece for piece in found if piece.start not in idle}
 
 
-def stretches(wanted: Iterable[Piece]) -> Iterator[str]:
+def stretches(wanted: Iterable[Token]) -> Iterator[str]:
     """Yield words, and characters that stand side by side as one text."""
     for unspaced, group in groupby(wanted, key=lambda piece: piece.is_unspaced):
         if unspaced:
@@ -279,7 +275,7 @@ def stretches(wanted: Iterable[Piece]) -> Iterator[str]:
             yield from (piece.text for piece in group)
 
 
-def _shared_words(words: Sequence[Piece], text: str, agrees: Agreement) -> Iterator[Piece]:
+def _shared_words(words: Sequence[Token], text: str, agrees: Agreement) -> Iterator[Token]:
     places: dict[str, list[int]] = {}
     for piece in pieces(text) if words else ():
         places.setdefault(_key(piece.text), []).append(piece.start)
@@ -288,11 +284,11 @@ def _shared_words(words: Sequence[Piece], text: str, agrees: Agreement) -> Itera
             yield word
 
 
-def _shared_characters(run: Sequence[Piece], text: str, agrees: Agreement) -> set[Piece]:
+def _shared_characters(run: Sequence[Token], text: str, agrees: Agreement) -> set[Token]:
     """Return the characters of a run that stand in the text with a neighbour; a single one needs none."""
     characters = "".join(piece.text for piece in run)
     shortest = min(2, len(run))
-    found: set[Piece] = set()
+    found: set[Token] = set()
     for first in range(len(run) - shortest + 1):
         there = text.find(characters[first : first + shortest])
         while there >= 0 and len(found) < len(run):
@@ -306,7 +302,7 @@ def _shared_characters(run: Sequence[Piece], text: str, agrees: Agreement) -> se
     return found
 
 
-def _runs(characters: Iterable[Piece]) -> Iterator[list[Piece]]:
+def _runs(characters: Iterable[Token]) -> Iterator[list[Token]]:
     """Yield the characters that stand side by side."""
     numbered = enumerate(characters)
     for _, group in groupby(numbered, key=lambda each: each[1].start - each[0]):
@@ -353,10 +349,10 @@ def is_denied(clause: str) -> bool:
     return is_negated(clause) != says("ceased", clause)
 
 
-def denies_asked(text: str, start: int, asked: Sequence[Piece]) -> bool:
+def denies_asked(text: str, start: int, asked: Sequence[Token]) -> bool:
     """Tell whether the clause around a place of a comparable text denies one of the pieces of the question.
 
-    >>> denies_asked("anna is not the mayor.", 0, [Piece("mayor", 11, 16)])
+    >>> denies_asked("anna is not the mayor.", 0, [Token("mayor", 11, 16)])
     True
     """
     begin, end = _clause_around(text, start)
@@ -368,7 +364,7 @@ def denies_asked(text: str, start: int, asked: Sequence[Piece]) -> bool:
     return not shared(asked, denied) <= shared(asked, stated) or says("left_out", clause)
 
 
-def _is_so_by_now(text: str, end: int, asked: Sequence[Piece]) -> bool:
+def _is_so_by_now(text: str, end: int, asked: Sequence[Token]) -> bool:
     """Tell whether the clause after a denial affirms of the same one what was asked."""
     mark = SENTENCE_END.search(text, end, end + _AHEAD)
     following = text[end : mark.start() if mark else end + _AHEAD].lstrip(", ")
@@ -395,18 +391,10 @@ _IN_NUMBER = re.compile(r"\d[.:]\d")  # 2.5 is not named by 5
 _ENDINGS = ("", "s", "es")
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """The characters ``[start, end)`` of a comparable text that name something."""
-
-    start: int
-    end: int
-
-
-def mentions(text: str, name: str) -> Iterator[Mention]:
+def mentions(text: str, name: str) -> Iterator[Span]:
     """Yield where a comparable text has a comparable name.
 
-    >>> [text[each.start : each.end] for text in ("two cities",) for each in mentions(text, "city")]
+    >>> [each.of(text) for text in ("two cities",) for each in mentions(text, "city")]
     ['cities']
     """
     yield from _with_endings(text, name, _ENDINGS)
@@ -414,7 +402,7 @@ def mentions(text: str, name: str) -> Iterator[Mention]:
         yield from _with_endings(text, name[:-1], ("ies",))
 
 
-def is_stated(answer: str, name: str, *, asked: Sequence[Piece] = (), even_denied: bool = False) -> bool:
+def is_stated(answer: str, name: str, *, asked: Sequence[Token] = (), even_denied: bool = False) -> bool:
     """Tell whether a comparable answer states a name, "A/B" being either, or has it to deny it.
 
     ``asked`` is what a question asks of the name: who is not the mayor was not named as the mayor. A name
@@ -454,12 +442,12 @@ def names_in(answer: str, names: Sequence[str], *, question: str = "") -> list[b
     return list(map(is_named, names))
 
 
-def _with_endings(text: str, name: str, endings: Sequence[str]) -> Iterator[Mention]:
+def _with_endings(text: str, name: str, endings: Sequence[str]) -> Iterator[Span]:
     start = text.find(name) if name else -1
     while start >= 0:
         end = _word_end(text, start + len(name), endings) if _begins_a_word(text, start) else None
         if end is not None:
-            yield Mention(start, end)
+            yield Span(start, end)
         start = text.find(name, start + 1)
 
 
@@ -482,4 +470,4 @@ def _is_edge(text: str, end: int) -> bool:
 
 
 def _is_spaced_letter(character: str) -> bool:
-    return character.isalnum() and not is_unspaced(character)
+    return character.isalnum() and not has_unspaced_script(character)

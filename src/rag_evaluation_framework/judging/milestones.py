@@ -6,8 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from rag_evaluation_framework.judging.mentions import is_denied, parts, phrase, says, stance_at
-from rag_evaluation_framework.text.normalisation import SENTENCE_END, comparable, pieces, spellings
+from rag_evaluation_framework.text.normalisation import comparable, spellings
 from rag_evaluation_framework.text.numbers import even_text
+from rag_evaluation_framework.text.sentences import SENTENCE_END
+from rag_evaluation_framework.text.tokens import pieces
 from rag_evaluation_framework.text.vocabulary import MONTHS, STOP_WORDS, STRUCTURE, stem
 
 # Which steps of a story an answer tells, and where it first tells each.

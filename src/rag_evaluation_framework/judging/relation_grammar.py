@@ -10,8 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 from rag_evaluation_framework.files import yaml_documents
-from rag_evaluation_framework.judging.mentions import Mention, mentions
-from rag_evaluation_framework.text.normalisation import alternatives, comparable, is_unspaced, pieces
+from rag_evaluation_framework.judging.mentions import mentions
+from rag_evaluation_framework.text.normalisation import alternatives, comparable
+from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.spans import Span
+from rag_evaluation_framework.text.tokens import pieces
 from rag_evaluation_framework.text.vocabulary import stem
 
 # The sentences by which a relation is said of two, in English and Chinese, and who is what to whom in
@@ -258,7 +261,7 @@ class RelationWords:
                     yield found.start, found.end, mark
 
     @staticmethod
-    def _mentions(text: str, word: str, mark: str) -> Iterator[Mention]:
+    def _mentions(text: str, word: str, mark: str) -> Iterator[Span]:
         return _mentions_by_stem(text, word) if mark == OWN else mentions(text, word)
 
 
@@ -304,13 +307,13 @@ def _deeds(role: str) -> tuple[str, ...]:
 
 def is_told_in(words: RelationWords, answer: str) -> bool:
     """Tell whether a relation has words in the script of a comparable answer, or could where it has none."""
-    scripts = {is_unspaced(character) for character in answer if character.isalpha()}
-    return not scripts or any(is_unspaced(word[0]) in scripts for word in words.all if word)
+    scripts = {has_unspaced_script(character) for character in answer if character.isalpha()}
+    return not scripts or any(has_unspaced_script(word[0]) in scripts for word in words.all if word)
 
 
-def _mentions_by_stem(text: str, name: str) -> Iterator[Mention]:
+def _mentions_by_stem(text: str, name: str) -> Iterator[Span]:
     """Yield where a text has a name in any inflection; Chinese has none."""
-    if is_unspaced(name[:1] or " "):
+    if has_unspaced_script(name[:1] or " "):
         yield from mentions(text, name)
         return
     wanted = [stem(piece.text) for piece in pieces(name)]
@@ -318,12 +321,12 @@ def _mentions_by_stem(text: str, name: str) -> Iterator[Mention]:
     for first in range(len(found) - len(wanted) + 1 if wanted else 0):
         window = found[first : first + len(wanted)]
         if [stem(piece.text) for piece in window] == wanted:
-            yield Mention(window[0].start, window[-1].end)
+            yield Span(window[0].start, window[-1].end)
 
 
-def _is_in_longer(text: str, found: Mention, word: str, way: RelationWords) -> bool:
+def _is_in_longer(text: str, found: Span, word: str, way: RelationWords) -> bool:
     return any(
-        longer.start <= found.start and found.end <= longer.end
+        longer.holds(found)
         for other in _longer_words(word)
         if other not in way.all
         for longer in mentions(text, other)

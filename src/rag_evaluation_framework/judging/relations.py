@@ -28,9 +28,9 @@ from rag_evaluation_framework.judging.relation_grammar import (
     statements,
     words_of_relation,
 )
-from rag_evaluation_framework.text.normalisation import SENTENCE_END, alternatives, comparable, slash_groups
+from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups
 from rag_evaluation_framework.text.scripts import has_unspaced_script
-from rag_evaluation_framework.text.sentences import NEVER_LAST
+from rag_evaluation_framework.text.sentences import NEVER_LAST, SENTENCE_END
 
 # The clauses of an answer with its names, its pronouns and the words of a relation marked.
 #

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from rag_evaluation_framework.text.spans import Spanned
+
 Meaning = Literal["yes", "no", "nothing", "text"]
 
 _LOOKS_STRUCTURED = re.compile(r"""\s*[\[{]\s*(?:[\[{]\s*)*["'][^"'\n]{0,200}["']\s*[:,\]]""")
@@ -41,7 +43,7 @@ _KEYS_AROUND = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Spanned):
     """A leaf of a record at ``[start, end)``; its value's own characters begin at ``value_start``."""
 
     key: tuple[str, ...]

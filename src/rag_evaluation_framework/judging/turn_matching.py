@@ -27,8 +27,9 @@ from rag_evaluation_framework.judging.mentions import (
     with_numbers,
     words_of,
 )
-from rag_evaluation_framework.text.normalisation import Piece, pieces, variants
+from rag_evaluation_framework.text.normalisation import variants
 from rag_evaluation_framework.text.numbers import even_text, quantities
+from rag_evaluation_framework.text.tokens import Token, pieces
 
 # Whether a text says again what a question asks about, with its verb, and whether it affirms or
 # denies it.
@@ -71,13 +72,13 @@ def said_again(statement: str, text: str) -> Again | None:
     return next((Again(clause, asked.is_denied_by(clause)) for clause in again), None)
 
 
-def content(text: str) -> list[Piece]:
+def content(text: str) -> list[Token]:
     """Return the pieces of a comparable text, verbs among them, that are no grammar and no yes or no."""
     words = (piece for piece in pieces(text) if not piece.text.endswith("n't"))
     return beside_reply([piece for piece in words if piece.text.partition("'")[0] not in _GRAMMAR], text)
 
 
-def beside_reply(told: Sequence[Piece], text: str, *, begin: int = 0) -> list[Piece]:
+def beside_reply(told: Sequence[Token], text: str, *, begin: int = 0) -> list[Token]:
     """Return those of the pieces of a text, from a place on, that do more than say yes or no."""
     idle = places_in(text, "beside_verb")
     return [
@@ -149,7 +150,7 @@ class _Asked:
         known = shared(content(clause), self.statement)
         return any(stance_at(text, start + piece.start) == "open" for piece in known)
 
-    def _has(self, said: Sequence[Piece]) -> bool:
+    def _has(self, said: Sequence[Token]) -> bool:
         return len(shared(said, self.statement)) == len(said)
 
 
@@ -277,7 +278,7 @@ def _match(said: str, reference: str, asked: str, known: Sequence[str]) -> TurnM
 
 
 def _matched(
-    news: Sequence[Piece], found: set[Piece], *, reply: str = "", agrees: bool = True
+    news: Sequence[Token], found: set[Token], *, reply: str = "", agrees: bool = True
 ) -> TurnMatch | None:
     """Return the share of the news that is found; a yes or no counts as one piece of it."""
     replies = (reply,) if reply else ()
@@ -291,18 +292,18 @@ def _matched(
     )
 
 
-def _without(told: Sequence[Piece], texts: Iterable[str]) -> list[Piece]:
+def _without(told: Sequence[Token], texts: Iterable[str]) -> list[Token]:
     """Return the pieces that none of the texts has."""
     given = {piece for text in texts for piece in shared(told, text)}
     return [piece for piece in told if piece not in given]
 
 
-def _found(news: Sequence[Piece], said: str, reference: str, asked: str) -> set[Piece]:
+def _found(news: Sequence[Token], said: str, reference: str, asked: str) -> set[Token]:
     found = shared(news, said, _agreement(news, reference, said, asked))
     return with_numbers(found, news, reference)
 
 
-def _agreement(news: Sequence[Piece], reference: str, said: str, asked: str) -> Agreement:
+def _agreement(news: Sequence[Token], reference: str, said: str, asked: str) -> Agreement:
     """Return what tells whether both texts say what stands at a place of each, deny it, or leave it open.
 
     A name is denied as a whole, "not Anna Berg", and with what was asked of it, "Anna Berg is not the mayor",

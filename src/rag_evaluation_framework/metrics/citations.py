@@ -124,7 +124,7 @@ def pair_citations(
 def jaccard(true: SpanCitation, predicted: SpanCitation) -> float:
     """Return shared characters / characters of either."""
     shared = _shared(true, predicted)
-    return shared / (true.end - true.start + predicted.end - predicted.start - shared)
+    return shared / (true.size + predicted.size - shared)
 
 
 def tolerance_jaccard(true: SpanCitation, predicted: SpanCitation, *, tolerance_chars: int) -> float:

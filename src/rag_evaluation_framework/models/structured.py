@@ -18,6 +18,7 @@ from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_paragraph
 from rag_evaluation_framework.models.spending import total_usage
 from rag_evaluation_framework.records.responses import Usage
+from rag_evaluation_framework.text.spans import Spanned
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -107,7 +108,7 @@ def _without_thoughts(text: str) -> str:
 
 
 @dataclass(slots=True)
-class _Part:
+class _Part(Spanned):
     """What was read from one opening bracket on: as far as the one that closes it, or as JSON may go."""
 
     start: int

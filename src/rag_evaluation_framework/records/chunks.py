@@ -19,6 +19,7 @@ from rag_evaluation_framework.records.documents import (
     PositionAwareChunkId,
     check_range,
 )
+from rag_evaluation_framework.text.spans import Spanned
 
 
 def generate_chunk_id(content: str) -> ChunkId:
@@ -50,7 +51,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionAwareChunk:
+class PositionAwareChunk(Spanned):
     """A piece of a document's text with its characters: ``document.content[start:end] == content``."""
 
     id: PositionAwareChunkId

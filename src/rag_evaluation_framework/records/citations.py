@@ -10,10 +10,11 @@ from typing import Any, TypeAlias, TypeVar
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, check_range
 from rag_evaluation_framework.text.scripts import ONE_TO_TEN
+from rag_evaluation_framework.text.spans import Spanned
 
 
 @dataclass(frozen=True, slots=True)
-class SpanCitation:
+class SpanCitation(Spanned):
     """The characters ``[start, end)`` of a file, or of one page of it.
 
     ``extra`` keeps what else a file said of it, so that writing it back loses nothing.
@@ -38,7 +39,7 @@ class SpanCitation:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenSpanCitation:
+class TokenSpanCitation(Spanned):
     """The tokens ``[start, end)`` of a file, counted by the named tokenizer."""
 
     file: str
@@ -232,7 +233,7 @@ _NUMBER_FORM = "a context's number from 1"
 
 
 @dataclass(frozen=True, slots=True)
-class InlineCitation:
+class InlineCitation(Spanned):
     """One citation and the bracket ``answer[start:end]`` that holds it; a bracket may hold several.
 
     ``excerpt`` is what the bracket quotes. It is also the ``text`` of the citation where the bracket has
@@ -246,7 +247,7 @@ class InlineCitation:
 
 
 @dataclass(frozen=True, slots=True)
-class MalformedCitation:
+class MalformedCitation(Spanned):
     """A bracket ``answer[start:end]`` that is meant as a citation and cannot be read."""
 
     text: str

@@ -11,6 +11,7 @@ from typing import Any, Literal, NewType
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid
 from rag_evaluation_framework.files.extraction import extract_text
+from rag_evaluation_framework.text.spans import Spanned
 
 # Names for the strings that identify things, so that a signature says which one it means.
 
@@ -45,7 +46,7 @@ def check_range(start: object, end: object) -> None:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class CharacterSpan:
+class CharacterSpan(Spanned):
     """The characters ``[start, end)`` of a document.
 
     Positions count code points from 0 in the text as it is stored. ``CharacterSpan("doc1", 0, 5)`` of
@@ -63,7 +64,7 @@ class CharacterSpan:
 
     def overlaps(self, other: CharacterSpan) -> bool:
         """Tell whether the two share at least one character of the same document."""
-        return self.doc_id == other.doc_id and self.start < other.end and other.start < self.end
+        return self.doc_id == other.doc_id and self.meets(other)
 
     def overlap_chars(self, other: CharacterSpan) -> int:
         """Count the characters the two share."""
@@ -73,7 +74,7 @@ class CharacterSpan:
 
     def length(self) -> int:
         """Count the characters of this span."""
-        return self.end - self.start
+        return self.size
 
 
 # Ids that must be unique within one record.

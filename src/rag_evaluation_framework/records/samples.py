@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
@@ -19,6 +18,7 @@ from rag_evaluation_framework.records.documents import (
     QueryText,
     require_unique,
 )
+from rag_evaluation_framework.text.normalisation import folded
 
 Role = Literal["user", "assistant", "system"]
 
@@ -407,4 +407,4 @@ def _expects_refusal(sample: Sample) -> bool:
 
 
 def _folded(text: Any) -> str:
-    return unicodedata.normalize("NFKC", text).casefold().strip() if isinstance(text, str) else ""
+    return folded(text) if isinstance(text, str) else ""

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.text.spans import Spanned
 
 Status = Literal["scored", "skipped", "failed"]
 
@@ -126,7 +127,7 @@ Label = Literal["supported", "contradicted", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Spanned):
     """A statement and its place: ``answer[start:end] == text``."""
 
     text: str
@@ -135,7 +136,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Spanned):
     """The characters ``[start, end)`` of one of the evidence texts, counted from 0."""
 
     number: int

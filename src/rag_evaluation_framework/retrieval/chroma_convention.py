@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.retrieval.chunkers import SEPARATORS, stripped
-from rag_evaluation_framework.text.normalisation import SpacelessText
+from rag_evaluation_framework.text.search import SqueezedText
 from rag_evaluation_framework.text.spans import SpanList
 
 
@@ -29,7 +29,7 @@ def found_again(content: str, chunk: str) -> tuple[int, int] | None:
     start = content.find(wanted)
     if start >= 0:
         return start, start + len(wanted)
-    return SpacelessText(content).find(wanted)
+    return SqueezedText(content).find(wanted)
 
 
 def chroma_spans(doc: Document, chunks: Sequence[str]) -> list[CharacterSpan]:

@@ -16,7 +16,7 @@ from rag_evaluation_framework.retrieval.chunkers import (
     sliced,
 )
 from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
-from rag_evaluation_framework.text.spans import SpanList
+from rag_evaluation_framework.text.spans import SpanList, Spanned
 
 # A fence (three or more ` or ~), a heading with #, or a line of text underlined with = or -.
 _MARK = re.compile(
@@ -30,7 +30,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?---[ \t]*(?:\r?\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(Spanned):
     """The characters from a heading to the next one, and the headings above it, outermost first."""
 
     start: int
@@ -81,7 +81,7 @@ class MarkdownHeadingChunker(SpanChunker):
     def _placed(self, text: str) -> list[tuple[tuple[int, int], tuple[str, ...]]]:
         placed = []
         for section in markdown_sections(text, max_level=self.max_level):
-            for start, end in self._within.spans(text[section.start : section.end]):
+            for start, end in self._within.spans(section.of(text)):
                 placed.append(((section.start + start, section.start + end), section.headings))
         return placed
 
@@ -103,7 +103,7 @@ def markdown_sections(text: str, *, max_level: int = 6) -> list[Section]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heading:
+class _Heading(Spanned):
     start: int
     end: int
     level: int

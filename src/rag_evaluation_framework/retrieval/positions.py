@@ -17,7 +17,8 @@ from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.text.normalisation import SpacelessText
+from rag_evaluation_framework.text.search import SqueezedText
+from rag_evaluation_framework.text.spans import Spanned
 
 _PREVIEW_CHARACTERS = 50
 _WHITE_SPACE = re.compile(r"\s*")
@@ -83,17 +84,17 @@ def placed_chunks(doc: Document, texts: Sequence[str]) -> tuple[list[PositionAwa
     texts = [text for text in texts if text.strip()]
     chunks: list[PositionAwareChunk] = []
     unplaced: list[str] = []
-    spaceless: SpacelessText | None = None
+    spaceless: SqueezedText | None = None
     previous = _Place(-1, 0)
     for text, bound in zip(texts, _bounds(doc.content, texts), strict=True):
         place = _exact_place(doc.content, text, previous, bound)
         if place is None:
-            spaceless = spaceless or SpacelessText(doc.content)
+            spaceless = spaceless or SqueezedText(doc.content)
             place = _tolerant_place(doc.content, spaceless, text, previous, bound)
         if place is None:
             unplaced.append(text)
             continue
-        content = doc.content[place.start : place.end]
+        content = place.of(doc.content)
         chunk_id = generate_pa_chunk_id(content)
         metadata = {"ambiguous": True} if place.ambiguous else {}
         chunks.append(PositionAwareChunk(chunk_id, content, doc.id, place.start, place.end, metadata))
@@ -102,7 +103,7 @@ def placed_chunks(doc: Document, texts: Sequence[str]) -> tuple[list[PositionAwa
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Spanned):
     """Where a chunk stands, and whether it could stand elsewhere."""
 
     start: int
@@ -152,7 +153,7 @@ def _exact_place(content: str, text: str, previous: _Place, bound: int) -> _Plac
 
 
 def _tolerant_place(
-    content: str, spaceless: SpacelessText, text: str, previous: _Place, bound: int
+    content: str, spaceless: SqueezedText, text: str, previous: _Place, bound: int
 ) -> _Place | None:
     """Find a text whose white space is not the document's; the end comes from the match."""
     first = spaceless.find(text, previous.start + 1)

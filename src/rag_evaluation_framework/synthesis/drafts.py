@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from rag_evaluation_framework.synthesis.english_clauses import is_plural
 from rag_evaluation_framework.synthesis.passages import Place
 from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.spans import Spanned
 
 Level = Literal["token", "chunk"]
 """What a question's truth is made of: characters of documents, or chunks of one chunker."""
@@ -23,7 +24,7 @@ DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Spanned):
     """Characters of a document: ``corpus[doc_id].content[start:end] == text``."""
 
     doc_id: str

@@ -1,4 +1,9 @@
-"""Questions without a model."""
+"""Questions without a model.
+
+The rules are in :mod:`rules.english`, :mod:`rules.chinese` and :mod:`rules.structures`. This module decides
+which of their questions are taken: of many forms and from all over the document, at most one about the same
+passage. The same corpus and seed give the same questions.
+"""
 
 from __future__ import annotations
 
@@ -102,14 +107,12 @@ class Wording:
         tokens = content_tokens(statement.text)
         if len(tokens) < _FEWEST_TERM_WORDS:
             return
-        rarest = sorted(tokens, key=lambda token: (self._holding[token.key], token.start))[:2]
+        rarest = sorted(tokens, key=lambda token: (self._holding[token.text], token.start))[:2]
         if has_unspaced_script(statement.text):
-            terms = "和".join(statement.text[token.start : token.end] for token in sorted(rarest, key=_start))
+            terms = "和".join(token.of(statement.text) for token in sorted(rarest, key=_start))
             text = f"{terms}是怎么回事"
         else:
-            terms = " and ".join(
-                statement.text[token.start : token.end] for token in sorted(rarest, key=_start)
-            )
+            terms = " and ".join(token.of(statement.text) for token in sorted(rarest, key=_start))
             text = f"what is said about {terms}"
         yield MadeQuestion(
             text=text,

@@ -48,7 +48,7 @@ from rag_evaluation_framework.synthesis.question_plan import (
     window_cut,
 )
 from rag_evaluation_framework.synthesis.question_prompts import load_prompt
-from rag_evaluation_framework.text.normalisation import folded_for_search
+from rag_evaluation_framework.text.normalisation import FoldedText
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -198,7 +198,7 @@ def without_duplicates(drafts: Drafts) -> Drafts:
     seen: set[str] = set()
 
     def rejection(draft: Draft) -> Rejection | None:
-        words = folded_for_search(draft.question).rstrip("?？.! ")
+        words = FoldedText(draft.question).folded.rstrip("?？.! ")
         if words in seen:
             return Rejection("duplicate-question", draft.question, draft.origin)
         seen.add(words)

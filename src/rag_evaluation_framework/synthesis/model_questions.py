@@ -325,7 +325,7 @@ class _Reader:
         located = self._finders[place].locate_together(texts)
         if isinstance(located, Unlocated):
             raise _TurnedAway(located.reason, located.excerpt)
-        length = sum(found.end - found.start for found in located)
+        length = sum(found.size for found in located)
         if length > _LONG_TEXT and length > _LARGEST_SHARE * len(part.text):
             raise _TurnedAway("overlong-excerpt", f"{length:,} of {len(part.text):,} characters")
         return [_excerpt(part, found.start, found.end) for found in located]

@@ -289,7 +289,7 @@ def _summary_task(document: Document, pipeline: RetrievalPipeline, k: int) -> Ta
 
 def _context_of(excerpt: Excerpt, chunks: Sequence[PositionAwareChunk]) -> int | None:
     """Return the number of the first context that has nearly all of an excerpt."""
-    least = _SHARE_OF_EXCERPT * (excerpt.end - excerpt.start)
+    least = _SHARE_OF_EXCERPT * excerpt.size
     for number, chunk in enumerate(chunks, start=1):
         shared = min(chunk.end, excerpt.end) - max(chunk.start, excerpt.start)
         if chunk.doc_id == excerpt.doc_id and shared >= least:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
 from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.spans import Spanned
 
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?---[ \t]*(?:\r?\n|\Z)")
@@ -37,7 +38,7 @@ _NAME = re.compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Place(Spanned):
     """Characters of a document, and the headings above them, outermost first."""
 
     start: int
@@ -111,7 +112,7 @@ def passages_of(document: Document) -> Passages:
         if (match := _TABLE.match(text, block.start, block.end)) is not None:
             tables.append(_table(text, match, block.headings))
             continue
-        written = text[block.start : block.end]
+        written = block.of(text)
         paragraphs += 1
         if (defined := _DEFINITION.match(written)) is not None:
             definitions.append(Definition(block, plain(defined["term"]), plain(defined["rest"])))
@@ -182,7 +183,7 @@ def _statements(text: str, block: Place, paragraph: int) -> Iterator[Statement]:
         return  # an underlined heading
     for start, end in sentence_spans(text[begin : block.end]):
         place = Place(begin + start, begin + end, block.headings)
-        sentence = plain(text[place.start : place.end])
+        sentence = plain(place.of(text))
         if _WORD.search(sentence) and not _ENDS_AS_QUESTION.search(sentence):
             yield Statement(place, sentence, paragraph)
 
@@ -221,5 +222,5 @@ def _listings(text: str) -> Iterator[Listing]:
 def _listing(text: str, run: Sequence[Place]) -> Iterator[Listing]:
     if len(run) > 1:
         end = run[0].start + len(text[run[0].start : run[-1].end].rstrip())
-        items = tuple(plain(_ITEM.sub("", text[item.start : item.end], count=1)) for item in run)
+        items = tuple(plain(_ITEM.sub("", item.of(text), count=1)) for item in run)
         yield Listing(Place(run[0].start, end, run[0].headings), items)

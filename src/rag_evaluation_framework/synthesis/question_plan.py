@@ -34,6 +34,7 @@ from rag_evaluation_framework.synthesis.question_prompts import (
     load_prompt,
     turns_of,
 )
+from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.tokens import content_keys
 
 # What a model is asked for at once: questions of stated kinds about the texts it is shown.
@@ -58,7 +59,7 @@ ACCEPTED: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Spanned):
     """A text that the model is shown: the characters ``[start, end)`` of a document, or a chunk by its id."""
 
     doc_id: str
@@ -225,17 +226,13 @@ _LEAST_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(Spanned):
     """The characters ``[start, end)`` of a document, and the headings above their beginning."""
 
     doc_id: str
     start: int
     end: int
     headings: tuple[str, ...] = ()
-
-    @property
-    def length(self) -> int:
-        return self.end - self.start
 
     def __str__(self) -> str:
         return f"{self.doc_id}:{self.start}-{self.end}"
@@ -291,10 +288,10 @@ def _pieces(text: str, max_characters: int) -> list[Section]:
     cutter = RecursiveCharacterChunker(max_characters)
     pieces: list[Section] = []
     for section in markdown_sections(text):
-        if section.end - section.start <= max_characters:
+        if section.size <= max_characters:
             pieces.append(section)
             continue
-        for start, end in cutter.spans(text[section.start : section.end]):
+        for start, end in cutter.spans(section.of(text)):
             pieces.append(Section(section.start + start, section.start + end, section.headings))
     return pieces
 

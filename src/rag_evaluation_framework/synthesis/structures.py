@@ -131,7 +131,7 @@ def _compared(column: str, first: str, second: str) -> str:
 
 def _about_listing(listing: Listing, title: str) -> Iterator[MadeQuestion]:
     place = listing.place
-    if len(listing.items) < _FEWEST_ITEMS or not place.headings or place.end - place.start > _LONGEST_LISTING:
+    if len(listing.items) < _FEWEST_ITEMS or not place.headings or place.size > _LONGEST_LISTING:
         return
     heading = place.headings[-1]
     if _is_question(heading):
@@ -215,7 +215,7 @@ def _lowered(words: str) -> str:
 
 def _trimmed(place: Place, text: str) -> Place:
     """Return a place without white space at its ends."""
-    written = text[place.start : place.end]
+    written = place.of(text)
     start = place.start + len(written) - len(written.lstrip())
     return Place(start, start + len(written.strip()), place.headings)
 

@@ -14,6 +14,7 @@ from unicodedata import normalize
 
 from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
+from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.vocabulary import (
     ABBREVIATED_SCALES,
     CHINESE_DIGITS,
@@ -115,9 +116,7 @@ HOUR_SIGNS = frozenset("点點时時")
 """What stands after an hour."""
 
 
-class ClockTime(NamedTuple):
-    """A time of day at ``[start, end)``, in minutes after midnight."""
-
+class _ClockTime(NamedTuple):
     start: int
     end: int
     time: float
@@ -125,6 +124,12 @@ class ClockTime(NamedTuple):
     minutes_at: int | None
     is_told: bool
     """Whether the half of the day is told, and that it is a time of day: 三点 may be three points."""
+
+
+class ClockTime(_ClockTime, Spanned):
+    """A time of day, in minutes after midnight."""
+
+    __slots__ = ()
 
 
 def clock_times(text: str, numbers: Sequence[tuple[int, int, float]]) -> Iterator[ClockTime]:
@@ -233,9 +238,7 @@ _LOOK_BACK = 60
 _MINUTES_OF_HALF_A_DAY = 720
 
 
-class Quantity(NamedTuple):
-    """A number as written at ``[start, end)``; ``values`` are two where the half of the day is open."""
-
+class _Quantity(NamedTuple):
     values: tuple[float, ...]
     kind: Kind
     start: int
@@ -244,6 +247,12 @@ class Quantity(NamedTuple):
     """Whether the word may not be meant as a number at all: *one*, *first*, 一."""
     measure: Measure | None = None
     """What else it may be compared as: what it measures, where a unit follows; of 下午3点 also the 3."""
+
+
+class Quantity(_Quantity, Spanned):
+    """A number as it is written; ``values`` are two where the half of the day is open."""
+
+    __slots__ = ()
 
 
 def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
@@ -298,16 +307,6 @@ def _timed(found: Sequence[Quantity], text: str) -> Iterator[Quantity]:
         elif each.start == clock.hour_at:
             number = ("", each.values[-1])
             yield Quantity((clock.time,), "time", clock.start, clock.end, measure=number)
-
-
-def number_word(word: str) -> str:
-    """Return the digits of a number written as one word, or nothing.
-
-    >>> number_word("seven"), number_word("seventh")
-    ('7', '')
-    """
-    value = UNITS.get(word) or TENS.get(word)
-    return str(value) if value else ""
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:

@@ -1,44 +1,198 @@
-"""Where a passage stands in a text: exactly, tolerant of space and case, by fuzzy alignment on whole
-words.
+"""Where a passage stands in a text: as it is written, with other white space, folded, or a little changed.
+
+Whatever is found is a slice of the text, and begins and ends with whole words and numbers. Four searches, by
+who wrote the passage: snippets of golden sets and positions of chunks (:class:`SqueezedText`), excerpts that
+a model copied (:func:`locate`), quotes by which a judge proves a verdict (:func:`find_quote`); and under
+them the search for copies with a few characters changed (:func:`approximate_places`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.text.normalisation import FoldedText
-from rag_evaluation_framework.text.scripts import OTHER_UNSPACED, has_unspaced_script
-
-# Finds where a text occurs in another with a few characters changed, added or left out.
-#
-# Pieces first: of a text cut into ``edits + 1`` pieces at least one is unchanged, so every copy can be
-# found by a piece of it that occurs exactly. Around those the edit distance is computed, a column of the
-# table at a time in the bits of one integer (Myers, "A fast bit-vector algorithm for approximate string
-# matching based on dynamic programming", JACM 46, 1999). No place is missed.
+from rag_evaluation_framework.text.scripts import OTHER_UNSPACED, UNSPACED
+from rag_evaluation_framework.text.sentences import sentence_spans
+from rag_evaluation_framework.text.spans import Span, Spanned, joined
 
 MOST_PLACES = 64
 """The search ends when a text was found in so many places."""
+
+# Scripts without spaces between words; kana of half width among them.
+_UNSPACED = re.compile(rf"[{UNSPACED}{OTHER_UNSPACED}\uff66-\uff9f]")
+# Only a passage that is made for it stands so often, and never as whole words.
+_MOST_COMPARED = 10_000_000
+
+
+def is_whole(text: str, start: int, end: int) -> bool:
+    """Tell whether a place cuts no word and no number.
+
+    >>> is_whole("costs 4.50", 6, 7), is_whole("costs 4.50", 6, 10)
+    (False, True)
+    """
+    return _is_border(text, start) and _is_border(text, end)
+
+
+def whole_words(text: str, start: int, end: int) -> Span:
+    """Return a place in whole words: one that its end cuts is in if most of it is."""
+    before, after = _borders_around(text, start)
+    start = before if after - start >= start - before else after
+    before, after = _borders_around(text, end)
+    end = after if end - before >= after - end else before
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end)
+
+
+def _borders_around(text: str, at: int) -> tuple[int, int]:
+    before = after = at
+    while not _is_border(text, before):
+        before -= 1
+    while not _is_border(text, after):
+        after += 1
+    return before, after
+
+
+def _is_border(text: str, at: int) -> bool:
+    """Tell whether no word and no number goes on across a position."""
+    if at == 0 or at == len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    if _is_of_spaced_word(before) and _is_of_spaced_word(after):
+        return False
+    # 4 is no passage of 4.50, and neither is .50
+    if before.isdigit() and after in ".,":
+        return not text[at + 1 : at + 2].isdigit()
+    return not (before in ".," and after.isdigit() and text[at - 2 : at - 1].isdigit())
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_of_spaced_word(character: str) -> bool:
+    if character.isascii():
+        return character.isalnum()
+    is_of_word = character.isalnum() or unicodedata.category(character).startswith("M")
+    return is_of_word and _UNSPACED.match(character) is None
+
+
+def _occurrences(wanted: str, text: str) -> Iterator[int]:
+    """Yield where a text begins inside another, as often as it takes no long time to find."""
+    at = -1
+    for _ in range(_MOST_COMPARED // len(wanted) if wanted else 0):
+        at = text.find(wanted, at + 1)
+        if at < 0:
+            return
+        yield at
+
+
+# Snippets: to the letter, or with other white space. White space may be of any kind and length. Beside a
+# Chinese or Japanese character there may be more or less of it, since lines are broken there; between two
+# others there is some in both, or none in either. All searches are linear in the text.
+
+WHITE_SPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"
+    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+"""Every character that ``str.isspace`` and ``str.split`` take for white space."""
+_DOTS_AND_SPACE = ".… \t\r\n\u3000"
+
+
+class SqueezedText:
+    """A text without its white space, that knows where each of its characters stood.
+
+    >>> SqueezedText("One\\n  two three").find("ne two")
+    Span(start=1, end=9)
+    """
+
+    def __init__(self, text: str) -> None:
+        self.characters = without_spaces(text)
+        self.positions = np.flatnonzero(~np.isin(code_points(text), code_points(WHITE_SPACE)))
+
+    def find(self, wanted: str, start: int = 0) -> Span | None:
+        """Return the first place from ``start`` on, whatever the white space in it."""
+        characters = without_spaces(wanted)
+        found = self.characters.find(characters, int(np.searchsorted(self.positions, start)))
+        return self._span(found, len(characters)) if found >= 0 and characters else None
+
+    def places(self, snippet: str, within: Span) -> list[Span]:
+        """Return where the snippet stands inside a stretch, one place after the other."""
+        wanted = SqueezedText(snippet)
+        length = len(wanted.characters)
+        stretch = Span(*np.searchsorted(self.positions, within).tolist())
+        # Where two characters must be parted, or not be parted, just as in the snippet.
+        is_narrow = np.array([not _is_wide(character) for character in wanted.characters])
+        tight = is_narrow[:-1] & is_narrow[1:]
+        is_parted = wanted._is_parted(0, length)[tight]
+        return [
+            self._span(place.start, length)
+            for place in exact_places(wanted.characters, self.characters, stretch)
+            if np.array_equal(self._is_parted(place.start, length)[tight], is_parted)
+        ]
+
+    def _span(self, at: int, length: int) -> Span:
+        return Span(int(self.positions[at]), int(self.positions[at + length - 1]) + 1)
+
+    def _is_parted(self, first: int, length: int) -> npt.NDArray[np.bool_]:
+        """Tell of so many characters whether white space stood between each and the next."""
+        return np.diff(self.positions[first : first + length]) > 1
+
+
+def exact_places(snippet: str, text: str, within: Span) -> list[Span]:
+    """Return where the snippet stands inside a stretch, character by character, one place after the other."""
+    found: list[Span] = []
+    at = text.find(snippet, *within)
+    while at >= 0:
+        found.append(Span(at, at + len(snippet)))
+        at = text.find(snippet, at + len(snippet), within.end)
+    return found
+
+
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the number of each character."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
+def without_spaces(text: str) -> str:
+    """Take out all white space."""
+    return "".join(text.split())
+
+
+def without_dots(snippet: str) -> str:
+    """Take off what stands for words left out at either end."""
+    trimmed = snippet.strip()
+    if trimmed.endswith(("..", "…")):
+        trimmed = trimmed.rstrip(_DOTS_AND_SPACE)
+    return trimmed.lstrip(_DOTS_AND_SPACE) if trimmed.startswith(("..", "…")) else trimmed
+
+
+def _is_wide(character: str) -> bool:
+    """Tell whether a line may be broken beside a character, as it may in Chinese and Japanese."""
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+# Copies with a few characters changed, added or left out. Of a text cut into ``edits + 1`` pieces
+# at least one is unchanged, so every copy can be found by a piece of it that occurs exactly. Around those the
+# edit distance is computed, a column of the table at a time in the bits of one integer (Myers, "A fast
+# bit-vector algorithm for approximate string matching based on dynamic programming", JACM 46, 1999).
 
 # Pieces this short stand everywhere: such a search would be as slow as trying every place.
 _SHORTEST_PIECE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple("Place", [("start", int), ("end", int), ("edits", int)]), Spanned):
     """``text[start:end]`` is the copy, so many edits away."""
 
-    start: int
-    end: int
-    edits: int
+    __slots__ = ()
 
 
 def approximate_places(wanted: str, text: str, *, most_edits: int) -> list[Place]:
@@ -67,32 +221,19 @@ def approximate_places(wanted: str, text: str, *, most_edits: int) -> list[Place
     return found
 
 
-def _stretches(wanted: str, text: str, most_edits: int) -> list[tuple[int, int]]:
+def _stretches(wanted: str, text: str, most_edits: int) -> list[Span]:
     """Return stretches of the text that hold every copy: around each exact occurrence of a piece."""
     most = len(text) // len(wanted) + MOST_PLACES
     stretches = list(islice(_around_pieces(wanted, text, most_edits), most + 1))
-    return _joined(stretches) if len(stretches) <= most else [(0, len(text))]
+    return joined(stretches) if len(stretches) <= most else [Span(0, len(text))]
 
 
 def _around_pieces(wanted: str, text: str, most_edits: int) -> Iterator[tuple[int, int]]:
     borders = [len(wanted) * number // (most_edits + 1) for number in range(most_edits + 2)]
     for begin, end in pairwise(borders):
-        piece = wanted[begin:end]
-        at = text.find(piece)
-        while at >= 0:
+        for at in _occurrences(wanted[begin:end], text):
             first = at - begin
             yield max(0, first - most_edits), min(len(text), first + len(wanted) + most_edits)
-            at = text.find(piece, at + 1)
-
-
-def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for begin, end in sorted(stretches):
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((begin, end))
-    return joined
 
 
 def _masks(wanted: str) -> dict[str, int]:
@@ -137,72 +278,9 @@ def _start(wanted: str, text: str, end: int, edits: int) -> int:
     return end - length
 
 
-# Where words and numbers begin and end, so that no passage begins or ends within one.
-
-Span: TypeAlias = tuple[int, int]
-"""The characters ``[start, end)`` of a text."""
-
-_OTHER_UNSPACED = re.compile(f"[{OTHER_UNSPACED}]")
-
-
-def is_whole(text: str, start: int, end: int) -> bool:
-    """Tell whether a place cuts no word and no number.
-
-    >>> is_whole("costs 4.50", 6, 7), is_whole("costs 4.50", 6, 10)
-    (False, True)
-    """
-    return _is_border(text, start) and _is_border(text, end)
-
-
-def whole_words(text: str, start: int, end: int) -> Span:
-    """Return a place in whole words: one that its end cuts is in if most of it is."""
-    before, after = _borders_around(text, start)
-    start = before if after - start >= start - before else after
-    before, after = _borders_around(text, end)
-    end = after if end - before >= after - end else before
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    return start, end
-
-
-def _borders_around(text: str, at: int) -> Span:
-    before = after = at
-    while not _is_border(text, before):
-        before -= 1
-    while not _is_border(text, after):
-        after += 1
-    return before, after
-
-
-def _is_border(text: str, at: int) -> bool:
-    """Tell whether no word and no number goes on across a position."""
-    if at == 0 or at == len(text):
-        return True
-    before, after = text[at - 1], text[at]
-    if _is_letter(before) and _is_letter(after):
-        return False
-    # 4 is no passage of 4.50, and neither is .50
-    if before.isdigit() and after in ".,":
-        return not text[at + 1 : at + 2].isdigit()
-    return not (before in ".," and after.isdigit() and text[at - 2 : at - 1].isdigit())
-
-
-@lru_cache(maxsize=1 << 14)
-def _is_letter(character: str) -> bool:
-    if character.isascii():
-        return character.isalnum()
-    spaced = not has_unspaced_script(character) and _OTHER_UNSPACED.match(character) is None
-    return character.isalnum() and spaced
-
-
-# Excerpts become characters: where a passage that somebody copied is in the text.
-#
-# It is looked for as it is written; then with other case, white space, quotation marks and the like; then
-# with up to a tenth of its characters changed, where the alignment gives the beginning and the end. A
-# passage that fits several places is put at the one nearest to the other passages of its question, or
-# nowhere. Whatever is found is a slice of the text.
+# Excerpts: as written; then with other case, white space, quotation marks and the like; then with up to
+# a tenth of the characters changed, where the alignment gives the beginning and the end. A passage that fits
+# several places is put at the one nearest to the other passages of its question, or nowhere.
 
 Manner = Literal["exact", "folded", "aligned"]
 Reason = Literal["empty-excerpt", "excerpt-not-found", "ambiguous-excerpt"]
@@ -225,7 +303,7 @@ _LEFT_OUT = re.compile(r"\s*(?:\[\s*(?:\.{3,}|…)\s*\]|\(\s*(?:\.{3,}|…)\s*\)
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class Located(Spanned):
     """The passage is ``text[start:end]``."""
 
     start: int
@@ -241,7 +319,9 @@ class Unlocated:
     excerpt: str
 
 
-def locate(excerpt_text: str, document_text: str, *, near: Sequence[Span] = ()) -> Located | Reason:
+def locate(
+    excerpt_text: str, document_text: str, *, near: Sequence[tuple[int, int]] = ()
+) -> Located | Reason:
     """Return where an excerpt is in a document, or why that is not known.
 
     ``near`` are the places of other excerpts of the same question. They decide if the text occurs in several
@@ -263,7 +343,7 @@ class ExcerptFinder:
     def _folded(self) -> FoldedText:
         return FoldedText(self.text)
 
-    def locate(self, excerpt: str, *, near: Sequence[Span] = ()) -> Located | Reason:
+    def locate(self, excerpt: str, *, near: Sequence[tuple[int, int]] = ()) -> Located | Reason:
         """Return where an excerpt is, or why that is not known."""
         if not _WORD.search(excerpt):
             return "empty-excerpt"
@@ -285,7 +365,7 @@ class ExcerptFinder:
         """
         parts = [part for excerpt in excerpts for part in self._parts(excerpt)]
         found = [self.locate(part) for part in parts]
-        certain = [(place.start, place.end) for place in found if isinstance(place, Located)]
+        certain = [place.span for place in found if isinstance(place, Located)]
         for number, part in enumerate(parts):
             if found[number] == "ambiguous-excerpt":
                 found[number] = self.locate(part, near=certain)
@@ -304,29 +384,25 @@ class ExcerptFinder:
         return parts
 
     def _exact_places(self, wanted: str) -> Iterator[Span]:
-        start = self.text.find(wanted) if wanted else -1
-        while start >= 0:
+        for start in _occurrences(wanted, self.text):
             if is_whole(self.text, start, start + len(wanted)):
-                yield start, start + len(wanted)
-            start = self.text.find(wanted, start + 1)
+                yield Span(start, start + len(wanted))
 
     def _other_spacings(self, wanted: str, places: Sequence[Span]) -> Iterator[Span]:
         """Yield the places that have the same text with other white space: a copy fits them all."""
-        bare = "".join(wanted.split())
+        bare = without_spaces(wanted)
         for span in islice(self._folded_places(FoldedText(wanted).folded), MOST_PLACES):
-            is_same = "".join(self.text[slice(*span)].split()) == bare
-            if is_same and all(_gap(span, place) for place in places):
+            is_same = without_spaces(span.of(self.text)) == bare
+            if is_same and all(map(span.gap, places)):
                 yield span
 
     def _folded_places(self, wanted: str) -> Iterator[Span]:
-        at = self._folded.folded.find(wanted) if wanted else -1
-        while at >= 0:
+        for at in _occurrences(wanted, self._folded.folded):
             span = self._folded.span(at, at + len(wanted))
             if span is not None and is_whole(self.text, *span):
                 yield span
-            at = self._folded.folded.find(wanted, at + 1)
 
-    def _aligned(self, wanted: str, near: Sequence[Span]) -> Located | Reason:
+    def _aligned(self, wanted: str, near: Sequence[tuple[int, int]]) -> Located | Reason:
         if len(wanted) < _LEAST_ALIGNED:
             return "excerpt-not-found"
         most_edits = int(len(wanted) * (1 - LEAST_SIMILARITY) + 1e-9)
@@ -338,12 +414,12 @@ class ExcerptFinder:
         chosen = _chosen(spans, "aligned", near)
         if not isinstance(chosen, Located):
             return chosen
-        is_closest = edits[chosen.start, chosen.end] == min(edits.values())
+        is_closest = edits[chosen.span] == min(edits.values())
         return chosen if is_closest else "ambiguous-excerpt"
 
     def _is_copy(self, span: Span, wanted: str, most_edits: int) -> bool:
         """Tell whether the span, widened to whole words, is still the passage, with the same numbers."""
-        passage = FoldedText(self.text[slice(*span)]).folded
+        passage = FoldedText(span.of(self.text)).folded
         if abs(len(passage) - len(wanted)) > 2 * most_edits + _HALF_WORD:
             return False
         # Numbers are not paraphrased: with another number it is another passage.
@@ -364,21 +440,16 @@ def _finder(text: str) -> ExcerptFinder:
     return ExcerptFinder(text)
 
 
-def _chosen(places: Sequence[Span], manner: Manner, near: Sequence[Span]) -> Located | Reason:
+def _chosen(places: Sequence[Span], manner: Manner, near: Sequence[tuple[int, int]]) -> Located | Reason:
     """Return the one place, or of several the one that is clearly the nearest to the others' places."""
     if len(places) == 1:
         return Located(*places[0], manner)
     if not near or len(places) >= MOST_PLACES:
         return "ambiguous-excerpt"
-    gaps = sorted((min(_gap(place, other) for other in near), place) for place in places)
+    gaps = sorted((min(place.gap(Span(*other)) for other in near), place) for place in places)
     if gaps[0][0] * _TIMES_NEARER + _CHARACTERS_NEARER > gaps[1][0]:
         return "ambiguous-excerpt"
     return Located(*gaps[0][1], manner)
-
-
-def _gap(first: Span, second: Span) -> int:
-    """Return how many characters lie between two places, and one more; 0 where they overlap."""
-    return max(0, first[0] - second[1] + 1, second[0] - first[1] + 1)
 
 
 def _joined_places(located: Sequence[Located]) -> list[Located]:
@@ -392,87 +463,81 @@ def _joined_places(located: Sequence[Located]) -> list[Located]:
     return joined
 
 
-# Where a snippet stands in a text: exactly, or with other white space.
-#
-# White space may be of any kind and length. Beside a Chinese or Japanese character there may be more or
-# less of it, since lines are broken there; between two others there is some in both, or none in either.
-# Where neither search finds anything, dots at an end of the snippet stand for words that were left out.
-# All searches are linear in the text.
+# Quotes: case, white space and the shape of marks may differ; the words may not. A quote that stands nowhere
+# proves nothing.
 
-WHITE_SPACE = (
-    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"
-    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-)
-"""Every character that ``str.isspace`` and ``str.split`` take for white space."""
-_DOTS_AND_SPACE = ".… \t\r\n\u3000"
+# Around a quote, judges set quotation marks and dots for what they left out.
+_AROUND_QUOTES = " \t\r\n\"'`“”‘’„«»「」『』….*"
+_AROUND_SENTENCES = _AROUND_QUOTES + "!?。！？；;,，:："
+# Fewer letters and digits than this stand in almost any text.
+_FEWEST_CHARACTERS = 3
+_UNSPACED_CHARACTERS_OF_A_WORD = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """The characters ``[start, end)`` of a text."""
+def find_quote(
+    quote: str, texts: Sequence[str], *, expected: int = 0, fewest_words: int = 1
+) -> tuple[int, Span] | None:
+    """Return where a quote stands: in the text of the number ``expected`` if it does, else in the first.
 
-    start: int
-    end: int
+    Numbers count from 0. A quote of less than ``fewest_words`` is none, nor is one of less than three letters
+    or digits, unless it is a whole sentence. Two characters count as a word where a script has no spaces.
 
-
-class SqueezedText:
-    """A text without its white space, that knows where each of its characters stood."""
-
-    def __init__(self, text: str) -> None:
-        self.characters = without_spaces(text)
-        self.positions = np.flatnonzero(~np.isin(code_points(text), code_points(WHITE_SPACE)))
-
-    def places(self, snippet: str, within: Stretch) -> list[Stretch]:
-        """Return where the snippet stands inside a stretch, whatever its white space."""
-        wanted = SqueezedText(snippet)
-        length = len(wanted.characters)
-        first, last = np.searchsorted(self.positions, (within.start, within.end)).tolist()
-        # Where two characters must be parted, or not be parted, just as in the snippet.
-        is_narrow = np.array([not _is_wide(character) for character in wanted.characters])
-        tight = is_narrow[:-1] & is_narrow[1:]
-        is_parted = wanted._is_parted(0, length)[tight]
-        return [
-            Stretch(int(self.positions[at]), int(self.positions[at + length - 1]) + 1)
-            for at in _occurrences(wanted.characters, self.characters, Stretch(first, last))
-            if np.array_equal(self._is_parted(at, length)[tight], is_parted)
-        ]
-
-    def _is_parted(self, first: int, length: int) -> npt.NDArray[np.bool_]:
-        """Tell of so many characters whether white space stood between each and the next."""
-        return np.diff(self.positions[first : first + length]) > 1
+    >>> find_quote("the  “Razorbill”", ["It sails.", 'Take the "razorbill".'])
+    (1, Span(start=5, end=19))
+    """
+    wanted = quote.strip(_AROUND_QUOTES)
+    if not any(map(str.isalnum, wanted)):
+        return None
+    find = _passage if _is_long_enough(wanted, fewest_words) else _sentence
+    for number in sorted(range(len(texts)), key=lambda number: number != expected):
+        place = find(wanted, texts[number])
+        if place is not None:
+            return number, place
+    return None
 
 
-def exact_places(snippet: str, text: str, within: Stretch) -> list[Stretch]:
-    """Return where the snippet stands inside a stretch, character by character."""
-    return [Stretch(at, at + len(snippet)) for at in _occurrences(snippet, text, within)]
+def _is_long_enough(quote: str, fewest_words: int) -> bool:
+    unspaced = len(_UNSPACED.findall(quote))
+    words = sum(any(map(_is_of_spaced_word, piece)) for piece in quote.split())
+    if words + unspaced // _UNSPACED_CHARACTERS_OF_A_WORD < fewest_words:
+        return False
+    return unspaced > 0 or sum(map(str.isalnum, quote)) >= _FEWEST_CHARACTERS
 
 
-def code_points(text: str) -> npt.NDArray[np.uint32]:
-    """Return the number of each character."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+def _sentence(wanted: str, text: str) -> Span | None:
+    return _sentences(text).get(_squeezed(wanted.strip(_AROUND_SENTENCES))[0])
 
 
-def without_spaces(text: str) -> str:
-    """Take out all white space."""
-    return "".join(text.split())
+def _passage(wanted: str, text: str) -> Span | None:
+    """Return where the words stand, character by character if they do, else folded."""
+    for start in _occurrences(wanted, text):
+        if is_whole(text, start, start + len(wanted)):
+            return Span(start, start + len(wanted))
+    characters, places = _searched(text)
+    sought, _ = _squeezed(wanted)
+    for first in _occurrences(sought, characters):
+        start, end = places[first], places[first + len(sought) - 1] + 1
+        if is_whole(text, start, end):
+            return Span(start, end)
+    return None
 
 
-def without_dots(snippet: str) -> str:
-    """Take off what stands for words left out at either end."""
-    trimmed = snippet.strip()
-    if trimmed.endswith(("..", "…")):
-        trimmed = trimmed.rstrip(_DOTS_AND_SPACE)
-    return trimmed.lstrip(_DOTS_AND_SPACE) if trimmed.startswith(("..", "…")) else trimmed
+@lru_cache(maxsize=64)
+def _sentences(text: str) -> dict[str, Span]:
+    """Return where each sentence stands, without the marks around it, by its folded characters."""
+    found: dict[str, Span] = {}
+    for first, last in sentence_spans(text):
+        words = text[first:last].strip(_AROUND_SENTENCES)
+        start = text.index(words, first)
+        found.setdefault(_squeezed(words)[0], Span(start, start + len(words)))
+    return found
 
 
-def _occurrences(wanted: str, text: str, within: Stretch) -> Iterator[int]:
-    """Yield where a text begins inside another, one occurrence after the other."""
-    at = text.find(wanted, within.start, within.end)
-    while at >= 0:
-        yield at
-        at = text.find(wanted, at + len(wanted), within.end)
+def _squeezed(text: str) -> tuple[str, list[int]]:
+    """Return the text folded and without white space, and where each of its characters stood."""
+    folded = FoldedText(text)
+    kept = [place for character, place in zip(folded.folded, folded.places, strict=True) if character != " "]
+    return folded.folded.replace(" ", ""), kept
 
 
-def _is_wide(character: str) -> bool:
-    """Tell whether a line may be broken beside a character, as it may in Chinese and Japanese."""
-    return unicodedata.east_asian_width(character) in "WF"
+_searched = lru_cache(maxsize=64)(_squeezed)  # one text is searched for the quotes of many claims

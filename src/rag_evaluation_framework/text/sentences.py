@@ -372,3 +372,7 @@ def _stop_ends_sentence(last: str, following: str) -> bool:
     if len(last) == 1 and last.isupper() and last != "I":  # an initial, but in "vitamin C. It"
         return following[0].isupper() and following.lower() in STARTERS - SURNAMES
     return True
+
+
+SENTENCE_END = re.compile(r"[。!?;\n]|\.(?=\s|\Z)")
+"""What ends a sentence, or a part of one, in a comparable text."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -11,6 +10,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import code_points, without_spaces
 
 THRESHOLD = 0.85
@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"\d+")
 
 def normalised(text: str) -> str:
     """Return what remains of a text when writing style is taken away."""
-    return _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return _NOT_WORDS.sub(" ", folded(text)).strip()
 
 
 def near_duplicates(texts: Sequence[str]) -> list[tuple[int, int, float]]:
@@ -188,7 +188,6 @@ ROW = 1 + sum(_TO_SHINGLES) + sum(_TO_ROWS)
 
 _FACTOR = 0x9E3779B1  # the prime next to 2**32 divided by the golden ratio
 _HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
-# Texts are read in blocks of so many characters, which bounds what reading takes to some 20 MB.
 
 
 class ShingleIndex:

@@ -1,4 +1,8 @@
-"""The one tokeniser: words, content words, Chinese characters and pairs, each with its span."""
+"""The one tokeniser: words, pieces, content words, Chinese characters and pairs.
+
+Everything is compared folded. Scripts that are written without spaces (Chinese characters and kana) are
+compared by the character or by pairs, never by what stands between spaces.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
-from unicodedata import normalize
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.text.normalisation import comparable, folded, plain
@@ -18,23 +21,28 @@ from rag_evaluation_framework.text.scripts import (
     UNSPACED_CHARACTER,
     has_unspaced_script,
 )
+from rag_evaluation_framework.text.spans import Spanned
 from rag_evaluation_framework.text.vocabulary import STOP_CHARACTERS, STOP_WORDS, stem
 
-# Text made comparable: folding, and the units in which texts are compared.
-#
-# Everything is compared after NFKC and case folding. Scripts that are written without spaces (Chinese
-# characters and kana) are compared by the character, never by what stands between spaces.
+_RUN = rf"[^\W_{UNSPACED}]+"
+_WORD = re.compile(rf"[{UNSPACED}]|{_RUN}")
+# A figure with its sign, its point or colon, and the ending of an ordinal or a decade; a unit is a word.
+_FIGURE = r"(?:(?<![\da-z])-)?\d+(?:[.:]\d+)*(?:(?:st|nd|rd|th|s)\b)?"
+_PIECE = re.compile(rf"{_FIGURE}|[{UNSPACED}]|{_RUN}(?:'{_RUN})*")
+_LETTERS = rf"[^\W\d_{HAN}]+"
+WRITTEN_WORD = rf"{_LETTERS}(?:['’]{_LETTERS})*"
+"""The expression of a word as it is written: letters, with an apostrophe between them."""
 
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
+class Token(NamedTuple("Token", [("text", str), ("start", int), ("end", int)]), Spanned):
+    """What stands at ``[start, end)`` of a text, as it is compared."""
 
-def plain_tokens(text: str) -> list[str]:
-    """Split a text into the words of :func:`plain`, and unspaced scripts into characters.
+    __slots__ = ()
 
-    >>> plain_tokens("The capital is 北京.")
-    ['capital', 'is', '北', '京']
-    """
-    return UNSPACED_CHARACTER.sub(r" \1 ", plain(text)).split()
+    @property
+    def is_unspaced(self) -> bool:
+        """Whether it is of a script that is written without spaces."""
+        return has_unspaced_script(self.text[0])
 
 
 def word_tokens(text: str) -> list[str]:
@@ -46,20 +54,13 @@ def word_tokens(text: str) -> list[str]:
     return _WORD.findall(folded(text))
 
 
-def checked_references(reference: str | Sequence[str]) -> list[str]:
-    """Return the references as a list; none at all, or an empty one, cannot be compared with."""
-    references = [reference] if isinstance(reference, str) else list(reference)
-    if not references:
-        raise invalid("reference", "a text", reference, code="empty-reference")
-    for number, text in enumerate(references):
-        if not isinstance(text, str) or not text.strip():
-            path = "reference" if isinstance(reference, str) else f"reference[{number}]"
-            raise invalid(path, "a text that is not empty", text, code="empty-reference")
-    return references
+def plain_tokens(text: str) -> list[str]:
+    """Split a text into the words of :func:`plain`, and unspaced scripts into characters.
 
-
-# The words that lexical search matches: English by the word, Chinese by the character and by the
-# pair.
+    >>> plain_tokens("The capital is 北京.")
+    ['capital', 'is', '北', '京']
+    """
+    return UNSPACED_CHARACTER.sub(r" \1 ", plain(text)).split()
 
 
 def lexical_tokens(text: str) -> list[str]:
@@ -82,26 +83,43 @@ def lexical_tokens(text: str) -> list[str]:
     return words + pairs
 
 
-# A word of a script with spaces: how it is written, and the form in which it is compared.
+def pieces(text: str) -> Iterator[Token]:
+    """Take a comparable text apart into words, figures and unspaced characters; punctuation is left out.
 
-_LETTERS = rf"[^\W\d_{HAN}]+"
-WRITTEN_WORD = rf"{_LETTERS}(?:['’]{_LETTERS})*"
-"""The expression of a word: letters, with an apostrophe between them."""
+    >>> [piece.text for piece in pieces("kael's 龙伙伴")]
+    ["kael's", '龙', '伙', '伴']
+    >>> [piece.text for piece in pieces("2.5kg, the 3rd")]
+    ['2.5', 'kg', 'the', '3rd']
+    """
+    for found in _PIECE.finditer(text):
+        yield Token(found[0], *found.span())
 
 
 def word_form(word: str) -> str:
-    """Return a word without its case and width, and without the ending of a possessive.
+    """Return a written word without its case and width, and without the ending of a possessive.
 
     >>> word_form("Ｍａｌａｎｉ’s")
     'malani'
     """
-    return normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
+    return folded(word).replace("’", "'").removesuffix("'s")
+
+
+def checked_references(reference: str | Sequence[str]) -> list[str]:
+    """Return the references as a list; none at all, or an empty one, cannot be compared with."""
+    references = [reference] if isinstance(reference, str) else list(reference)
+    if not references:
+        raise invalid("reference", "a text", reference, code="empty-reference")
+    for number, text in enumerate(references):
+        if not isinstance(text, str) or not text.strip():
+            path = "reference" if isinstance(reference, str) else f"reference[{number}]"
+            raise invalid(path, "a text that is not empty", text, code="empty-reference")
+    return references
 
 
 # What a text talks about: its content tokens with their places, English by stems, Chinese by pairs.
 #
 # Words that carry grammar, the talk about the conversation itself ("based on the given passages") and
-# citation markers are no content. Numbers are read apart, in :mod:`quantities`. Every token is compared
+# citation markers are no content. Numbers are read apart, in :mod:`numbers`. Every token is compared
 # after NFKC and case folding, and traditional characters as simplified ones; offsets are those of the
 # text as given.
 
@@ -114,37 +132,29 @@ _BETWEEN = str.maketrans(dict.fromkeys('!"$%()*+,-./:<=>?@[\\]^`{|}~', " "))
 _KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
 
 
-class ContentToken(NamedTuple):
-    """A content word, or two neighbouring Chinese characters: ``text[start:end]``; compared by ``key``."""
-
-    key: str
-    start: int
-    end: int
-
-
 class Words(NamedTuple):
     """What is read of a piece of text, most often of one word."""
 
     forms: tuple[str, ...]
     """Its words, case and width apart."""
     keys: tuple[str, ...]
-    tokens: tuple[ContentToken, ...]
+    tokens: tuple[Token, ...]
     """Its content tokens, counted from where it begins."""
 
 
-def content_tokens(text: str) -> list[ContentToken]:
+def content_tokens(text: str) -> list[Token]:
     """Return the content tokens of a text in reading order.
 
     >>> content_tokens("The cities of Peru")
-    [ContentToken(key='citi', start=4, end=10), ContentToken(key='peru', start=14, end=18)]
+    [Token(text='citi', start=4, end=10), Token(text='peru', start=14, end=18)]
     """
-    found: list[ContentToken] = []
+    found: list[Token] = []
     end = 0
     for piece in _pieces(text):
         start = text.index(piece, end)
         end = start + len(piece)
         for key, first, last in _known[piece].tokens:
-            found.append(ContentToken(key, start + first, start + last))
+            found.append(Token(key, start + first, start + last))
     return found
 
 
@@ -179,19 +189,19 @@ def forms_of(words: Iterable[Words]) -> Iterator[str]:
     return chain.from_iterable(map(_forms, words))
 
 
-def without_junctures(tokens: Sequence[ContentToken], known: Container[str]) -> list[ContentToken]:
+def without_junctures(tokens: Sequence[Token], known: Container[str]) -> list[Token]:
     """Leave out pairs of Chinese characters that only join what is known to what is new, or known to known.
 
     In 玛拉妮性格热情, of which 玛拉妮 and 热情 are known, 性格 is new; 妮性 and 格热 are no words.
     """
     places = [set(range(token.start, token.end)) for token in tokens]
     familiar = {
-        place for token, held in zip(tokens, places, strict=True) if token.key in known for place in held
+        place for token, held in zip(tokens, places, strict=True) if token.text in known for place in held
     }
     told = familiar.union(*(held for held in places if familiar.isdisjoint(held)))
-    kept: list[ContentToken] = []
+    kept: list[Token] = []
     for token, held in zip(tokens, places, strict=True):
-        is_whole = token.key in known or not HAN_CHARACTER.match(token.key) or familiar.isdisjoint(held)
+        is_whole = token.text in known or not HAN_CHARACTER.match(token.text) or familiar.isdisjoint(held)
         if is_whole or not held <= told:  # one new character alone is told by its first pair
             kept.append(token)
             told |= held
@@ -220,7 +230,7 @@ _known = _KnownWords()
 
 def _read(piece: str) -> Words:
     forms: list[str] = []
-    tokens: list[ContentToken] = []
+    tokens: list[Token] = []
     for match in _TOKEN.finditer(piece):
         token, start = match[0], match.start()
         if HAN_CHARACTER.match(token):
@@ -230,14 +240,14 @@ def _read(piece: str) -> Words:
             forms.append(form)
             if form not in STOP_WORDS and not (len(form) == 1 and form.isascii()):
                 key = stem(form) if form.isascii() else form
-                tokens.append(ContentToken(key, start, match.end()))
-    keys = [token.key for token in tokens]
+                tokens.append(Token(key, start, match.end()))
+    keys = [token.text for token in tokens]
     # What is equal is kept once: the less memory the known words take, the sooner they are found there.
     written = (piece,) if forms == [piece] else tuple(forms)
     return Words(written, written if keys == forms else tuple(keys), tuple(tokens))
 
 
-def _pairs(run: str, start: int) -> Iterator[ContentToken]:
+def _pairs(run: str, start: int) -> Iterator[Token]:
     """Yield the pairs of neighbours with content in a run of Chinese characters; one alone is its own."""
     even = comparable(run)
     even = even if len(even) == len(run) else run
@@ -245,4 +255,4 @@ def _pairs(run: str, start: int) -> Iterator[ContentToken]:
     for place in range(len(even) + 1 - length):
         key = even[place : place + length]
         if STOP_CHARACTERS.isdisjoint(key):
-            yield ContentToken(key, start + place, start + place + length)
+            yield Token(key, start + place, start + place + length)

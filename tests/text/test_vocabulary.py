@@ -10,7 +10,7 @@ from rag_evaluation_framework.judging.mentions import stance_at
 from rag_evaluation_framework.judging.milestones import first_tellings
 from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.text.normalisation import simplified_characters
-from rag_evaluation_framework.text.numbers import quantities, with_figures
+from rag_evaluation_framework.text.numbers import even_text, quantities
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.text.vocabulary import (
     CHINESE_DIGITS,
@@ -62,7 +62,7 @@ def test_every_numeral_is_read_as_a_number(numeral: str) -> None:
 
 @pytest.mark.parametrize("counted", sorted(set(COUNTED) - {chr(place) for place in simplified_characters()}))
 def test_what_is_counted_makes_a_figure_of_the_numeral_before_it(counted: str) -> None:
-    assert with_figures(f"有三{counted}") == f"有3{counted}"
+    assert even_text(f"有三{counted}") == f"有3{counted}"
     assert not quantities(f"有三{counted}")[0].is_vague
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutated_excerpts import Mutated, mutated_excerpts
 
-from rag_evaluation_framework.text.normalisation import FoldedText, folded_for_search
+from rag_evaluation_framework.text.normalisation import FoldedText
 from rag_evaluation_framework.text.search import (
     ExcerptFinder,
     Located,
@@ -177,8 +177,8 @@ def is_another_passage(mutated: Mutated, found: Located) -> bool:
     passage, own = mutated.text[found.start : found.end], mutated.text[mutated.start : mutated.end]
     if passage.strip(' "“”….') == bare and "".join(own.split()) != "".join(passage.split()):
         return True
-    return edits(folded_for_search(bare), folded_for_search(passage)) < edits(
-        folded_for_search(bare), folded_for_search(own)
+    return edits(FoldedText(bare).folded, FoldedText(passage).folded) < edits(
+        FoldedText(bare).folded, FoldedText(own).folded
     )
 
 
@@ -245,9 +245,10 @@ def test_folded_text_leads_back_to_the_characters_it_comes_from(text: str) -> No
     for at in range(len(even.folded)):
         span = even.span(at, at + 1)
         if span is not None and even.folded[at] != " ":
-            assert even.folded[at] in folded_for_search(text[slice(*span)]) or text[span[0]] in "*_`"
+            assert even.folded[at] in FoldedText(text[slice(*span)]).folded or text[span[0]] in "*_`"
 
 
 @given(st.text(max_size=40))
 def test_folding_twice_is_folding_once(text: str) -> None:
-    assert folded_for_search(folded_for_search(text)) == folded_for_search(text)
+    once = FoldedText(text).folded
+    assert FoldedText(once).folded == once

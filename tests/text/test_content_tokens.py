@@ -77,9 +77,9 @@ def test_width_case_and_the_two_ways_of_writing_chinese_do_not_count(one: str, o
 @given(st.text(alphabet=st.sampled_from("aBé'’ 1[]th.罗马的龍Ａ２&;")))
 def test_tokens_stand_where_they_say_and_agree_with_the_keys(text: str) -> None:
     tokens = content_tokens(text)
-    assert [token.key for token in tokens] == content_keys(text)
+    assert [token.text for token in tokens] == content_keys(text)
     for token in tokens:
-        assert content_keys(text[token.start : token.end]) == [token.key]
+        assert content_keys(text[token.start : token.end]) == [token.text]
 
 
 # Where an ASCII text is cut, what stands beside a mark, and what has marks inside.
@@ -89,7 +89,7 @@ ASCII = st.text(alphabet=st.sampled_from("abStT '1234[]&;#_.,-/\n\x1c(\"th"))
 @given(ASCII)
 def test_an_ascii_text_is_read_as_if_there_were_other_characters_beside_it(text: str) -> None:
     *tokens, last = content_tokens(f"{text} café")
-    assert (tokens, last.key) == (content_tokens(text), "café")
+    assert (tokens, last.text) == (content_tokens(text), "café")
 
 
 @given(st.one_of(ASCII, st.text(alphabet=st.sampled_from("aé 罗马.[1]"))), st.data())
@@ -103,8 +103,8 @@ def test_pairs_that_only_join_known_and_new_characters_are_left_out() -> None:
     # 玛拉 and 拉妮 are known, and 热情; between them only 性格 is a word.
     tokens = content_tokens("玛拉妮性格热情")
     known = {"玛拉", "拉妮", "热情"}
-    assert [token.key for token in without_junctures(tokens, known)] == ["玛拉", "拉妮", "性格", "热情"]
+    assert [token.text for token in without_junctures(tokens, known)] == ["玛拉", "拉妮", "性格", "热情"]
     # One new character alone is told by the pair it ends.
     assert [
-        token.key for token in without_junctures(content_tokens("伙伴叫阿尤"), {"伙伴", "伴叫", "叫阿"})
+        token.text for token in without_junctures(content_tokens("伙伴叫阿尤"), {"伙伴", "伴叫", "叫阿"})
     ] == [*("伙伴", "伴叫", "叫阿", "阿尤")]

@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.text.normalisation import (
-    alternatives,
-    comparable,
-    pieces,
-    slash_groups,
-    variants,
-)
+from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups, variants
+from rag_evaluation_framework.text.tokens import pieces
 
 PAIRS = (
     (files("rag_evaluation_framework.text") / "data" / "traditional_simplified.txt")
