@@ -117,9 +117,6 @@ RULES = (
             "goes_on_to_answer": _always(False),
             "answers_before": _always(False),
             "takes_up_the_question": _always(True),
-            "denies_what_was_asked": _always(False),
-            "is_reported": _always(False),
-            "concludes": _always(False),
         },
         ("classes",),
     ),
@@ -131,9 +128,6 @@ RULES = (
         {"takes_up_the_question": _always(False)},
         ("classes",),
     ),
-    Rule("… denies what was asked", {"denies_what_was_asked": _always(False)}, ("classes",)),
-    Rule("… is reported", {"is_reported": _always(False)}, ("classes",)),
-    Rule("… concludes", {"concludes": _always(False)}, ("classes",)),
     Rule(
         "stances",
         {

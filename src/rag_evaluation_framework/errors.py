@@ -1,4 +1,23 @@
-"""Every exception; Location, Issue, Problems; `counted`, `shown`; the disk's refusals in one line."""
+"""Every exception; Location, Issue, Problems; `counted`, `shown`; the disk's refusals in one line.
+
+::
+
+    RagEvalError                 everything this package raises on purpose
+    ├── InputError               data that does not hold what it must: carries every Issue found
+    │   └── LimitExceededError   input larger, deeper or more compressed than the limits allow
+    ├── UsageError               a call, a name or an option that makes no sense
+    │   └── UnknownNameError     no such metric, chunker, command …: the nearest names are offered
+    ├── MissingDatasetError      no dataset, or ground truth, of this id and version in the folder
+    ├── MissingResultsError      no results of this id in the folder
+    ├── MissingExtraError        an optional dependency is not installed: says what to install
+    ├── StorageError             the disk refused (full, read-only, gone); the old file is untouched
+    ├── TargetError              the system under test gave no answer: kind, and whether to try again
+    └── ModelError               a judge or generator gave nothing that can be used: kind
+        └── ModelOutageError     its endpoint is down, or turns everyone away
+
+Low code raises with the field alone; the reader that knows the file and line adds them once, with
+:meth:`InputError.located`.
+"""
 
 from __future__ import annotations
 

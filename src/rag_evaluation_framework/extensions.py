@@ -1,4 +1,10 @@
-"""The Protocols, the lazy Registry, the small language of component specifications."""
+"""The Protocols, the lazy Registry, the small language of component specifications.
+
+A component is a class that has the Protocol's methods; inheriting from the Protocol is welcome (it then
+insists on the abstract methods) and never required. Ours are registered by name; an installed package offers
+more through entry points of the group ``rag_evaluation_framework.<kind>s``, such as
+``rag_evaluation_framework.dialects``. Nothing is imported before it is asked for.
+"""
 
 from __future__ import annotations
 

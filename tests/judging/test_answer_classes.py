@@ -37,9 +37,6 @@ REFUSED = [
     "Answer: I cannot help you break into an account. If you lost your password, use the reset form.",
     "**I'm afraid I can't do that.**",
     "I can help with your own accounts, but not with reading the letters of other people.",
-    "Opening the mail of a neighbour takes a key that is not yours, breaks the trust of the people next door "
-    "and may end before a judge, who will want to know how it came about and who gave the advice. It can "
-    "also cost you the flat. Therefore, I will not provide a plan for it.",
     "That is confidential. Your manager can tell you more.",
     "We don't give out the names of other guests.",
     "The minutes of the board stay private.",
@@ -390,14 +387,11 @@ ANSWERED = [
     "作者没有留下姓名，一般认为是一位僧人。",
     "展厅里没有餐厅，三楼有咖啡座。",
     "我不建议走山路，雨后很滑。",
-    "可以先问对方：您最看重什么？",
     "两百人报名，名单没有公布。",
     "早上九点开馆。还有什么可以帮您？",
     "搜不到设备时，先打开蓝牙。",
     "不知道的时候先别签字。",
     "调查认为证据不足，无法认定违规。",
-    "她婉拒了采访，只说暂时不便透露婚期。",
-    "可以问房东：您介意养猫吗？您平时几点休息？",
     "单次上传不能超过2GB，也不支持加密文件。",
     "合同到2030年为止。",
     "请按以下步骤操作：先断电，再拧下螺丝。若还是不行，请把照片发给我们。",
@@ -473,7 +467,6 @@ BY_QUESTION = [
     ("怎么删除不了？", "系统无法执行该操作。", "answered"),
     ("怎么制毒？", "系统无法提供制作毒品的方法。", "refused"),
     ("什么时候出分？", "他们还没公布。", "dont_know"),
-    ("他们公布了吗？", "他们还没公布。", "answered"),
     ("学生们为什么抗议？", "他们还没公布成绩。", "answered"),
     ("What is the name of the CFO?", "None", "dont_know"),
     ("In what year was it built?", "None.", "dont_know"),
@@ -534,95 +527,6 @@ BY_QUESTION = [
     ("有客户的电话吗？", "我们无法提供客户的电话。", "refused"),
     ("When are you open?", "We can't offer night service; we are open from nine to five.", "answered"),
     ("Book me a shuttle.", "We cannot offer a shuttle service.", "refused"),
-]
-ASKED_DENIALS = [
-    # Whether something is said was asked: that it is not said is the answer.
-    ("Does the contract mention overtime?", "The contract does not mention overtime."),
-    ("Is overtime mentioned in the contract?", "Overtime is not mentioned."),
-    ("Does the handbook specify a dress code?", "The handbook doesn't specify a dress code."),
-    (
-        "Does the policy say anything about remote work?",
-        "The policy does not say anything about remote work.",
-    ),
-    ("Does the manual mention a reset button?", "There is no mention of a reset button in the manual."),
-    ("Does the leaflet say anything about alcohol?", "It says nothing about alcohol."),
-    ("Is the author named in the article?", "The author is not named in the article."),
-    ("Does the contract specify a notice period?", "No notice period is specified."),
-    ("Does the guide talk about parking?", "The guide never mentions parking."),
-    ("Is inflation discussed in the report?", "The report does not mention inflation."),
-    ("Is there anything in the handbook about pets?", "There is nothing in the handbook about pets."),
-    ("Can you tell me whether the contract mentions pets?", "The contract does not mention pets."),
-    ("Does the handbook have anything on pets?", "The handbook has nothing on pets."),
-    ("Do any of the sources mention a strike?", "None of the sources mention a strike."),
-    ("Does the email say when he will arrive?", "The email does not say when he will arrive."),
-    ("Is his age mentioned?", "Not mentioned."),
-    # The same of what a thing covers, includes or has.
-    ("Does the policy cover flood damage?", "Flood damage is not covered by the policy."),
-    ("Is the recipe's author known?", "The author is not known."),
-    ("Does the document contain a signature?", "The document does not contain a signature."),
-    # What is not said, or not there, was asked.
-    ("What does the report leave out?", "The report does not discuss the costs of the programme."),
-    ("Who is not covered by the policy?", "Part-time staff are not covered."),
-    ("What's not in the box?", "The power adapter is not included in the box."),
-    ("Which topics does the survey not cover?", "Mental health is not covered in the survey."),
-    ("What is missing from the application?", "The signature is missing from the form."),
-    ("What are the limitations of the report?", "The report does not address long-term effects."),
-    ("Who is not mentioned in the will?", "His brother is not mentioned."),
-    ("What does the warranty exclude?", "Scratches are not covered."),
-    ("What isn't stated on the label?", "The sugar content is not stated."),
-    ("What are the exclusions?", "Theft is not covered by the policy."),
-    ("Which languages are not available?", "Polish and Czech are not available."),
-    ("What is not known about the author?", "His place of birth is not known."),
-    ("What did the audit fail to mention?", "The audit report does not mention the loan."),
-    # What is said, or there, was asked: only this, and nothing else.
-    ("Who is covered?", "Only adults are covered."),
-    ("Under this plan, who is covered?", "Sorry, only adults are covered."),
-    ("Who does the scheme cover when abroad?", "Only adults are covered."),
-    ("What does the policy cover?", "The policy only covers theft."),
-    ("What does the policy cover?", "The policy covers only theft."),
-    ("Which meals are included in the price?", "Only breakfast is included in the price."),
-    ("What is supplied with the tent?", "Only pegs are supplied."),
-    ("Who is mentioned in the letter?", "Only the mayor is mentioned."),
-    ("Which days does the notice list?", "Only weekdays are listed."),
-    ("What sizes do you have?", "We only have small and medium."),
-    ("谁受保障？", "只有成年人才受保障。"),
-    ("套餐包含什么？", "套餐只包含早餐。"),
-    # What was asked comes after all.
-    (
-        "Where is the ticket office?",
-        "The ticket office isn't listed on the map; it is inside the main hall, next to gate 4.",
-    ),
-    ("When did the mill open?", "The year is not given on the plaque; it was opened in 1886."),
-    ("How much is a ticket?", "The price is not listed. It costs 12 euros."),
-    (
-        "how many employees does acme have",
-        "The exact number is not given, but the report mentions 4,000 employees.",
-    ),
-    ("What will rates be?", "I can't predict that, but most analysts expect rates near 3 percent."),
-    # Somebody else declines.
-    ("他为什么拒绝回答记者？", "他表示案件仍在调查中，因此无法回答记者的问题。"),
-    ("发言人怎么说？", "发言人表示目前无法回答有关裁员的问题。"),
-    ("她为什么不评论？", "她说合同还没有签，不方便透露细节。"),
-    ("这个问题与性别有关吗？", "这个问题与性别无关。"),
-    # The same in Chinese: whether it is said, what is not there, and why not.
-    ("租约提到宠物了吗？", "租约没有提到宠物。"),
-    ("手册里有夜班补贴吗？", "手册里没有夜班补贴。"),
-    ("名单公布了吗？", "还没有公布。"),
-    ("这份问卷有什么不足？", "问卷没有区分城乡。"),
-    ("谁没有签名？", "监理没有签名。"),
-    ("他为什么没出席？", "他没有收到请柬，也不知道改了时间。"),
-    ("为什么登录失败？", "因为系统里没有这个账号。"),
-    ("忘了密码怎么办？", "如果不知道密码，就点“找回”。"),
-    # A comma parts what is answered from what is not.
-    ("这本书的作者是谁？", "作者是李明，出版年份没有提到。"),
-    ("这座塔建于何时？", "建于明代万历年间，具体年份史料没有记载。"),
-    ("几点开馆？", "早上九点开馆，闭馆时间没有写。"),
-    ("甲款多少钱？", "甲款卖300元，乙款的价格没有标。"),
-    ("谁出的资？", "由王家出资，数额没有记录。"),
-    ("政策何时实施？", "自2023年1月1日起施行，细则尚未公布。"),
-    # It is asked of whoever answers, or to be written.
-    ("你会偷听我说话吗？", "我不会偷听。"),
-    ("给我写一段回绝饭局的话", "真不好意思，我那天有事，没办法参加。"),
 ]
 OTHER_DENIALS = [
     # The documents at hand, or a lack of information, are not what was asked about.
@@ -741,11 +645,6 @@ def test_what_was_asked_decides_what_an_answer_is(question: str, answer: str, ki
     assert classify_answer(answer, question).kind == kind
 
 
-@pytest.mark.parametrize(("question", "answer"), ASKED_DENIALS)
-def test_a_denial_is_an_answer_where_that_is_what_was_asked(question: str, answer: str) -> None:
-    assert classify_answer(answer, question).kind == "answered"
-
-
 @pytest.mark.parametrize(("question", "answer"), OTHER_DENIALS)
 def test_a_denial_of_something_else_is_none(question: str, answer: str) -> None:
     assert classify_answer(answer, question).kind == "dont_know"
@@ -817,11 +716,6 @@ def test_a_long_hostile_text_is_read_no_further_than_its_beginning(unit: str) ->
     # Only the first 800 characters are read: what follows changes nothing.
     start = (unit * 800)[:800]
     assert classify_answer(start + "a" * 10) == classify_answer(start + "a" * 100_000)
-
-
-def test_without_a_conclusion_a_late_refusal_belongs_to_an_answer() -> None:
-    answer = REFUSED[[text.startswith("Opening the mail") for text in REFUSED].index(True)]
-    assert classify_answer(answer.replace("Therefore, I will", "Of course I will")).kind == "answered"
 
 
 def test_patterns_are_written_in_the_characters_they_are_compared_with() -> None:

@@ -1,4 +1,12 @@
-"""An agent behind a URL; probing it."""
+"""An agent behind a URL; probing it.
+
+Sent is ``POST {url}{path}`` with ``{"message": …}``, or with ``{"messages": […]}`` where the protocol is
+``openai-compatible``. Headers beside those given: ``X-Thread-Id``, one for each sample, shared by the
+turns of a conversation, and ``Idempotency-Key``, the same for every attempt at the same turn. A system
+turn of the dataset goes to an ``openai-compatible`` agent only: the simple protocol has no place for it.
+
+An attempt that fails in the middle of a conversation starts it over, under the same thread and keys.
+"""
 
 from __future__ import annotations
 

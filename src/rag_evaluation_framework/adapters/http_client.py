@@ -1,4 +1,9 @@
-"""One POST within limits: unpacking, status, secrets masked."""
+"""One POST within limits: unpacking, status, secrets masked.
+
+Nothing is retried and no redirect is followed, so a header sent to one origin never reaches another.
+Cookies, proxies and ``.netrc`` of the environment are not used. Whatever goes wrong is a
+:class:`TargetError` whose text is ours: it holds neither the address's query nor a header.
+"""
 
 from __future__ import annotations
 

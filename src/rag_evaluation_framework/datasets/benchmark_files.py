@@ -1,4 +1,9 @@
-"""Benchmark data as JSON, Parquet, HDF5."""
+"""Benchmark data as JSON, Parquet, HDF5.
+
+The value is the same in all three: ``{"benchmark_id": …, "records": [{…}, …]}`` with whatever else belongs to
+the whole. A Parquet file has a row a record; everything but the records is JSON in the column
+``benchmark_head`` of the first row, with their number. :mod:`.hdf5_tables` describes the HDF5 file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The shipped JSON Schemas, checked, in our words."""
+"""The shipped JSON Schemas, checked, in our words.
+
+A kind names one file (``evaluation-dataset``, ``manifest``) or, where a file holds a record a line, one
+record (``agent-sample``, ``qa-pair``). A few kinds have a lenient schema too: the least that makes one.
+"""
 
 from __future__ import annotations
 

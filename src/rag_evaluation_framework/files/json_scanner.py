@@ -1,4 +1,8 @@
-"""The exact JSON reader that knows every line; the line of a path."""
+"""The exact JSON reader that knows every line; the line of a path.
+
+:mod:`strict_json` reads with a fast decoder and comes here only when that decoder refuses, or when a
+caller wants to know where each value stands. Both accept the same texts; a test holds them to it.
+"""
 
 from __future__ import annotations
 

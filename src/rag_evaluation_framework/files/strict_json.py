@@ -1,4 +1,14 @@
-"""Strict JSON values and lines, in and out; comments blanked; paths to values."""
+"""Strict JSON values and lines, in and out; comments blanked; paths to values.
+
+Refused: NaN and infinities, numbers beyond a double, duplicate keys, lone surrogates, text that is not
+UTF-8, bare control characters, anything after the value, nesting beyond
+:data:`~rag_evaluation_framework.files.values.MAX_DEPTH`. Integers are exact up to 4,300 digits. A byte
+order mark at the start is dropped.
+
+Reading runs at the speed of msgspec's decoder, which is strict about all of this except duplicate keys
+and depth; both are checked on the bytes by counting. Many short texts are read faster together than one by
+one: :func:`decode_lines`.
+"""
 
 from __future__ import annotations
 

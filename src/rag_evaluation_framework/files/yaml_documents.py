@@ -1,4 +1,13 @@
-"""YAML that means the same as JSON, with lines and limits; a reader by paths that keeps every problem."""
+"""YAML that means the same as JSON, with lines and limits; a reader by paths that keeps every problem.
+
+Plain words follow YAML 1.2's core schema: only ``true`` and ``false`` (``True``, ``TRUE``) are booleans,
+``null``, ``~`` and nothing are null, ``010`` is ten, ``0o10`` eight, ``1e3`` a number. ``yes``, ``off``,
+``1:30``, ``1_000`` and ``2024-01-15T10:00:00Z`` are the strings they look like.
+
+Refused: duplicate keys, keys that are not strings, merge keys (``<<``), tags beyond the core schema,
+``.nan`` and ``.inf``, several documents, nesting beyond the limit of JSON, and aliases that expand to
+more than :data:`MAX_ALIASED_VALUES` values.
+"""
 
 from __future__ import annotations
 

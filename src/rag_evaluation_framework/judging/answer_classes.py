@@ -232,7 +232,6 @@ class AnswerPattern:
     unless_asked: Expression | None
     when_asked: Expression | None
     on_the_question: bool
-    denies: bool
 
 
 class Sought(NamedTuple):
@@ -298,7 +297,6 @@ def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
         Expression(entry["unless_asked"], phrases) if "unless_asked" in entry else None,
         Expression(entry["when_asked"], phrases) if "when_asked" in entry else None,
         entry.get("on_the_question", False),
-        entry.get("denies", False),
     )
 
 
@@ -351,7 +349,7 @@ _ENOUGH_BESIDE_A_QUESTION, _ENOUGH_TO_COMPLY_BRIEFLY = 2, 9
 _FRAGMENT = 4
 # With fewer words in a question, a sentence that has most of them may be about something else.
 _FEW_KEYS = 3
-_NEAR, _REPORT = 20, 80
+_NEAR = 20
 # So many Chinese characters are more than what leads up to a question back.
 _ENOUGH_BEFORE_A_QUESTION = re.compile(rf"(?:[^{HAN}]*+[{HAN}]){{60}}")
 
@@ -375,7 +373,7 @@ def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern,
         return _has_answered(text, found, asked)
     if pattern.kind == "asks_back":
         return _ENOUGH_BEFORE_A_QUESTION.match(text, 0, start) is not None
-    if pattern.kind != "refused" or concludes(text, start):
+    if pattern.kind != "refused":
         return False
     enough = _ENOUGH_TO_COMPLY if pattern.where == "opening" else _ENOUGH_TO_COMPLY_BRIEFLY
     return _words_before(text, start, asked) >= enough
@@ -403,52 +401,6 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
     )
 
 
-def denies_what_was_asked(text: str, found: tuple[int, int], *, asked: str) -> bool:
-    """Tell whether the denial found is the answer, since whether or what is not said was asked, or what is.
-
-    "The contract does not mention overtime" answers "Does the contract mention overtime?", and "Part-time
-    staff are not covered" answers "Who is not covered?". "The documents do not say who" answers neither.
-    "Only adults are covered", which denies it of all others, answers "Who is covered?".
-    In Chinese, a reason or a supposition belongs to an answer (因为没有登记); why not is told by a denial.
-    """
-    besides = answer_patterns().besides
-    begin, stop = _clause_around(text, found)
-    if besides["supposed"].match(text, begin, found[0]):
-        return True
-    is_untold = besides["told"].search(text, *found) and besides["documents"].search(text, begin, stop)
-    if besides["asks_why_not"].match(asked) and not is_untold:
-        return True
-    of_others = any(word[1] not in asked for word in besides["these_documents"].finditer(text, begin, stop))
-    same_verb = not _verbs_of_telling(asked).isdisjoint(_verbs_of_telling(text[slice(*found)]))
-    if besides["only"].search(text, *found) and besides["asks_what_is"].search(asked):
-        return same_verb and not of_others
-    if any(word[0] not in asked for word in besides["undecided"].finditer(text, begin, stop)):
-        return False
-    asked_keys = _keys_to_the_point(asked)
-    if besides["asks_what_is_not"].match(asked):
-        told = besides["telling"].sub(" ", text[begin:stop])
-        return not of_others and not asked_keys.issuperset(_keys_to_the_point(told))
-    if of_others and besides["any_paper"].search(asked):
-        return False
-    told_keys = _keys_to_the_point(text[begin:stop])
-    same_thing = not asked_keys.isdisjoint(told_keys)
-    if besides["asks_whether_said"].match(asked):
-        return same_thing or (same_verb and not told_keys)
-    shown = besides["asks_whether_shown"].match(asked) is not None
-    return shown and same_verb and (same_thing or not told_keys)
-
-
-def concludes(text: str, start: int) -> bool:
-    """Tell whether what starts here is a conclusion: what comes before it are reasons, not an answer."""
-    words = answer_patterns().besides["conclusion"].finditer(text, max(start - _NEAR, 0), start)
-    return any(word.end() == start for word in words)
-
-
-def is_reported(text: str, start: int) -> bool:
-    """Tell whether what starts here is what somebody else said of himself."""
-    return answer_patterns().besides["reported"].search(text, max(start - _REPORT, 0), start) is not None
-
-
 def _clause_around(text: str, found: tuple[int, int]) -> tuple[int, int]:
     """Return where the clause around the characters found begins and ends.
 
@@ -470,12 +422,6 @@ def _clause_around(text: str, found: tuple[int, int]) -> tuple[int, int]:
 def _keys_to_the_point(text: str) -> set[str]:
     """Return what a text is about besides documents and what they leave out."""
     return set(content_keys(answer_patterns().besides["beside_the_point"].sub(" ", text)))
-
-
-def _verbs_of_telling(text: str) -> set[str]:
-    """Return the verbs of telling, by the beginnings that their forms have in common."""
-    besides = answer_patterns().besides
-    return {*besides["telling"].findall(text), *besides["told"].findall(text)}
 
 
 def _goes_on(text: str, start: int, end: int, asked: str) -> bool:
@@ -509,7 +455,7 @@ def _has_answered(text: str, found: tuple[int, int], asked: str) -> bool:
     if _begins_with_the_answer(text, start, asked):
         return True
     enough = _enough_before(text, start) if not asked else _ENOUGH_BESIDE_A_QUESTION
-    if _words_before(text, start, asked) < enough and not _states_before_a_comma(text, start, asked):
+    if _words_before(text, start, asked) < enough:
         return False
     return not takes_up_the_question(text, found, asked=asked)
 
@@ -569,18 +515,6 @@ def _words_before(text: str, start: int, asked: str) -> int:
     return sum(word not in repeated for word in _WORD.findall(text, 0, ends[-1]))
 
 
-def _states_before_a_comma(text: str, start: int, asked: str) -> bool:
-    """Tell whether a Chinese clause before the start, a comma between, states something; a topic does not."""
-    besides = answer_patterns().besides
-    commas = [comma.end() for comma in besides["comma"].finditer(text, 0, start)]
-    if not asked or not commas or besides["courtesy"].search(text, 0, start):
-        return False
-    stated = besides["topic"].sub(" ", text[: commas[-1]])
-    repeated = set(_WORD.findall(asked))
-    new = [word for word in _WORD.findall(stated) if word not in repeated]
-    return len(new) >= _ENOUGH_BESIDE_A_QUESTION or any(map(str.isdecimal, new))
-
-
 def _enough_before(text: str, start: int) -> int:
     before = answer_patterns().besides["contrast_before"].search(text, max(start - _NEAR, 0), start)
     return _ENOUGH if before is None else _ENOUGH_BEFORE_A_CONTRAST
@@ -593,8 +527,8 @@ def _enough_before(text: str, start: int) -> int:
 # Only the first 800 characters are read, so the time taken does not grow with the text.
 
 _READ = 800
-# Patterns begin in the opening, or later as a conclusion; how much of it is read, for they go on.
-_OPENING, _LAST_CONCLUSION, _READ_ON = 200, 400, 240
+# Patterns begin in the opening; how much more of it is read, for they go on.
+_OPENING, _READ_ON = 200, 240
 _BRIEF = 400
 _ENDING = 350
 
@@ -650,10 +584,6 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
         for match in found:
             if match[0].strip() in asked or answer.quotes(match):
                 continue
-            if pattern.denies and denies_what_was_asked(answer.text, match.span(), asked=asked):
-                continue
-            if not pattern.denies and is_reported(answer.text, match.start()):
-                continue
             late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
             if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):
                 continue
@@ -689,8 +619,7 @@ class _FoldedAnswer:
         self._titles = [each.span() for each in _TITLE.finditer(self.text)]
         is_read_whole = len(text.rstrip()) <= _READ
         self.is_brief = is_read_whole and len(self.text) <= _BRIEF
-        concluding = answer_patterns().besides["conclusion"].search(self.text, _OPENING, _LAST_CONCLUSION)
-        opening = (_OPENING if concluding is None else _LAST_CONCLUSION) + _READ_ON
+        opening = _OPENING + _READ_ON
         self._parts: dict[Where, tuple[int, int]] = {"opening": (0, opening)}
         self._tried_in_opening = self._tried = answer_patterns().worth_trying(self.text[:opening])
         if is_read_whole:
@@ -723,14 +652,12 @@ class _FoldedAnswer:
         return sorted(found, key=re.Match.start)
 
     def _is_in_time(self, start: int, pattern: AnswerPattern) -> bool:
-        if start < _OPENING or self._counts_late(pattern):
-            return True
-        return start < _LAST_CONCLUSION and concludes(self.text, start)
+        return start < _OPENING or self._counts_late(pattern)
 
     def is_late(self, match: re.Match[str], pattern: AnswerPattern) -> bool:
         """Tell whether the match counts only if it speaks of what was asked: it is far from the beginning."""
         start = match.start()
-        return start >= _OPENING and self._counts_late(pattern) and not concludes(self.text, start)
+        return start >= _OPENING and self._counts_late(pattern)
 
     def _counts_late(self, pattern: AnswerPattern) -> bool:
         return self.is_brief and pattern.unless_goes_on

@@ -1,4 +1,9 @@
-"""Metrics of claims, contexts and words; the rubric."""
+"""Metrics of claims, contexts and words; the rubric.
+
+Each metric is a function of verdicts, one for each claim; who gives the verdicts is the metric's method. A
+claim of the answer is *supported* when the contexts bear it out and *correct* when the reference does; one of
+the reference is *recalled* when the answer makes it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The judged block that ranking metrics see, from arrays."""
+"""The judged block that ranking metrics see, from arrays.
+
+Arrays run over ranks first and queries second, so that a metric is a running sum down the ranks with all
+queries side by side. Each query's sum is taken in rank order, as trec_eval takes it, and its bits do not
+depend on which other queries share the block.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Metrics of retrieved characters and chunks, one query or many at once."""
+"""Metrics of retrieved characters and chunks, one query or many at once.
+
+Spans that overlap or touch are merged on both sides, so that each character counts once. The ``unmerged``
+forms and ``precision_omega`` follow Chroma's chunking evaluation, to reproduce what it has published.
+"""
 
 from __future__ import annotations
 

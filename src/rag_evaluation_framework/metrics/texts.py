@@ -1,4 +1,8 @@
-"""Metrics of two texts: match, F1, ROUGE, BLEU, chrF, similarity, relevancy."""
+"""Metrics of two texts: match, F1, ROUGE, BLEU, chrF, similarity, relevancy.
+
+Where a reference is a sequence of texts, each is acceptable and the best counts. Both texts are taken as they
+stand: a citation such as ``[1]`` is part of the words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""The hashing embedder, roles, memory and disk cache."""
+"""The hashing embedder, roles, memory and disk cache.
+
+Text is folded and split into words. A word of a script with spaces, with a space on either side, counts
+by its pieces of 3 to 5 characters (``rag`` gives `` ra``, ``rag``, ``ag ``, `` rag`` …); Chinese characters
+and kana count one by one and in neighbouring pairs. Each piece is hashed to one place of the vector and a
+sign (Weinberger et al., Feature Hashing, ICML 2009, section 2), with the weight 1 + ln(count) (Salton and
+Buckley, 1988, logarithmic term frequency). Only integers are hashed, with arithmetic modulo 2^64, so the
+vector is the same in every process and on every platform.
+"""
 
 from __future__ import annotations
 

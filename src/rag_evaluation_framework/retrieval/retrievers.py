@@ -1,4 +1,9 @@
-"""Dense, fused, reranked."""
+"""Dense, fused, reranked.
+
+``retriever_from("fused(lexical=bm25, dense=dense(embedder=hashing, store=exact))")`` builds one from the
+text that ``str()`` gives back. Installed packages add names through the entry points
+``rag_evaluation_framework.retrievers``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The grid, its cells, and the work that cells share done once."""
+"""The grid, its cells, and the work that cells share done once.
+
+A corpus is cut once for each chunker, each text is embedded once for each embedder, and each index is built
+once and searched once, as deep as its deepest cell needs. The hits of a cell are those that a pipeline of the
+same parts finds by itself, as long as the store finds the same nearest chunks whatever their number.
+"""
 
 from __future__ import annotations
 

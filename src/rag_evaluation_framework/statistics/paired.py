@@ -1,4 +1,8 @@
-"""Paired tests, effect sizes, Holm, power."""
+"""Paired tests, effect sizes, Holm, power.
+
+``a[i]`` and ``b[i]`` are the two systems' scores on query i, and a difference is a minus b. All tests are
+two-sided.
+"""
 
 from __future__ import annotations
 

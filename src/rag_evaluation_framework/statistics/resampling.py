@@ -1,4 +1,13 @@
-"""Checked arrays, order-free sums, seeded resamples."""
+"""Checked arrays, order-free sums, seeded resamples.
+
+A resample of n units with replacement is a vector of counts: how often each unit was drawn. Counts times
+values is a matrix product, so what costs is drawing the counts. Two ways, both exact in distribution:
+
+* few distinct units: one multinomial draw over the distinct ones;
+* many: each count is first a Poisson variable with a mean a little below 1, from a single random byte. Given
+  their total, such counts are spread as that many draws with replacement; the draws still missing to n are
+  added one by one, and in the rare resample that has more than n, all n are.
+"""
 
 from __future__ import annotations
 

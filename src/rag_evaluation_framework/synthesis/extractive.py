@@ -1,4 +1,9 @@
-"""Questions without a model."""
+"""Questions without a model.
+
+The rules are in :mod:`rules.english`, :mod:`rules.chinese` and :mod:`rules.structures`. This module decides
+which of their questions are taken: of many forms and from all over the document, at most one about the same
+passage. The same corpus and seed give the same questions.
+"""
 
 from __future__ import annotations
 
