@@ -20,12 +20,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.evaluation.data import Data, manifest_of
 from rag_evaluation_framework.evaluation.golden.golden_runs import plan_golden
 from rag_evaluation_framework.evaluation.golden_results import golden_evaluation
+from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
+from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
+from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.evaluation.judges import JudgeLike, OpenedMethods
 from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
 from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
@@ -34,21 +37,27 @@ from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.manifests.thresholds import read_thresholds
 from rag_evaluation_framework.evaluation.rescoring import scored_again
 from rag_evaluation_framework.evaluation.resources import other_judge_warnings
+from rag_evaluation_framework.evaluation.retrieval_truth import Level, level_of
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
+from rag_evaluation_framework.evaluation.systems import DEFAULT_RANKING_METRICS, evaluate_run_files
 from rag_evaluation_framework.evaluation.targets import TargetLike, model_of, shown_target, target_of
 from rag_evaluation_framework.extensions import Embedder, Target
+from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.judging.judge import kinship_warning
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import History
 from rag_evaluation_framework.records.runs import OnProgress, RunSettings, SampleChoice
+from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.comparison import Comparison, PairedTest
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.run_comparison import compare_columns
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
 from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.run_summaries import IntervalSettings
+from rag_evaluation_framework.retrieval.sweep import Grid
 
 _SHORTEST_SAMPLE_TIMEOUT = 300.0
 
@@ -59,6 +68,7 @@ class Options:
 
     ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
     ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
+    ``rules`` are those of ranked runs, ``level`` that of retrieval pipelines.
     """
 
     format: str | None = None
@@ -70,6 +80,8 @@ class Options:
     max_attempts: int = 5
     allow_missing: bool = False
     history: History = "own"
+    rules: Literal["ours", "trec_eval"] = "ours"
+    level: Level | None = None
 
     def run_settings(self, *, seed: int, scoring_threads: int) -> RunSettings:
         """Return the limits of one run; a sample has room for every attempt and the waits between them."""
@@ -252,7 +264,7 @@ def _prepared(
 def evaluate(
     data: Data | Evaluation,
     *,
-    target: TargetLike | Mapping[str, TargetLike] | None = None,
+    target: TargetLike | Mapping[str, TargetLike] | Grid | None = None,
     metrics: Iterable[str | Metric] | None = None,
     map: Mapping[str, str] | None = None,  # noqa: A002  # as the door calls it
     gate: Gate | Mapping[str, Any] | None = None,
@@ -273,9 +285,10 @@ def evaluate(
     ``data`` is a path of any dialect, an id of the catalogue, a manifest, a folder of golden sets, a list of
     dictionaries or samples, a dataset, or an evaluation to be scored again. ``target`` is an address,
     ``module:function``, a function, a file of answers, a component's text, a target object, or ``None`` where
-    the rows hold the answers; several by name are compared with the first. Without ``metrics`` the data are
-    scored by what they can bear. Works in scripts and inside a running event loop; Ctrl-C returns an
-    evaluation that is incomplete and can be resumed.
+    the rows hold the answers; several by name are compared with the first. Run files against qrels are ranked
+    side by side; a grid of retrieval pipelines is swept over ``documents``, each cell a run. Without
+    ``metrics`` the data are scored by what they can bear. Works in scripts and inside a running event loop;
+    Ctrl-C returns an evaluation that is incomplete and can be resumed.
     """
     if isinstance(data, Evaluation):
         if target is not None or resume is not None:
@@ -286,6 +299,18 @@ def evaluate(
             return scored_again(
                 data, names, methods, format=chosen.format, seed=seed, on_progress=on_progress
             )
+    if isinstance(target, Grid):
+        return _swept(data, target, documents, metrics, options or Options(), seed, runs_directory, resume)
+    if isinstance(target, Mapping) and _are_rankings(data, target):
+        return evaluate_run_files(
+            Path(str(data)),
+            {name: Path(str(each)) for name, each in target.items()},
+            [map_name(each) for each in metrics] if metrics is not None else DEFAULT_RANKING_METRICS,
+            format=None if options is None else options.format,
+            rules="ours" if options is None else options.rules,
+            baseline=None if baseline is None else str(baseline),
+            seed=seed,
+        )
     if isinstance(target, Mapping):
         systems = {
             name: evaluate(
@@ -325,6 +350,49 @@ def evaluate(
         options=options,
     ) as work:
         return work.run(on_progress)
+
+
+def _are_rankings(data: object, target: Mapping[str, object]) -> bool:
+    """Tell judgements with runs from samples with systems to be asked, by the names of the files."""
+    names = [plain_name(str(each)) for each in target.values() if isinstance(each, str | Path)]
+    if not names or len(names) < len(target) or not isinstance(data, str | Path):
+        return False
+    return "qrels" in plain_name(data) or all(name.endswith(".run") for name in names)
+
+
+def _swept(
+    data: object,
+    grid: Grid,
+    documents: Corpus | str | Path | None,
+    metrics: Iterable[str | Metric] | None,
+    options: Options,
+    seed: int,
+    runs_directory: str | Path | None,
+    resume: str | None,
+) -> Evaluation:
+    """Evaluate every cell of a grid over the documents; the first metric, if any is given, ranks them."""
+    if not isinstance(data, str | Path | Dataset):
+        raise UsageError(f"a grid is evaluated on a dataset: expected one or its path, got {shown(data)}")
+    dataset = data if isinstance(data, Dataset) else find_dataset(data)
+    if documents is None and not dataset.documents:
+        raise UsageError("documents: expected those that the grid is to search, got none")
+    if documents is None:
+        documents = Corpus(dataset.documents)
+    corpus = documents if isinstance(documents, Corpus) else Corpus.from_folder(documents)
+    ranked_by = None if metrics is None else next((map_name(each) for each in metrics), None)
+    return evaluate_grid(
+        corpus,
+        dataset,
+        grid,
+        retrieval_level(options.level or level_of(dataset), dataset, corpus),
+        dataset_name=None if isinstance(data, Dataset) else Path(data).name,
+        options=GridOptions(
+            rank_by=ranked_by,
+            intervals=IntervalSettings(seed=seed),
+            runs_directory=Path(runs_directory) if runs_directory is not None else None,
+            resume=resume,
+        ),
+    )
 
 
 async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:

@@ -29,6 +29,10 @@ from rag_evaluation_framework.statistics.intervals import IntervalMethod
 RULES = "rules"
 """What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
 
+DEFAULT_RANKING_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
+
+FORMATS = ("trec", "beir", "json")
+
 _LISTED_QUERIES = 5
 
 
@@ -48,7 +52,7 @@ def evaluate_run_files(
     runs: Mapping[str, Path],
     metrics: Sequence[str],
     *,
-    format: Literal["trec", "beir", "json"] | None = None,  # noqa: A002  # as the verb calls it
+    format: str | None = None,  # noqa: A002  # as the verb calls it
     rules: Literal["ours", "trec_eval"] = "ours",
     baseline: str | None = None,
     **options: Any,
@@ -57,15 +61,17 @@ def evaluate_run_files(
 
     ``baseline`` is the name of a run or its file. ``options`` are those of :func:`rank_systems`.
     """
+    if format is not None and format not in FORMATS:
+        raise UnknownNameError("format of judgements and runs", format, FORMATS)
     problems = Problems()
     with problems.collected():
         bound = parse_metrics(metrics)
     with problems.collected():
-        judgements = read_qrels(qrels, format=format)
+        judgements = read_qrels(qrels, format=format)  # type: ignore[arg-type]  # one of them
     systems: dict[str, RetrievalRun] = {}
     for name, path in runs.items():
         with problems.collected():
-            systems[name] = read_run(path, format=format)
+            systems[name] = read_run(path, format=format)  # type: ignore[arg-type]  # one of them
     problems.raise_all()
     return rank_systems(
         judgements,
