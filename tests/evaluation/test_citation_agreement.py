@@ -11,23 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import (
-    Citation,
     CitationEvaluator,
     ContextCitation,
     Corpus,
     Document,
     Judge,
-    OpenAIChatModel,
     Response,
     Sample,
-    ScoringMethods,
     SpanCitation,
-    TokenSpanCitation,
     Turn,
-    scorers_for,
 )
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.evaluation.runs.scoring import scored_result
+from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import all_metrics
+from rag_evaluation_framework.records.citations import Citation, TokenSpanCitation
 from rag_evaluation_framework.records.documents import DocumentId
 
 DOCUMENTS = {

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework import Claim, LexicalSupport
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.structured_evidence import decoded, facts_of, is_structured
+from rag_evaluation_framework.records.scores import Claim
 
 CAFE = {
     "name": "Blue Door",

@@ -7,17 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework import (
-    Evaluation,
-    Gate,
-    Response,
-    RunHead,
-    RunOutcome,
-    SampleResult,
-    Score,
-    Threshold,
-)
+from rag_evaluation_framework import Evaluation, Gate, Response, Score, Threshold
 from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.evaluations import ABSENT, ColumnsBuilder, Counts, Row
 from rag_evaluation_framework.results.summaries import Figure
