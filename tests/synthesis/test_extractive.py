@@ -14,7 +14,6 @@ from rag_evaluation_framework.records.documents import Corpus, Document, Documen
 from rag_evaluation_framework.synthesis.chinese_questions import chinese_questions
 from rag_evaluation_framework.synthesis.english_clauses import clause_of
 from rag_evaluation_framework.synthesis.english_questions import (
-    asked_by_reader,
     english_questions,
     known_words,
 )
@@ -136,18 +135,6 @@ def test_pronoun_without_a_known_subject_is_not_asked_about() -> None:
 def test_pronoun_means_nothing_after_a_sentence_that_is_not_understood() -> None:
     text = "The card costs 105.00. Cheap, that. It is valid for twelve months."
     assert not any("twelve" in answer for answer in asked(text).values())
-
-
-@pytest.mark.parametrize(
-    ("said", "asks"),
-    [
-        ("what may you choose if we cancel your sailing", "what may I choose if you cancel my sailing"),
-        ("what happens when you are late", "what happens when I am late"),
-        ("does the refund go to you", "does the refund go to me"),
-    ],
-)
-def test_reader_asks_in_the_first_person(said: str, asks: str) -> None:
-    assert asked_by_reader(said) == asks
 
 
 @pytest.mark.parametrize(

@@ -173,37 +173,6 @@ MONTH = (
 WEEKDAY = r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)s?"
 TIME_UNIT = r"(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|decades?|centuries|seasons?)"
 
-OTHER_WORDS: Mapping[str, str] = {
-    "accepted": "taken", "additional": "extra", "allow": "permit", "allowed": "permitted",
-    "announced": "made known", "annual": "yearly", "approximately": "about", "assist": "help",
-    "assistance": "help", "automobile": "car", "began": "started", "begin": "start", "begins": "starts",
-    "begun": "started", "bought": "purchased", "built": "constructed", "buy": "purchase",
-    "carried": "transported", "children": "kids", "chosen": "picked", "closed": "shut", "commence": "start",
-    "completed": "finished", "consists": "is made up", "contain": "hold", "contained": "held",
-    "create": "make", "created": "made", "crucial": "important", "decided": "settled",
-    "demonstrate": "show", "departure": "leaving", "difficult": "hard", "displayed": "shown",
-    "employed": "used", "employees": "staff", "entire": "whole", "error": "mistake", "errors": "mistakes",
-    "established": "set up", "examined": "looked at", "firm": "company", "forbidden": "not allowed",
-    "founded": "set up", "frequently": "often", "gathered": "collected", "happen": "occur",
-    "happened": "occurred", "however": "though", "increased": "raised", "informed": "told",
-    "introduced": "brought in", "journey": "trip", "large": "big", "largest": "biggest",
-    "located": "situated", "location": "place", "lowered": "reduced", "mandatory": "required",
-    "manufactured": "produced", "method": "way", "methods": "ways", "moved": "shifted", "numerous": "many",
-    "obtain": "get", "obtained": "got", "occur": "happen", "occurred": "happened", "occurs": "happens",
-    "permitted": "allowed", "person": "individual", "persons": "individuals", "photograph": "picture",
-    "physician": "doctor", "primary": "main", "prohibited": "not allowed", "provide": "supply",
-    "provided": "supplied", "purchased": "bought", "quickly": "fast", "rapidly": "quickly",
-    "receive": "get", "received": "got", "reduce": "lower", "reduced": "lowered", "refunded": "paid back",
-    "removed": "taken away", "renewed": "replaced", "repaired": "mended", "replaced": "exchanged",
-    "require": "need", "required": "needed", "reserved": "booked", "reside": "live",
-    "residents": "inhabitants", "retain": "keep", "returned": "given back", "selected": "chosen",
-    "shortened": "cut", "shown": "displayed", "significant": "notable", "started": "begun",
-    "stopped": "halted", "sufficient": "enough", "terminate": "end", "told": "informed", "transmit": "send",
-    "transported": "carried", "utilised": "used", "utilized": "used", "vessel": "boat", "vessels": "boats",
-    "wages": "pay",
-}  # fmt: skip
-"""Common words with others that mean nearly the same in the same form; names and terms are never replaced."""
-
 
 # A shallow reading of English sentences: where the subject ends and the verb begins.
 #

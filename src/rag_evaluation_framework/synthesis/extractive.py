@@ -8,7 +8,6 @@ passage. The same corpus and seed give the same questions.
 from __future__ import annotations
 
 import random
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -35,7 +34,6 @@ from rag_evaluation_framework.synthesis.drafts import (
     Rejection,
     twofold_questions,
 )
-from rag_evaluation_framework.synthesis.english_clauses import OTHER_WORDS
 from rag_evaluation_framework.synthesis.english_questions import english_questions, known_words
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
 from rag_evaluation_framework.synthesis.passages import Passages, Statement, passages_of
@@ -57,13 +55,10 @@ from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 _OPENINGS = ("regarding {}, ", "as for {}, ", "with regard to {}, ")
 _CHINESE_OPENING = "关于{}，"
 _LONGEST_TOPIC = 8
-_SHARE_OF_OTHER_WORDS = 0.5
 # So many documents are expected by chance to hold all words of a question: it may be about any of them.
 _UNCLEAR_FROM = 0.5
 _EASY, _MEDIUM = 0.8, 0.5
 _FEWEST_TERM_WORDS = 6
-_PARTICLE = re.compile(r" (?:out|up|off|down|over|away|back|in|on)\b")
-_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 
 class Wording:
@@ -79,14 +74,13 @@ class Wording:
 
     def question(self, made: MadeQuestion, title: str) -> str | None:
         """Return a question as it is asked about a document of this title; ``None`` if it cannot be clear."""
-        text = self._in_other_words(made.text)
         topic = self._topic(made, title)
         if not topic:
-            return None if made.needs_topic and topic is not None else self.finished(text)
+            return None if made.needs_topic and topic is not None else self.finished(made.text)
         if has_unspaced_script(made.text):
-            return self.finished(_CHINESE_OPENING.format(topic) + text)
+            return self.finished(_CHINESE_OPENING.format(topic) + made.text)
         opening = self._drawn(made.text).choice(_OPENINGS)
-        return self.finished(opening.format(topic) + text)
+        return self.finished(opening.format(topic) + made.text)
 
     def finished(self, text: str) -> str:
         """Return a question with its capital and its mark."""
@@ -146,18 +140,6 @@ class Wording:
             expected *= max(self._holding[key], 1) / self._documents
         return self._documents > 1 and expected >= _UNCLEAR_FROM
 
-    def _in_other_words(self, text: str) -> str:
-        drawn = self._drawn(text)
-
-        def other(match: re.Match[str]) -> str:
-            word = match[0]
-            is_phrase = _PARTICLE.match(text, match.end()) is not None
-            if word not in OTHER_WORDS or is_phrase or drawn.random() >= _SHARE_OF_OTHER_WORDS:
-                return word
-            return OTHER_WORDS[word]
-
-        return _WORD.sub(other, text)
-
     def _drawn(self, text: str) -> random.Random:
         return random.Random(f"{self._seed} {text}")  # noqa: S311  # draws words, guards nothing
 
@@ -175,7 +157,7 @@ def _is_question(heading: str) -> bool:
 
 
 NAME = "extractive"
-VERSION = 1
+VERSION = 2
 
 SPARE = 3
 """How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
