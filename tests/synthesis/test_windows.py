@@ -55,7 +55,7 @@ def test_a_document_without_text_has_no_window(text: str) -> None:
 )
 def test_windows_are_in_order_fit_and_hold_every_character_that_is_not_white_space(text: str) -> None:
     windows = windows_of(Document("a.md", text), max_characters=200)
-    assert all(window.length <= 200 for window in windows)
+    assert all(window.size <= 200 for window in windows)
     assert all(before.end <= after.start for before, after in pairwise(windows))
     covered = "".join(text[window.start : window.end] for window in windows)
     assert "".join(covered.split()) == "".join(text.split())
