@@ -12,9 +12,9 @@ _STARTED = time.perf_counter()
 
 from benchmarks._memory import peak_megabytes  # noqa: E402
 from rag_evaluation_framework.adapters.http_agent import HttpAgent  # noqa: E402
-from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples  # noqa: E402
+from rag_evaluation_framework.evaluation.engine import run_samples  # noqa: E402
 from rag_evaluation_framework.records.responses import Response  # noqa: E402
-from rag_evaluation_framework.records.runs import RunHead  # noqa: E402
+from rag_evaluation_framework.records.runs import RunHead, RunSettings  # noqa: E402
 from rag_evaluation_framework.records.samples import Sample, Turn  # noqa: E402
 from rag_evaluation_framework.records.scores import Score  # noqa: E402
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder  # noqa: E402

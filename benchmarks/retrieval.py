@@ -27,7 +27,7 @@ from rag_evaluation_framework.evaluation.retrieval_truth import relevant_spans
 from rag_evaluation_framework.extensions import Embedder, Reranker
 from rag_evaluation_framework.metrics.spans import SpanIoU, SpanPrecision, SpanRecall
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.results.run_summaries import IntervalSettings
+from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import FETCH_FACTOR
 from rag_evaluation_framework.retrieval.positions import position_aware

@@ -10,7 +10,7 @@ import click
 import rag_evaluation_framework as front_door
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.metrics.declaration import all_metrics
-from rag_evaluation_framework.reports.metric_list import metric_list_markdown
+from rag_evaluation_framework.reports.lists import metric_list_markdown
 
 FOLDER = Path(__file__).parent
 STUB = Path(front_door.__file__).with_suffix(".pyi")

@@ -9,7 +9,7 @@ from component_server import ComponentServer, relevance, running_components
 
 from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.runs import retries
+from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import DocumentId
 
@@ -33,7 +33,7 @@ CHUNKS = chunks_of("lunch at noon", "parental leave", "leave for parents", "pare
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ComponentServer]:
     monkeypatch.setenv("CO_API_KEY", KEY)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     with running_components() as running:
         yield running
 

@@ -21,8 +21,7 @@ from rag_evaluation_framework.adapters.openai import OpenAIModel
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.errors import TargetError, UsageError
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
+from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn

@@ -34,7 +34,7 @@ from chat_server import (
 
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.runs import retries
+from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.models.chat import ChatModel, Message
 from rag_evaluation_framework.records.responses import Usage
 
@@ -47,7 +47,7 @@ HELLO = [Message("user", "hello there")]
 def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
 
 
 @contextmanager

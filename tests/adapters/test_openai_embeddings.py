@@ -13,7 +13,7 @@ from rag_evaluation_framework.adapters import openai
 from rag_evaluation_framework.adapters.openai import OpenAIEmbedder
 from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError
-from rag_evaluation_framework.evaluation.runs import retries
+from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 
 KEY = "sk-verysecret-0123456789"
@@ -22,7 +22,7 @@ KEY = "sk-verysecret-0123456789"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ComponentServer]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     with running_components() as running:
         yield running
 
@@ -140,7 +140,7 @@ def test_a_local_server_needs_no_key(server: ComponentServer, monkeypatch: pytes
 
 
 def test_a_server_that_is_not_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     embedder = OpenAIEmbedder(base_url="http://127.0.0.1:9/v1")
     with pytest.raises(
         TargetError, match=r"connection-failed: .*http://127\.0\.0\.1:9/v1/embeddings: cannot connect"

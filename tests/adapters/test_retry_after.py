@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.adapters.http_client import retry_after
-from rag_evaluation_framework.evaluation.runs.retries import LONGEST_RETRY_AFTER
+from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

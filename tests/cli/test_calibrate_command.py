@@ -14,13 +14,12 @@ from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.cli.calibrate import command
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.documents import write_results_document
+from rag_evaluation_framework.records.runs import RunHead, RunSettings
+from rag_evaluation_framework.results.results_documents import write_results_document
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.run_rows import rows_of_folder
-from rag_evaluation_framework.results.run_summaries import summarise_run
+from rag_evaluation_framework.results.summaries import rows_of_folder, summarise_run
 
 QUESTIONS = 120
 LABELLED = 80

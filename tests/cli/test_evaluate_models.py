@@ -21,7 +21,7 @@ from model_server import ModelServer, running_models
 from command_lines import Command
 from rag_evaluation_framework.cli import evaluate_models
 from rag_evaluation_framework.cli.main import main as rag_eval
-from rag_evaluation_framework.cli.model_work import output_paths
+from rag_evaluation_framework.cli.model_runs import output_paths
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.results.run_folder import RunFolder, list_runs

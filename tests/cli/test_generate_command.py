@@ -15,7 +15,7 @@ from langsmith_server import KEY, running_langsmith
 
 from command_lines import rag_eval_process
 from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.reports import generation as reports
+from rag_evaluation_framework.reports import overviews
 from rag_evaluation_framework.synthesis.drafts import Drafts
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
@@ -260,7 +260,7 @@ def test_upload_says_what_was_sent_and_what_else_is_there(documents: Path) -> No
 
 
 def test_every_reason_to_turn_a_question_away_is_put_in_words() -> None:
-    source = Path(reports.__file__).parents[1] / "synthesis"
+    source = Path(overviews.__file__).parents[1] / "synthesis"
     given = {
         reason
         for module in source.rglob("*.py")
@@ -270,7 +270,7 @@ def test_every_reason_to_turn_a_question_away_is_put_in_words() -> None:
         )
     }
     assert {"near-duplicate", "unknown-chunk-id", "nothing-to-ask", "one-document"} <= given
-    assert {reason for reason in given if not reports.in_words(reason, Drafts())} == set()
+    assert {reason for reason in given if not overviews.in_words(reason, Drafts())} == set()
 
 
 def test_resumed_run_asks_nothing_that_is_in_its_journal(documents: Path) -> None:

@@ -21,8 +21,7 @@ from command_lines import Command
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.human_labels import read_labels
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.results.answered_runs import answered_run, open_answered_run
-from rag_evaluation_framework.results.calibration import match_labels
+from rag_evaluation_framework.results.calibration import answered_run, match_labels, open_answered_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASSISTANT = "golden.assistant:answer"

@@ -20,13 +20,13 @@ from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.runs import outages, retries
-from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation import attempts
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.runs import RunHead, RunSettings
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 GOLDEN = str(Path(__file__).parents[2] / "examples" / "golden")
@@ -126,8 +126,8 @@ MANIFEST = """spec:
 def test_runs_names_the_command_that_began_a_run(
     begun: list[Any], resumed: str, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outages, "PATIENCE_AT_START", 0.1)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.1)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     monkeypatch.chdir(dataset.parent)
     Path("agent.yaml").write_text(MANIFEST, encoding="utf-8")
     Path("documents").mkdir()
@@ -146,8 +146,8 @@ def test_runs_names_the_command_that_began_a_run(
 def test_the_command_that_goes_on_with_a_generation_has_just_what_a_resume_needs_and_no_secret(
     dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outages, "PATIENCE_AT_START", 0.1)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "PATIENCE_AT_START", 0.1)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     monkeypatch.chdir(dataset.parent)
     Path("my documents").mkdir()
     Path("my documents", "boats.txt").write_text("The last boat leaves at nine.\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.overview import Lengths, overview
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.reports.dataset_overview import BAR_WIDTH, bar, overview_text
+from rag_evaluation_framework.reports.overviews import BAR_WIDTH, bar, overview_text
 
 
 def written(folder: Path, name: str, value: Any) -> Path:

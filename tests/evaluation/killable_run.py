@@ -17,9 +17,10 @@ import msgspec
 from simulated_targets import ExactMatch, final_bytes, number_of, samples
 
 from rag_evaluation_framework.errors import RagEvalError, TargetError
-from rag_evaluation_framework.evaluation.runs.runner import Progress, RunSettings, run_samples
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.runs import Progress, RunSettings
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 

@@ -10,10 +10,11 @@ import pytest
 from simulated_targets import ExactMatch, final_bytes, new_folder, number_of, samples
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.runs import retries, run_loop
-from rag_evaluation_framework.evaluation.runs.runner import Progress, RunOutcome, RunSettings, run_samples
+from rag_evaluation_framework.evaluation import attempts, engine
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.journal import Journal
@@ -53,7 +54,7 @@ def _answer(request: Request) -> Response:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
 
 
 def run(
@@ -84,8 +85,8 @@ def test_a_run_asks_in_batches_and_writes_a_line_for_each_sample(tmp_path: Path)
 
 
 def test_the_disk_is_synchronised_once_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_loop, "SYNC_SECONDS", 60.0)
-    monkeypatch.setattr(run_loop, "SYNC_LINES", 20)
+    monkeypatch.setattr(engine, "SYNC_SECONDS", 60.0)
+    monkeypatch.setattr(engine, "SYNC_LINES", 20)
     synced: list[int] = []
     sync = Journal.sync
 

@@ -22,8 +22,7 @@ from rag_evaluation_framework import (
     Turn,
 )
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.evaluation.runs.scoring import scored_result
-from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.evaluation.scoring import scored_result, scorers_for
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.citations import Citation, TokenSpanCitation

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.evaluation.runs.concurrency import AdaptiveLimit
+from rag_evaluation_framework.evaluation.attempts import AdaptiveLimit
 
 
 def after_rounds(limit: AdaptiveLimit, rounds: int, *, congested: Callable[[int], bool]) -> list[int]:

@@ -14,25 +14,22 @@ import pytest
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.golden.golden_runs import (
+from rag_evaluation_framework.evaluation.golden_runs import (
+    GoldenSettings,
+    find_splits,
     golden_manifest,
     plan_golden,
-)
-from rag_evaluation_framework.evaluation.golden.golden_settings import (
-    GoldenSettings,
     read_golden_settings,
     with_thresholds,
 )
-from rag_evaluation_framework.evaluation.golden.golden_splits import find_splits
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan
-from rag_evaluation_framework.evaluation.runs.scoring import scored_result
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for, scorers_for
+from rag_evaluation_framework.evaluation.preflight import Plan
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, scored_result, scorer_for, scorers_for
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin, Refusal, Sample, Turn
-from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
+from rag_evaluation_framework.results.evaluations import evaluated_turns
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 DATASETS = GOLDEN / "evaluation" / "datasets"

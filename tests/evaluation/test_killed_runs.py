@@ -21,7 +21,8 @@ import pytest
 from simulated_targets import ExactMatch, final_bytes, new_folder, samples
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.engine import run_samples
+from rag_evaluation_framework.records.runs import RunSettings
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 SCRIPT = Path(__file__).with_name("killable_run.py")

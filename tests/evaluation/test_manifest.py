@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.errors import InputError, UnknownNameError
-from rag_evaluation_framework.evaluation.manifests.manifest import read_manifest
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
+from rag_evaluation_framework.evaluation.manifest import read_manifest
+from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.results.gate import Threshold
 
 SEED = """\

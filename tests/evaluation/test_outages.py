@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.runs.outages import OutageWatch
+from rag_evaluation_framework.evaluation.attempts import OutageWatch
 
 REFUSED = TargetError("connection-failed", "connection refused", retry=True)
 BUSY = TargetError("http-503", "busy", retry=True)

@@ -16,6 +16,7 @@ from simulated_targets import final_bytes, new_folder, samples
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.hit_views import CHUNK_METRICS, CheckedHitsReader, retrieval_scorers
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.rescoring import rescored_rows
@@ -23,7 +24,6 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
 )
-from rag_evaluation_framework.evaluation.runs.runner import RunOutcome, RunSettings, run_samples
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.judging.methods import ScoringMethods
@@ -35,7 +35,7 @@ from rag_evaluation_framework.records.chunks import (
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Request, Response
-from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.runs import RunOutcome, RunSettings, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-from rag_evaluation_framework.evaluation.manifests.manifest import Manifest, read_manifest
-from rag_evaluation_framework.evaluation.manifests.needs import MissingFields, lacks
-from rag_evaluation_framework.evaluation.manifests.preflight import (
+from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
+from rag_evaluation_framework.evaluation.preflight import (
+    MissingFields,
     Prices,
     check_writable,
+    lacks,
     plan_evaluation,
     refuse_secrets,
 )
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
 from rag_evaluation_framework.evaluation.scoring import scorer_for
+from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Milestones, Origin, Recorded, Refusal, Sample, Turn
 

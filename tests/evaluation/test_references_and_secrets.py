@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, TargetError
-from rag_evaluation_framework.evaluation.manifests.references import file_inside, resolved
-from rag_evaluation_framework.evaluation.manifests.secrets import MASK, SHORTEST, Secrets
-from rag_evaluation_framework.evaluation.runs.asking import Asker
-from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
-from rag_evaluation_framework.evaluation.runs.stopping import StopSign
+from rag_evaluation_framework.evaluation.attempts import Asker, StopSign
+from rag_evaluation_framework.evaluation.secrets import (
+    MASK,
+    SHORTEST,
+    MaskedTarget,
+    Secrets,
+    file_inside,
+    resolved,
+)
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.records.runs import RunSettings

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.runs.retries import (
+from rag_evaluation_framework.evaluation.attempts import (
     Attempts,
     RetryBudget,
     shows_congestion,

@@ -14,8 +14,8 @@ import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample, samples
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
-from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.evaluation.engine import run_samples
+from rag_evaluation_framework.records.runs import RunHead, RunSettings
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, list_runs, tied_runs
 
 DAY = datetime(2026, 11, 15, 23, 59, tzinfo=UTC)

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from simulated_targets import Calculator, ExactMatch, final_bytes, new_folder, number_of, sample, samples
 
 from rag_evaluation_framework.errors import StorageError, TargetError
-from rag_evaluation_framework.evaluation.runs import retries
-from rag_evaluation_framework.evaluation.runs.runner import Progress, RunOutcome, RunSettings, run_samples
+from rag_evaluation_framework.evaluation import attempts
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.run_folder import RunFolder
@@ -28,7 +29,7 @@ from rag_evaluation_framework.results.run_folder import RunFolder
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the waits between attempts be a fiftieth of what they are."""
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
 
 
 def run(

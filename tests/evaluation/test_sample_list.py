@@ -9,7 +9,8 @@ import pytest
 from simulated_targets import Calculator, ExactMatch, new_folder, sample
 
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.engine import run_samples
+from rag_evaluation_framework.records.runs import RunSettings
 from rag_evaluation_framework.records.samples import Origin, Sample
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.sample_list import content_hash, fingerprint, placed

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.manifests.sampling import Selection, select_samples
+from rag_evaluation_framework.evaluation.preflight import Selection, select_samples
 from rag_evaluation_framework.records.samples import Sample, Turn
 
 

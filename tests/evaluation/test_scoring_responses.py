@@ -6,7 +6,7 @@ import pytest
 from simulated_targets import ExactMatch, sample
 
 from rag_evaluation_framework.errors import ModelError, RagEvalError, TargetError, UsageError
-from rag_evaluation_framework.evaluation.runs.scoring import check_scorers, scored_result, writable_result
+from rag_evaluation_framework.evaluation.scoring import check_scorers, scored_result, writable_result
 from rag_evaluation_framework.records.responses import Failure, Response, Usage
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score

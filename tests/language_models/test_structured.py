@@ -29,7 +29,7 @@ from chat_server import (
 
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.runs import retries
+from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.memory import RememberingModel
 from rag_evaluation_framework.models.structured import ask
@@ -47,7 +47,7 @@ MESSAGES = [Message("system", "You judge."), Message("user", "Is it so?")]
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_evaluation_framework.metrics.declaration import all_metrics
-from rag_evaluation_framework.reports.metric_list import metric_list_markdown, metric_list_text, metric_rows
+from rag_evaluation_framework.reports.lists import metric_list_markdown, metric_list_text, metric_rows
 
 
 @pytest.mark.parametrize("render", [metric_list_text, metric_list_markdown])

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.runs.runner import run_samples
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import RunHead, RunSettings
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.results.baselines import Uncompared, check_baseline, compare_with_baseline
+from rag_evaluation_framework.results.comparison import Uncompared, check_baseline, compare_with_baseline
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 
 METRICS = ("string_match", "latency")

@@ -15,10 +15,15 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.reports.calibration import calibration_text
-from rag_evaluation_framework.results.answered_runs import AnsweredRun, answered_run
-from rag_evaluation_framework.results.calibration import calibrate, match_labels
-from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
+from rag_evaluation_framework.reports.calibration_report import calibration_text
+from rag_evaluation_framework.results.calibration import (
+    AnsweredRun,
+    LabelPair,
+    answered_run,
+    calibrate,
+    chosen_pairs,
+    match_labels,
+)
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
 from rag_evaluation_framework.statistics.agreement import Resampling
 from rag_evaluation_framework.statistics.classification import Confusion

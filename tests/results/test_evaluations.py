@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.adapters.python_callable import PythonCallable
-from rag_evaluation_framework.evaluation import blamed_answers
-from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest, plan_golden
+from rag_evaluation_framework.evaluation import blame
+from rag_evaluation_framework.evaluation.golden_runs import golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunSettings, SampleChoice
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.run_folder import RunFolder, RunGroup
 
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 
@@ -52,7 +51,7 @@ def test_an_answer_is_blamed_once_however_often_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     support = CountedSupport()
-    monkeypatch.setattr(blamed_answers, "_SUPPORT", support)
+    monkeypatch.setattr(blame, "_SUPPORT", support)
     found = evaluated(tmp_path)
     asked = support.asked
     assert asked > 0

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from rag_evaluation_framework.evaluation.manifests.thresholds import read_thresholds
-from rag_evaluation_framework.results.baselines import Uncompared
-from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.evaluation.manifest import read_thresholds
+from rag_evaluation_framework.results.comparison import MetricComparison, Uncompared
 from rag_evaluation_framework.results.gate import GateInput, Operator, Threshold, decide_gate
 from rag_evaluation_framework.results.summaries import MetricSummary
 from rag_evaluation_framework.statistics.intervals import Interval

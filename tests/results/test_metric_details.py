@@ -17,10 +17,9 @@ from rag_evaluation_framework.records.documents import Corpus, Document, Documen
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.results.documents import results_document
-from rag_evaluation_framework.results.results_comparison import compare_documents
-from rag_evaluation_framework.results.run_rows import RunRow
-from rag_evaluation_framework.results.run_summaries import summarise_run
+from rag_evaluation_framework.results.results_documents import results_document
+from rag_evaluation_framework.results.storage import compare_documents
+from rag_evaluation_framework.results.summaries import RunRow, summarise_run
 
 TEXT = "The boat leaves at noon. The boat returns at six."
 CORPUS = Corpus([Document(DocumentId("boats.md"), TEXT)])

@@ -19,15 +19,21 @@ from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.resources import ResourceMeter
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import ResourceUsage, Spread
-from rag_evaluation_framework.results.documents import (
+from rag_evaluation_framework.results.results_documents import (
     results_document,
     write_results_document,
     write_run_results,
 )
-from rag_evaluation_framework.results.metric_sections import section_of
-from rag_evaluation_framework.results.performance import TOTAL_TIME, latency_stats
-from rag_evaluation_framework.results.run_rows import RunRow, rows_of_folder, rows_of_run
-from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
+from rag_evaluation_framework.results.summaries import (
+    TOTAL_TIME,
+    IntervalSettings,
+    RunRow,
+    latency_stats,
+    rows_of_folder,
+    rows_of_run,
+    section_of,
+    summarise_run,
+)
 
 PEAK_OF = Path(__file__).parents[1] / "peak_memory.py"
 
@@ -286,7 +292,7 @@ def test_a_full_disk_leaves_the_old_results(tmp_path: Path) -> None:
         import resource, signal
         from rag_evaluation_framework.errors import StorageError
         from rag_evaluation_framework.results.run_folder import RunFolder
-        from rag_evaluation_framework.results.documents import write_run_results
+        from rag_evaluation_framework.results.results_documents import write_run_results
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
         try:
@@ -312,9 +318,9 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
             from rag_evaluation_framework.records.responses import Response
             from rag_evaluation_framework.records.runs import SampleResult
             from rag_evaluation_framework.records.scores import Score
-            from rag_evaluation_framework.results.documents import write_results_document
-            from rag_evaluation_framework.results.run_rows import RunRow
-            from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
+            from rag_evaluation_framework.results.results_documents import write_results_document
+            from rag_evaluation_framework.results.summaries import RunRow
+            from rag_evaluation_framework.results.summaries import IntervalSettings, summarise_run
 
             def rows():
                 for n in range({count}):

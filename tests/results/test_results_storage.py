@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import InputError, MissingResultsError, StorageError, UsageError
-from rag_evaluation_framework.results.documents import write_run_results
-from rag_evaluation_framework.results.result_files import check_id
-from rag_evaluation_framework.results.storage import EvaluationResultsStorage
+from rag_evaluation_framework.results.results_documents import write_run_results
+from rag_evaluation_framework.results.storage import EvaluationResultsStorage, check_id
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RESULTS: dict[str, Any] = {

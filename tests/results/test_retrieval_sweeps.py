@@ -19,8 +19,8 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelE
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.results_comparison import compare_documents
-from rag_evaluation_framework.results.run_summaries import IntervalSettings
+from rag_evaluation_framework.results.storage import compare_documents
+from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.statistics.paired import holm

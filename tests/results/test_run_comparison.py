@@ -11,11 +11,10 @@ from finished_runs import head, on_disk, run, scored
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.results.documents import results_document
-from rag_evaluation_framework.results.run_comparison import compare_runs
-from rag_evaluation_framework.results.run_rows import rows_of_run
-from rag_evaluation_framework.results.run_summaries import summarise_run
+from rag_evaluation_framework.results.comparison import compare_runs
+from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.results.summaries import rows_of_run, summarise_run
 
 LOW = {f"q{n:02}": n / 100 for n in range(20)}
 HIGH = {query: value + 0.3 for query, value in reversed(LOW.items())}

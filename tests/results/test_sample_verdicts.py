@@ -7,9 +7,9 @@ import pytest
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.gate import Threshold
-from rag_evaluation_framework.results.sample_verdicts import (
+from rag_evaluation_framework.results.gate import (
     PassCounter,
+    Threshold,
     missed_bounds,
     sample_bounds,
     sample_passes,

@@ -22,7 +22,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pytest
 from serving import QuietHandler, serving
 
-from rag_evaluation_framework.evaluation.runs import retries
+from rag_evaluation_framework.evaluation import attempts
 
 KEY = "lsv2-verysecret-0123456789"
 MOST_AT_ONCE = 100
@@ -241,7 +241,7 @@ def _decoded(content_type: str, body: bytes) -> Any:
 def signed_in(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[LangSmithServer]:
     """Run a server whose address and key are in the environment; the folder becomes the current one."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     for name in ("LANGCHAIN_API_KEY", "LANGSMITH_TEST_TRACKING", "LANGCHAIN_TEST_TRACKING"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANGSMITH_API_KEY", KEY)

@@ -15,9 +15,9 @@ from fault_agent import answer_to
 
 from peak_memory import peak_kib
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
-from rag_evaluation_framework.evaluation.runs.runner import RunSettings, run_samples
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.runs import RunHead, RunSettings
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder

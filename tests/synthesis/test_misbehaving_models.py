@@ -27,7 +27,7 @@ from scripted_questions import Request, corpus_of, well_behaved
 
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError, UsageError
-from rag_evaluation_framework.evaluation.runs import outages, retries
+from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
@@ -235,8 +235,8 @@ def test_an_endpoint_that_goes_away_stops_the_run_which_can_then_be_resumed(tmp_
 def test_an_endpoint_that_begins_to_fail_everyone_stops_the_run_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outages, "PATIENCE_LATER", 0.1)
-    monkeypatch.setattr(retries, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(attempts, "PATIENCE_LATER", 0.1)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     corpus = corpus_of(40)
     answered = iter(range(5))
 

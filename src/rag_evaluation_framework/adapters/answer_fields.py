@@ -34,7 +34,7 @@ from typing import Any
 from rag_evaluation_framework.adapters.answer_citations import read_citations, read_position
 from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import TargetError, UnknownNameError
-from rag_evaluation_framework.evaluation.manifests.agent_api import REPLY_PARTS
+from rag_evaluation_framework.evaluation.manifest import REPLY_PARTS
 from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage
 

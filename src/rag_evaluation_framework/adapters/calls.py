@@ -12,8 +12,8 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.runs.concurrency import AdaptiveLimit
-from rag_evaluation_framework.evaluation.runs.retries import (
+from rag_evaluation_framework.evaluation.attempts import (
+    AdaptiveLimit,
     Attempts,
     RetryBudget,
     shows_congestion,
@@ -62,7 +62,7 @@ def _delay(attempts: Attempts, error: TargetError) -> float:
 # Many calls to one endpoint: slots that adapt to it, retries by the rules of samples, one budget for
 # all.
 #
-# The rules are those of :mod:`rag_evaluation_framework.evaluation.runs.retries`; no other layer tries
+# The rules are those of :mod:`rag_evaluation_framework.evaluation.attempts`; no other layer tries
 # again.
 
 _BUDGET_PAUSE = 0.5

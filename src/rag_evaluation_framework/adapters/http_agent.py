@@ -27,11 +27,11 @@ from rag_evaluation_framework.adapters.http_client import (
     unmasked,
 )
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
-from rag_evaluation_framework.evaluation.manifests.agent_api import DEFAULT_PATH, PROTOCOLS
-from rag_evaluation_framework.evaluation.manifests.secrets import names_a_secret
+from rag_evaluation_framework.evaluation.manifest import DEFAULT_PATH, PROTOCOLS
+from rag_evaluation_framework.evaluation.secrets import names_a_secret
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.reports.unread import unread_line
+from rag_evaluation_framework.reports.exchanges import unread_line
 from rag_evaluation_framework.version import __version__
 
 _CONTROL_CHARACTERS = frozenset(map(chr, [*range(32), 127]))

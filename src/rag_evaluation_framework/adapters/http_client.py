@@ -24,8 +24,8 @@ from urllib.parse import urljoin, urlsplit
 import msgspec
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.runs.retries import LONGEST_RETRY_AFTER
+from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
+from rag_evaluation_framework.evaluation.secrets import Secrets
 
 if TYPE_CHECKING:
     import aiohttp

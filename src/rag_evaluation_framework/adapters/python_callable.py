@@ -22,7 +22,7 @@ from typing import Any
 from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
 from rag_evaluation_framework.adapters.conversations import Ask, replay, response_of
 from rag_evaluation_framework.errors import TargetError, UsageError, in_full, shown
-from rag_evaluation_framework.evaluation.runs.own_thread import in_own_thread
+from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
 

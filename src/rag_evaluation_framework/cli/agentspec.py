@@ -9,7 +9,7 @@ import click
 
 from rag_evaluation_framework.cli.evaluate import command
 from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.shared_options import CONTEXT
+from rag_evaluation_framework.cli.options import CONTEXT
 from rag_evaluation_framework.version import __version__
 
 

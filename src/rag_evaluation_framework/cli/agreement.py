@@ -6,9 +6,7 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.data_warnings import print_warnings
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import (
+from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
     EXISTING_FILE,
@@ -16,6 +14,7 @@ from rag_evaluation_framework.cli.shared_options import (
     RESAMPLES,
     SEED,
 )
+from rag_evaluation_framework.cli.output import print_json, print_warnings
 from rag_evaluation_framework.errors import Issue
 
 EXAMPLES = """\b
@@ -55,7 +54,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
     from rag_evaluation_framework.datasets.annotator_agreement import agreement_report, merged_truth
-    from rag_evaluation_framework.reports.agreement import agreement_text
+    from rag_evaluation_framework.reports.overviews import agreement_text
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     warnings: list[Issue] = []

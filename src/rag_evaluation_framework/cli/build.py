@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, FILE
+from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Literal
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import (
+from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
     EXISTING_FILE,
@@ -18,6 +17,7 @@ from rag_evaluation_framework.cli.shared_options import (
     SEED,
     metrics_option,
 )
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import Problems, UsageError, shown
 
 EXAMPLES = """\b
@@ -104,10 +104,8 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.cli.label_files import labels_in
     from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
-    from rag_evaluation_framework.reports.calibration import calibration_text
-    from rag_evaluation_framework.results.answered_runs import open_answered_run
-    from rag_evaluation_framework.results.calibration import calibrate
-    from rag_evaluation_framework.results.calibration_pairs import LabelPair
+    from rag_evaluation_framework.reports.calibration_report import calibration_text
+    from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
     from rag_evaluation_framework.statistics.agreement import Resampling
 

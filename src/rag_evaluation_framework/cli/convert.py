@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import AS_JSON
+from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
 
 EXAMPLES = """\b

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import AS_JSON
+from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError
 
 DEFAULT_FOLDER = Path("data/evaluation")
@@ -30,7 +30,7 @@ def command(folder: Path, as_json: bool) -> None:
     Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
     """
     from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
-    from rag_evaluation_framework.reports.dataset_list import dataset_list_text, dataset_rows
+    from rag_evaluation_framework.reports.lists import dataset_list_text, dataset_rows
 
     if not folder.is_dir():
         raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")

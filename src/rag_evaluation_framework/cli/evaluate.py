@@ -7,9 +7,19 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.run_options import GATE, LIMITS, OUTPUT, TARGET, check_run
-from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
-from rag_evaluation_framework.cli.shared_options import EXISTING_FILE, Option, metrics_option, with_all
+from rag_evaluation_framework.cli.options import (
+    EXISTING_FILE,
+    GATE,
+    LIMITS,
+    OUTPUT,
+    TARGET,
+    Option,
+    check_run,
+    metrics_option,
+    scoring_of,
+    scoring_options,
+    with_all,
+)
 
 EXAMPLES = """\b
 Examples:

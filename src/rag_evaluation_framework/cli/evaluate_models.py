@@ -9,8 +9,7 @@ import click
 
 from rag_evaluation_framework.cli.evaluate_models_options import ModelOptions, model_options
 from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
-from rag_evaluation_framework.cli.shared_options import CONTEXT
+from rag_evaluation_framework.cli.options import CONTEXT, scoring_of, scoring_options
 
 EXAMPLES = """\b
 Examples:
@@ -35,7 +34,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     Exit code 0: all models were measured; 2: wrong usage or data; 3: a run is incomplete, or a model gave no
     answer at all; 130: interrupted.
     """
-    from rag_evaluation_framework.cli.models_command import evaluate_models  # slow to import
+    from rag_evaluation_framework.cli.model_runs import evaluate_models  # slow to import
 
     scoring = scoring_of(given)
     context.exit(evaluate_models(ModelOptions(**given), scoring))

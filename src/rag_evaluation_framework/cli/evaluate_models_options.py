@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import click
 
-from rag_evaluation_framework.cli.run_options import check_resumed_alone
-from rag_evaluation_framework.cli.shared_options import (
+from rag_evaluation_framework.cli.options import (
     AS_JSON,
     EXISTING_FILE,
     FILE,
@@ -18,6 +17,7 @@ from rag_evaluation_framework.cli.shared_options import (
     TIMEOUT,
     C,
     Option,
+    check_resumed_alone,
     concurrency,
     metrics_option,
     with_options,

@@ -14,12 +14,11 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.exit_codes import drop_output
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
+from rag_evaluation_framework.cli.output import print_json, spending_told, waiting_notice
 from rag_evaluation_framework.errors import UsageError, refused
 from rag_evaluation_framework.evaluation.evaluate import Options, Prepared, prepared
-from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
-from rag_evaluation_framework.evaluation.manifests.preflight import Prices, check_writable
+from rag_evaluation_framework.evaluation.manifest import Manifest
+from rag_evaluation_framework.evaluation.preflight import Prices, check_writable
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document

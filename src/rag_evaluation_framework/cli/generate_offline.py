@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.shared_options import (
+from rag_evaluation_framework.cli.options import (
     AS_JSON,
     BASE_URL,
     CONTEXT,

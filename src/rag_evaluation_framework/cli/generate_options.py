@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rag_evaluation_framework.cli.shared_options import (
+from rag_evaluation_framework.cli.options import (
     AS_JSON,
     BASE_URL,
     EXISTING_FOLDER,

@@ -13,15 +13,15 @@ from click.core import ParameterSource
 from rag_evaluation_framework.adapters.http_agent import shown_address
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.cli.generate_options import GenerateOptions
-from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.components import EMBEDDERS, chunker_from, component_from
 from rag_evaluation_framework.errors import ModelError, UsageError, counted
-from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
+from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.reports.generation import (
+from rag_evaluation_framework.reports.overviews import (
     GenerationSummary,
     generation_document,
     generation_text,

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.run_options import GATE, LIMITS, OUTPUT, TARGET, check_run
-from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
-from rag_evaluation_framework.cli.shared_options import (
+from rag_evaluation_framework.cli.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
     FILE,
+    GATE,
+    LIMITS,
+    OUTPUT,
+    TARGET,
     Option,
+    check_run,
+    scoring_of,
+    scoring_options,
     with_all,
 )
 from rag_evaluation_framework.errors import Problems
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.golden.golden_settings import GoldenSettings
+    from rag_evaluation_framework.evaluation.golden_runs import GoldenSettings
 
 EXAMPLES = """\b
 Examples:
@@ -81,7 +86,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.cli.evaluation_output import evaluated
-    from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest
+    from rag_evaluation_framework.evaluation.golden_runs import golden_manifest
 
     check_run(given, {"--split": given["datasets"]})
     folder, settings = given.pop("folder"), _settings(given.pop("config"), given.pop("thresholds"))
@@ -91,7 +96,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 def _settings(config: Path | None, thresholds: Sequence[str]) -> GoldenSettings:
     """Read the settings from file and command line; all that is wrong with either is in one error."""
-    from rag_evaluation_framework.evaluation.golden.golden_settings import (
+    from rag_evaluation_framework.evaluation.golden_runs import (
         GoldenSettings,
         read_golden_settings,
         with_thresholds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rag_evaluation_framework.cli.data_warnings import print_warnings
+from rag_evaluation_framework.cli.output import print_warnings
 from rag_evaluation_framework.datasets.annotations import read_annotation_files
 from rag_evaluation_framework.datasets.human_labels import (
     HumanLabel,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import AS_JSON
+from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.output import print_json
 
 EXAMPLES = """\b
 Examples:
@@ -24,7 +24,7 @@ def command() -> None:
 def metrics(as_json: bool) -> None:
     """Show every metric: how it is written, which way is better, what it needs, and its formula."""
     from rag_evaluation_framework.metrics.declaration import all_metrics
-    from rag_evaluation_framework.reports.metric_list import metric_list_text, metric_rows
+    from rag_evaluation_framework.reports.lists import metric_list_text, metric_rows
 
     declared = all_metrics()
     if as_json:
@@ -38,7 +38,7 @@ def metrics(as_json: bool) -> None:
 def methods(as_json: bool) -> None:
     """Show the card of every offline method: what it sees and misses, and how well it agrees with people."""
     from rag_evaluation_framework.judging.cards import method_cards
-    from rag_evaluation_framework.reports.method_cards import method_card_rows, method_cards_text
+    from rag_evaluation_framework.reports.lists import method_card_rows, method_cards_text
 
     cards = method_cards()
     if as_json:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from rag_evaluation_framework.cli.exit_codes import run_program
-from rag_evaluation_framework.cli.shared_options import CONTEXT
+from rag_evaluation_framework.cli.options import CONTEXT
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.version import __version__
 

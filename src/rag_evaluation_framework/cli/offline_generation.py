@@ -12,11 +12,11 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings
 from rag_evaluation_framework.errors import UsageError, counted
-from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
+from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.models.chat import ChatModel
 from rag_evaluation_framework.models.memory import RememberingModel

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import AS_JSON
+from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.reports.excerpts import one_line
+from rag_evaluation_framework.reports.tables import one_line
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.http_agent import Probe

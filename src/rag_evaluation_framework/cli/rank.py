@@ -7,8 +7,7 @@ from typing import Literal
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import (
+from rag_evaluation_framework.cli.options import (
     AS_JSON,
     CONFIDENCE,
     EXISTING_FILE,
@@ -17,6 +16,7 @@ from rag_evaluation_framework.cli.shared_options import (
     SEED,
     metrics_option,
 )
+from rag_evaluation_framework.cli.output import print_json
 
 DEFAULT_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
 _FORMATS = ("trec", "beir", "json")

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, PAIRED_TEST, RUNS_DIR, Option
 from rag_evaluation_framework.cli.retrieval_settings import DEFAULT_CHUNKER, DEFAULT_GLOB
-from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE, PAIRED_TEST, RUNS_DIR, Option
 
 _LEVELS = ("token", "chunk", "document")
 _PATH = click.Path(path_type=Path)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from rag_evaluation_framework.cli.json_output import print_json
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.cli.retrieval_settings import RetrievalSettings, settings_of
 from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.datasets.recognition import recognise
@@ -21,10 +21,10 @@ from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.reports.progress import StepLine
 from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
-from rag_evaluation_framework.reports.step_line import StepLine
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_summaries import IntervalSettings
+from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
 
 

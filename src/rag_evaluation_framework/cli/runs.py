@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import AS_JSON, RUNS_DIR
+from rag_evaluation_framework.cli.options import AS_JSON, RUNS_DIR
+from rag_evaluation_framework.cli.output import print_json
 
 EXAMPLES = """\b
 Examples:
@@ -25,7 +25,7 @@ def command(runs_dir: Path, as_json: bool) -> None:
     when it can be resumed, and broken when one of its files cannot be read, for the reason below the table.
     There too is the command that continues each run in which something is left to do.
     """
-    from rag_evaluation_framework.reports.run_list import run_list_text, run_rows
+    from rag_evaluation_framework.reports.lists import run_list_text, run_rows
     from rag_evaluation_framework.results.run_folder import list_runs
 
     rows = run_rows(list_runs(runs_dir))

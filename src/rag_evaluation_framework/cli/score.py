@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.judge_notices import spending_told, waiting_notice
-from rag_evaluation_framework.cli.scoring_options import scoring_of, scoring_options
-from rag_evaluation_framework.cli.shared_options import AS_JSON, DIALECT, FILE, RUNS_DIR, SEED, metrics_option
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    DIALECT,
+    FILE,
+    RUNS_DIR,
+    SEED,
+    metrics_option,
+    scoring_of,
+    scoring_options,
+)
+from rag_evaluation_framework.cli.output import print_json, spending_told, waiting_notice
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
@@ -67,7 +74,7 @@ def command(
     scoring failed; 130: interrupted.
     """
     from rag_evaluation_framework.evaluation.evaluate import opened_methods
-    from rag_evaluation_framework.evaluation.manifests.preflight import check_writable
+    from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.reports.progress import ProgressLine
     from rag_evaluation_framework.results.run_folder import RunFolder
@@ -98,8 +105,8 @@ def command(
 
 
 def _show(evaluation: Evaluation, *, as_json: bool) -> None:
+    from rag_evaluation_framework.reports.exchanges import unmeasured_lines
     from rag_evaluation_framework.reports.json_report import scored_document
-    from rag_evaluation_framework.reports.unscored import unmeasured_lines
 
     if as_json:
         print_json(scored_document(evaluation))

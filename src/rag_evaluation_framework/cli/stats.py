@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from rag_evaluation_framework.cli.json_output import print_json
-from rag_evaluation_framework.cli.shared_options import AS_JSON, DIALECT
+from rag_evaluation_framework.cli.options import AS_JSON, DIALECT
+from rag_evaluation_framework.cli.output import print_json
 
 EXAMPLES = """\b
 Examples:
@@ -27,7 +27,7 @@ def command(path: Path, format_: str | None, as_json: bool) -> None:
     documents in characters; how many of the documents are relevant to at least one query.
     """
     from rag_evaluation_framework.datasets.overview import overview
-    from rag_evaluation_framework.reports.dataset_overview import overview_text
+    from rag_evaluation_framework.reports.overviews import overview_text
 
     figures = overview(path, format=format_)
     if as_json:

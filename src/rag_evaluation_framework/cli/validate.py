@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rag_evaluation_framework.cli.shared_options import AS_JSON, EXISTING_FILE
+from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.files import strict_json
 

@@ -42,6 +42,7 @@ from rag_evaluation_framework.evaluation.expected_points import (
     supported_by,
     texts_retrieved,
 )
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Reading,
@@ -54,6 +55,7 @@ from rag_evaluation_framework.judging.answer_verdicts import (
 )
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -305,3 +307,20 @@ def _evidence(points: Iterable[Point]) -> tuple[BlameEvidence, ...]:
 
 def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
     return tuple(map(BlameEvidence, truth.missing))
+
+
+# Blames the answers of a run: always those of golden sets, others where a metric looks at contexts.
+
+# No judge is asked: what a run costs does not depend on what is told of it.
+_SUPPORT = LexicalSupport()
+BLAMED_BY = _SUPPORT.name
+
+
+def are_blamed(scorers: Iterable[MetricScorer], *, is_golden: bool) -> bool:
+    """Tell whether the answers of a run with these metrics are blamed."""
+    return is_golden or any("contexts" in scorer.needs for scorer in scorers)
+
+
+def blamed(sample: Sample, response: Response, documents: CitableTexts) -> Blame:
+    """Find out where an answer failed."""
+    return blame(sample, response, _SUPPORT, documents=documents)

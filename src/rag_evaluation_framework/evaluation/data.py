@@ -17,10 +17,9 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.evaluation.golden.golden_runs import golden_manifest
-from rag_evaluation_framework.evaluation.golden.golden_splits import find_splits
-from rag_evaluation_framework.evaluation.manifests.manifest import DatasetEntry, Manifest, read_manifest
-from rag_evaluation_framework.evaluation.manifests.preflight import source_of
+from rag_evaluation_framework.evaluation.golden_runs import find_splits, golden_manifest
+from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest, read_manifest
+from rag_evaluation_framework.evaluation.preflight import source_of
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.responses import History

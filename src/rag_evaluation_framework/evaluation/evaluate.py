@@ -24,21 +24,18 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.evaluation.data import Data, manifest_of
-from rag_evaluation_framework.evaluation.golden.golden_runs import plan_golden
-from rag_evaluation_framework.evaluation.golden_results import golden_evaluation
+from rag_evaluation_framework.evaluation.golden_runs import plan_golden
 from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
 from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.evaluation.judges import JudgeLike, OpenedMethods
-from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
-from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan, plan_evaluation, refuse_secrets
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.manifests.thresholds import read_thresholds
+from rag_evaluation_framework.evaluation.manifest import JudgeSettings, Manifest, read_thresholds
+from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets
 from rag_evaluation_framework.evaluation.rescoring import scored_again
 from rag_evaluation_framework.evaluation.resources import other_judge_warnings
 from rag_evaluation_framework.evaluation.retrieval_truth import Level, level_of
-from rag_evaluation_framework.evaluation.suites import Suite, run_suite
+from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.suites import Suite, golden_evaluation, run_suite
 from rag_evaluation_framework.evaluation.systems import DEFAULT_RANKING_METRICS, evaluate_run_files
 from rag_evaluation_framework.evaluation.targets import TargetLike, model_of, shown_target, target_of
 from rag_evaluation_framework.extensions import Embedder, Target
@@ -53,10 +50,9 @@ from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.comparison import Comparison, PairedTest
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.run_comparison import compare_columns
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
-from rag_evaluation_framework.results.run_groups import RunGroup
-from rag_evaluation_framework.results.run_summaries import IntervalSettings
+from rag_evaluation_framework.results.run_evaluations import compare_columns
+from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
+from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.sweep import Grid
 
 _SHORTEST_SAMPLE_TIMEOUT = 300.0

@@ -27,11 +27,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
 from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
 from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, Level, level_of
-from rag_evaluation_framework.evaluation.runs.runner import run_samples
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
@@ -60,14 +60,13 @@ from rag_evaluation_framework.results.comparison import (
     compare_systems,
     corrected_together,
 )
-from rag_evaluation_framework.results.documents import results_document, write_results_document
 from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Performance, Row
 from rag_evaluation_framework.results.journal import JournalEntry
-from rag_evaluation_framework.results.result_files import SUFFIX
+from rag_evaluation_framework.results.results_documents import results_document, write_results_document
 from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
-from rag_evaluation_framework.results.run_rows import RunRow
-from rag_evaluation_framework.results.run_summaries import IntervalSettings, summarise_run
 from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
+from rag_evaluation_framework.results.storage import SUFFIX
+from rag_evaluation_framework.results.summaries import IntervalSettings, RunRow, summarise_run
 from rag_evaluation_framework.retrieval.embedders import OnTexts
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import (

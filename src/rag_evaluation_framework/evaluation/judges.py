@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.manifests.judge_settings import JudgeSettings
+from rag_evaluation_framework.evaluation.manifest import JudgeSettings
 from rag_evaluation_framework.extensions import Embedder, Registry, built, parse_specification
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods

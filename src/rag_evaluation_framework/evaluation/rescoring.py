@@ -15,40 +15,49 @@ from typing import IO
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.blamed_answers import BLAMED_BY, are_blamed, blamed
+from rag_evaluation_framework.evaluation.blame import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.resources import JUDGE, judge_change, judge_fields, judge_usage
-from rag_evaluation_framework.evaluation.runs.scoring import (
+from rag_evaluation_framework.evaluation.scoring import (
+    MetricScorer,
     check_scorers,
+    located_for,
     scored_result,
+    scorers_for,
     writable_result,
 )
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, located_for, scorers_for
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
 from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, Score
-from rag_evaluation_framework.results.blame_summaries import (
+from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
     blame_fields,
     blame_summary,
     read_blame,
 )
-from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn, evaluated_turns
 from rag_evaluation_framework.results.evaluations import (
     NO_COLUMNS,
     ColumnsBuilder,
+    EvaluatedTurn,
     Evaluation,
     Kind,
     Performance,
     Row,
     Rows,
+    evaluated_turns,
 )
 from rag_evaluation_framework.results.run_evaluations import summed_up
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
-from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
 from rag_evaluation_framework.results.sample_list import Samples
+from rag_evaluation_framework.results.summaries import (
+    IntervalSettings,
+    RunRow,
+    RunSummary,
+    listed_samples,
+    rows_of_folder,
+    summarise_run,
+)
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4

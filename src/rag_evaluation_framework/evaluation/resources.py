@@ -1,4 +1,4 @@
-"""What an evaluation takes: its judge's calls, tokens and money, memory and processor time.."""
+"""What an evaluation takes: its judge's calls, tokens and money, memory and processor time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from typing import Any, Self
 import msgspec
 
 from rag_evaluation_framework.errors import StorageError
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan
+from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.models.chat import endpoint_of
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, Spread
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.run_folder import RunFolder, RunGroup
 
 # The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs.
 

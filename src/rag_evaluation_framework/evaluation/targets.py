@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import InputError, TargetError, UsageError, shown
-from rag_evaluation_framework.evaluation.manifests.manifest import Manifest
-from rag_evaluation_framework.evaluation.manifests.secrets import Secrets
-from rag_evaluation_framework.evaluation.runs.masked_target import MaskedTarget
+from rag_evaluation_framework.evaluation.manifest import Manifest
+from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
 from rag_evaluation_framework.records.responses import History, Request, Response
 from rag_evaluation_framework.records.samples import Sample

@@ -306,10 +306,10 @@ class ClaimFeatures(NamedTuple):
     pairs: int
     parted_pairs: int
     """How many neighbouring tokens no unit of the evidence has together."""
-    closest: Sequence[HeldUnit]
-    """The units of evidence with most of what the question does not have; several where they have as much."""
+    closest: HeldUnit | None
+    """The unit of evidence with most of what the question does not have."""
     covered_by_one: float
-    """The share of the claim's different keys, by weight, that stand in a closest unit or in the question.
+    """The share of the claim's different keys, by weight, that stand in the closest unit or in the question.
 
     Of a claim that is nothing but numbers, the share of these that the evidence has; of one without either,
     such as the letter of a choice, 1 where the evidence has its very words.
@@ -317,7 +317,7 @@ class ClaimFeatures(NamedTuple):
     covered_by_two: float
     """The same of the two units that have most together."""
     is_of_record: bool
-    """Whether a closest unit is of a record, or all of the evidence: a sentence joins what many facts say."""
+    """Whether a unit as close is of a record, or all of them are: a sentence joins what many facts say."""
     is_withheld: bool
     """Whether it says something that a record denies or leaves open."""
 
@@ -329,12 +329,6 @@ def _claim_words(claim: str) -> tuple[Sequence[str], Sequence[str], Sequence[Qua
     forms = tuple(forms_of(words))
     numbers = tuple([quantity for quantity in quantities(claim, forms) if not quantity.is_vague])
     return tuple(keys_of(words)), forms, numbers
-
-
-@lru_cache(maxsize=_KEPT_CLAIMS)
-def _claim_tokens(claim: str) -> Sequence[Token]:
-    """Return what :func:`_claim_words` has the keys of, with places; asked for only where a word is new."""
-    return tuple(content_tokens(claim))
 
 
 def _powers(keys: Iterable[str]) -> dict[str, int]:
@@ -378,6 +372,13 @@ class EvidenceBody:
         self._forms = _NONE.union(*(text.forms for text in texts))
         self._numbers = frozenset[Number]().union(*(text.numbers for text in texts))
         self._places = KeyPlaces((len(text.units), text.blocks) for text in texts)
+        # Where every word of a matter stands somewhere else in the evidence, a claim may be speaking of that.
+        self._withheld = [
+            matter
+            for record in self._records
+            for matter in record.withheld
+            if not all(self._places[key] for key in matter)
+        ]
 
     def features(self, claim: str) -> ClaimFeatures:
         """Compare one claim with the evidence."""
@@ -389,11 +390,14 @@ class EvidenceBody:
         tokens: Sequence[Token] = ()
         if not claim.isascii():
             known = {key for key in keys if places[key] or key in given}
-            tokens = without_junctures(_claim_tokens(claim), known)
+            tokens = without_junctures(content_tokens(claim), known)
             keys = [token.text for token in tokens]
         distinct = frozenset(keys)
-        unknown = {key for key in distinct if not (places[key] or key in given)}
-        new = [each for each in tokens or _claim_tokens(claim) if each.text in unknown] if unknown else []
+        held = [places[key] for key in keys]
+        unknown = {key for key, units in zip(keys, held, strict=True) if not units and key not in given}
+        new: Sequence[Token] = ()
+        if unknown:
+            new = [each for each in tokens if each.text in unknown] or content_tokens(claim, unknown)
         new_numbers = [
             each
             for each in numbers
@@ -418,12 +422,12 @@ class EvidenceBody:
             new_numbers=new_numbers,
             has_new_figure=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers),
             pairs=max(len(keys) - 1, 0),
-            parted_pairs=sum([not places[one] & places[other] for one, other in pairwise(keys)]),
-            closest=closest if len(closest) < 2 else sorted(closest, key=self._order),
+            parted_pairs=sum([not one & other for one, other in pairwise(held)]),
+            closest=min(closest, key=self._order) if len(closest) > 1 else next(iter(closest), None),
             covered_by_one=by_one,
             covered_by_two=by_two,
             is_of_record=self._is_of_record(closest),
-            is_withheld=bool(self._records) and self._is_withheld(claim, distinct),
+            is_withheld=bool(self._withheld) and self._is_withheld(claim, distinct),
         )
 
     def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float, float]:
@@ -443,17 +447,8 @@ class EvidenceBody:
         return bool(self._records) and any(self.texts[number].record for number, _ in closest)
 
     def _is_withheld(self, claim: str, keys: frozenset[str]) -> bool:
-        """Tell whether a claim that denies nothing has all words of something that a record withholds.
-
-        Where every one of these words stands somewhere else in the evidence, it may be speaking of that.
-        """
-        if DENIAL.search(claim):
-            return False
-        return any(
-            matter <= keys and not all(self._places[key] for key in matter)
-            for record in self._records
-            for matter in record.withheld
-        )
+        """Tell whether a claim that denies nothing has all words of something that a record withholds."""
+        return any(matter <= keys for matter in self._withheld) and not DENIAL.search(claim)
 
     def _has_news(self, keys: Iterable[str], numbers: Iterable[Quantity]) -> bool:
         """Tell whether the evidence has something of a claim that the question does not have."""

@@ -136,7 +136,7 @@ class LexicalSupport:
             claim=claim,
             label="supported" if supported >= self._model.threshold else "unsupported",
             probability=supported,
-            evidence=body.evidence(features.closest[0]) if features.closest else None,
+            evidence=None if features.closest is None else body.evidence(features.closest),
             new_tokens=tuple(_new_tokens(claim, features)),
         )
 

@@ -1,4 +1,4 @@
-"""What the system under test is asked for one sample, and what it gives back, turn by turn.."""
+"""What the system under test is asked for one sample, and what it gives back, turn by turn."""
 
 from __future__ import annotations
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.comparisons import interval_header
-from rag_evaluation_framework.reports.excerpts import one_line
-from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.results.blame_summaries import BlameShare, BlameSummary
+from rag_evaluation_framework.reports.tables import one_line, text_table
+from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary
 
 _WORDS = {
     "ok": "right",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.excerpts import figure, one_line
-from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.reports.tables import figure, one_line, text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.statistics.intervals import Interval
 

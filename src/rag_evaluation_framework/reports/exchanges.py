@@ -1,14 +1,124 @@
-"""What was asked, expected and answered in a sample, as reports show it: once, or turn by turn."""
+"""What was asked, expected and answered, and why there is no score, as lines for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import without_parameters
+from rag_evaluation_framework.records.responses import EXPECTED, Unread, UnreadPart
+from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.reports.excerpts import one_line
-from rag_evaluation_framework.results.blame_summaries import is_fault
-from rag_evaluation_framework.results.evaluations import Row
+from rag_evaluation_framework.reports.tables import one_line
+from rag_evaluation_framework.results.breakdowns import is_fault
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.summaries import Unscored
+
+# The claims of an answer that its evidence does not support, as lines for people.
+
+# The metrics whose claims are the answer's own, and what these were held against.
+_HELD_AGAINST = {
+    "faithfulness": "the contexts",
+    "hallucination": "the contexts",
+    "claim_precision": "the reference",
+}
+
+
+def doubtful_claims(result: SampleResult) -> Iterator[str]:
+    """Yield each claim of the answer that is unsupported or contradicted, with its characters, once."""
+    text = result.response.text or ""
+    seen: set[tuple[int, int]] = set()
+    for score in result.scores:
+        against = _HELD_AGAINST.get(without_parameters(score.metric))
+        if against is None:
+            continue
+        for claim in score.details.get("claims", ()):
+            place = claim["start"], claim["end"]
+            if claim["label"] == "supported" or place in seen:
+                continue
+            seen.add(place)
+            why = f" ({'; '.join(claim['conflicts'])})" if claim.get("conflicts") else ""
+            where = f"at {place[0]}–{place[1]}"
+            yield f"{claim['label']} by {against} {where}: {one_line(text[slice(*place)])}{why}"
+
+
+# What could not be read of what came with answers, in words: how much, and what was expected.
+
+
+def unread_lines(unread: Sequence[Unread]) -> list[str]:
+    """Say of a run: ``3 contexts of 2 samples could not be read: expected …``."""
+    return [
+        _line(each.part, f"{_counted(each.part, each.count)} of {counted(each.samples, 'sample')}")
+        for each in unread
+    ]
+
+
+def unread_line(part: UnreadPart, count: int) -> str:
+    """Say the same of one answer."""
+    return _line(part, _counted(part, count))
+
+
+def _counted(part: UnreadPart, count: int) -> str:
+    return counted(count, part.removesuffix("s"))
+
+
+def _line(part: UnreadPart, what: str) -> str:
+    return f"{what} could not be read: expected {EXPECTED[part]}"
+
+
+# Why samples have no score for a metric, as lines for people.
+
+
+def unmeasured_lines(evaluation: Evaluation) -> list[str]:
+    """Say which metrics failed wherever they apply; those with the same counts share a line."""
+    metrics: dict[tuple[int, int], list[str]] = {}
+    for each in evaluation.not_measured:
+        metrics.setdefault((each.n_skipped, each.n_failed), []).append(each.metric)
+    return [
+        f"nothing was scored ({skipped:,} skipped, {failed:,} failed): {', '.join(names)}"
+        for (skipped, failed), names in metrics.items()
+    ]
+
+
+def unscored_lines(evaluation: Evaluation) -> list[str]:
+    """Say why samples have no score: metrics with the same reason and count share a line."""
+    metrics: dict[Unscored, list[str]] = {}
+    for name, figure in evaluation.metrics.items():
+        for each in figure.reasons:
+            metrics.setdefault(each, []).append(name)
+    return [
+        f"  {each.count:,} {each.status}, {one_line(each.reason, 120)}: {', '.join(names)}"
+        for each, names in metrics.items()
+    ]
+
+
+# Notes on one run: what was repaired, what is left to do, what could be neither read nor scored.
+
+
+def run_notes(evaluation: Evaluation) -> list[str]:
+    """Return the notes on a run, one a line."""
+    unread = unread_lines(evaluation.counts.unread)
+    return [*evaluation.outcome.notes, *unread, *unmeasured_lines(evaluation)]
+
+
+def named_run_notes(evaluation: Evaluation) -> list[str]:
+    """Return the notes and, for a run that did not complete, how to resume it; each names its run.
+
+    They are for reports that are read by others than those who ran it.
+    """
+    shortfall = shortfall_of(evaluation)
+    notes = [*run_notes(evaluation), *([] if shortfall is None else [shortfall])]
+    return [f"{evaluation.name}, run {evaluation.head.run_id}: {note}" for note in notes]
+
+
+def shortfall_of(evaluation: Evaluation) -> str | None:
+    """Say why a run did not complete, and how to resume it; ``None`` of one that did."""
+    outcome = evaluation.outcome
+    if outcome.completed:
+        return None
+    return f"not completed: {outcome.reason}; go on with --resume {evaluation.head.run_id}"
+
 
 _TO_DECLINE = "(to decline)"
 _FAILING = "samples that do not pass"

@@ -12,13 +12,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rag_evaluation_framework.evaluation.golden_results import unscored
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluated_turns import EvaluatedTurn
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row
 from rag_evaluation_framework.results.gate import Verdict
 
 

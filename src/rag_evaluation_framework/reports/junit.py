@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from rag_evaluation_framework.reports.excerpts import one_line
-from rag_evaluation_framework.reports.exchanges import expected_and_got
-from rag_evaluation_framework.reports.run_notes import named_run_notes
+from rag_evaluation_framework.reports.exchanges import expected_and_got, named_run_notes
+from rag_evaluation_framework.reports.tables import one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Check, Verdict
 

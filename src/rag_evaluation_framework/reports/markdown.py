@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from rag_evaluation_framework.reports.blame import blame_cells, blame_title, untold_blame
-from rag_evaluation_framework.reports.excerpts import figure, one_line
-from rag_evaluation_framework.reports.exchanges import exchanges, samples_to_show
+from rag_evaluation_framework.reports.exchanges import (
+    exchanges,
+    named_run_notes,
+    samples_to_show,
+    unscored_lines,
+)
 from rag_evaluation_framework.reports.refusals import refusal_cells
-from rag_evaluation_framework.reports.run_notes import named_run_notes
-from rag_evaluation_framework.reports.unscored import unscored_lines
-from rag_evaluation_framework.results.blame_summaries import BlameSummary
+from rag_evaluation_framework.reports.tables import figure, one_line
+from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Verdict
 

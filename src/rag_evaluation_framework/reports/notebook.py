@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from rag_evaluation_framework.reports.excerpts import figure
+from rag_evaluation_framework.reports.tables import figure
 from rag_evaluation_framework.reports.terminal import sentence
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure

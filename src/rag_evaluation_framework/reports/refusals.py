@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_evaluation_framework.results.refusal_tables import Refusals, RefusalTable
+from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
 
 
 def refusal_cells(table: RefusalTable) -> tuple[list[str], list[list[str]]]:

@@ -6,20 +6,23 @@ from collections.abc import Iterator
 from itertools import islice
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.golden_results import unscored
-from rag_evaluation_framework.evaluation.manifests.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.evaluation.systems import RULES
 from rag_evaluation_framework.reports.blame import blame_text
-from rag_evaluation_framework.reports.claims import doubtful_claims
 from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
-from rag_evaluation_framework.reports.excerpts import figure, one_line
-from rag_evaluation_framework.reports.exchanges import sample_lines, samples_to_show
+from rag_evaluation_framework.reports.exchanges import (
+    doubtful_claims,
+    run_notes,
+    sample_lines,
+    samples_to_show,
+    shortfall_of,
+    unscored_lines,
+)
 from rag_evaluation_framework.reports.rankings import ranking_text
 from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
-from rag_evaluation_framework.reports.run_notes import run_notes, shortfall_of
-from rag_evaluation_framework.reports.tables import text_table
-from rag_evaluation_framework.reports.unscored import unscored_lines
+from rag_evaluation_framework.reports.tables import figure, one_line, text_table
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Check, Verdict

@@ -1,17 +1,16 @@
-"""How far the metrics of a run agree with people, and what the run's true figures are.
-
-Labels belong to an answer. They are matched by query id, and where a label names the answer it was given to,
-that answer must be the run's; what does not match, on either side, is counted.
-"""
+"""How far metrics agree with what people say of the same answers, and the corrected figures of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from rag_evaluation_framework.datasets.annotations import OVERALL
 from rag_evaluation_framework.datasets.golden_sets import SPLITS
 from rag_evaluation_framework.datasets.human_labels import (
+    LABEL,
     HumanLabel,
     LabelField,
     MergedLabels,
@@ -20,15 +19,221 @@ from rag_evaluation_framework.datasets.human_labels import (
     is_same_answer,
     merged_labels,
 )
-from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, counted
-from rag_evaluation_framework.results.answered_runs import AnsweredRun
-from rag_evaluation_framework.results.calibration_pairs import LabelPair, chosen_pairs
+from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    Problems,
+    UnknownNameError,
+    UsageError,
+    counted,
+    shown,
+)
+from rag_evaluation_framework.records.runs import Run, SampleResult
+from rag_evaluation_framework.results.comparison import ScoredMetric, scored_run
 from rag_evaluation_framework.results.metric_calibration import (
     CalibrationSettings,
     MetricCalibration,
     calibrate_metric,
     cannot_calibrate,
 )
+from rag_evaluation_framework.results.run_folder import RunFolder, whole_results_of
+
+# A run as calibration needs it: each metric's values by query, and the answers that were scored.
+
+_QUERIES = "query_results"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredRun:
+    """A run's scores, and its answers by query id; an answer is ``None`` if the source does not have it.
+
+    Queries without any answer are in ``unanswered`` instead.
+    """
+
+    name: str
+    dataset_id: str | None
+    metrics: Mapping[str, ScoredMetric] = field(hash=False)
+    answers: Mapping[str, str | None] = field(hash=False)
+    unanswered: frozenset[str] = frozenset()
+    whole: Path | None = None
+    """The results of all splits, where the run is one split of golden sets."""
+
+
+def answered_run(source: Run | RunFolder | Mapping[str, Any]) -> AnsweredRun:
+    """Read a run in memory, on the disk, or a results document."""
+    scored = scored_run(source)
+    if isinstance(source, Mapping):
+        answers, unanswered = _answers_of_document(source)
+    else:
+        results = source.results if isinstance(source, Run) else source.results(order="dataset")
+        answers, unanswered = _answers_of_results(results)
+    return AnsweredRun(
+        name=scored.name,
+        dataset_id=scored.dataset_id,
+        metrics=scored.metrics,
+        answers=answers,
+        unanswered=frozenset(unanswered),
+    )
+
+
+def open_answered_run(run: str, runs_directory: str | Path) -> AnsweredRun:
+    """Open a results file, or a run by its id or the path of its folder."""
+    if Path(run).is_file():
+        document = read_results(run)
+        if not isinstance(document.get(_QUERIES), list):
+            expected = f"an object with the results of a run in {_QUERIES}"
+            found = f"one with {', '.join(sorted(document)) or 'nothing'}"
+            raise InputError([Issue("no-results", expected, found, file=run)])
+        return answered_run(document)
+    folder = RunFolder.open(run, runs_directory)
+    return replace(answered_run(folder), whole=whole_results_of(folder))
+
+
+def _answers_of_results(results: Iterable[SampleResult]) -> tuple[dict[str, str | None], list[str]]:
+    answers: dict[str, str | None] = {}
+    unanswered: list[str] = []
+    for result in results:
+        if result.response.failure is None:
+            answers[result.sample_id] = result.response.text
+        else:
+            unanswered.append(result.sample_id)
+    return answers, unanswered
+
+
+def _answers_of_document(document: Mapping[str, Any]) -> tuple[dict[str, str | None], list[str]]:
+    queries = document.get(_QUERIES)
+    answers: dict[str, str | None] = {}
+    unanswered: list[str] = []
+    for query in queries if isinstance(queries, list) else []:
+        if not isinstance(query, Mapping) or "query_id" not in query:
+            continue
+        if "error" in query:
+            unanswered.append(str(query["query_id"]))
+        else:
+            answer = query.get("generated_answer")
+            answers[str(query["query_id"])] = answer if isinstance(answer, str) else None
+    return answers, unanswered
+
+
+# Which human label a metric is compared with, unless one is named.
+#
+# ===============  ====================================================================================
+# ``accuracy``     metrics of truth: faithfulness, correctness, hallucination, grounding, exact matches
+# ``completeness`` metrics of what an answer leaves out: recall of claims, entities, milestones
+# ``relevance``    answer relevancy
+# ``clarity``      communication
+# ``overall``      metrics of likeness to the reference, and rubrics: they measure everything at once
+# ===============  ====================================================================================
+#
+# A metric with the name of a field is compared with that field. Retrieval, citations, refusals and safety
+# have no field among these; they are paired only on request.
+
+_METRICS_OF_FIELD: Mapping[str, tuple[str, ...]] = {
+    "accuracy": (
+        "faithfulness",
+        "hallucination",
+        "answer_correctness",
+        "claim_precision",
+        "claim_hallucination",
+        "noise_sensitivity",
+        "grounded_fraction",
+        "unsupported_tokens",
+        "factual_consistency",
+        "hallucination_rate",
+        "factuality",
+        "grounding",
+        "exact_match",
+        "string_match",
+        "relation",
+    ),
+    "completeness": ("claim_recall", "entity_coverage", "milestone_recall", "hop_coverage"),
+    "relevance": ("answer_relevancy",),
+    "clarity": ("communication",),
+    OVERALL: (
+        "answer_similarity",
+        "claim_f1",
+        "token_f1",
+        "rouge",
+        "bleu",
+        "chrf",
+        "rubric",
+        "rubric_pass",
+    ),
+}
+_FIELD_OF_METRIC = {metric: name for name, metrics in _METRICS_OF_FIELD.items() for metric in metrics}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPair:
+    """A metric and the human label that it is compared with."""
+
+    metric: str
+    field: LabelField
+
+    @classmethod
+    def parse(cls, text: str) -> LabelPair:
+        """Read ``METRIC=FIELD``; a metric's parameters may contain equals signs, a field may not."""
+        metric, equals, name = text.rpartition("=")
+        if not equals or not metric.strip():
+            raise UsageError(f"pair: expected METRIC=FIELD, got {shown(text)}")
+        return cls(metric.strip(), LabelField.parse(name.strip()))
+
+
+def chosen_pairs(
+    metrics: Iterable[str],
+    fields: Iterable[str],
+    *,
+    only: Iterable[str] = (),
+    label: str | None = None,
+    pairs: Iterable[LabelPair] = (),
+) -> tuple[list[LabelPair], list[str]]:
+    """Return what is compared with what, and the metrics of the run that have no label.
+
+    ``only`` are the metrics asked for, all if none is named; ``label`` is a field for all of them; ``pairs``
+    come before both. All names that the run or the labels do not have are in one error.
+    """
+    in_run, known = list(metrics), list(fields)
+    asked = list(dict.fromkeys(only))
+    named = {pair.metric: pair for pair in pairs}
+    wanted = [pair.field for pair in named.values()] + ([] if label is None else [LabelField.parse(label)])
+    problems = Problems()
+    for metric in dict.fromkeys((*asked, *named)):
+        with problems.collected():
+            _check_name("metric of the run", metric, in_run)
+    for name in dict.fromkeys(each.name for each in wanted):
+        with problems.collected():
+            _check_name("label field", name, known)
+    problems.raise_all()
+    chosen: list[LabelPair] = []
+    unpaired: list[str] = []
+    for metric in asked or (list(named) if named and label is None else in_run):
+        found = named.get(metric) or _default_pair(metric, known, label)
+        if found is None:
+            unpaired.append(metric)
+        else:
+            chosen.append(found)
+    if asked and unpaired:
+        raise UsageError(
+            f"metric {unpaired[0]}: no human label goes with it by itself: give --pair {unpaired[0]}=FIELD "
+            f"or --label FIELD; the labels have {', '.join(known) or 'no fields'}"
+        )
+    return chosen, unpaired
+
+
+def _default_pair(metric: str, known: list[str], label: str | None) -> LabelPair | None:
+    if label is not None:
+        return LabelPair(metric, LabelField.parse(label))
+    name = metric.partition("(")[0].partition("@")[0]
+    field = name if name in known else _FIELD_OF_METRIC.get(name)
+    if field not in known:
+        field = LABEL if LABEL in known else None
+    return None if field is None else LabelPair(metric, LabelField(field))
+
+
+def _check_name(kind: str, name: str, known: list[str]) -> None:
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,22 +1,27 @@
-"""Did the change really help? Paired comparison of contenders with a baseline, metric by metric.
-
-Rows pair by query id, never by position; what only one side scored is left out and counted. All the
-p-values of one comparison are corrected together (Holm), so that trying many metrics or many systems does
-not manufacture a winner.
-"""
+"""Did the change really help? Runs paired by sample, tested metric by metric, corrected together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric
+from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
+from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import read_list
+from rag_evaluation_framework.results.summaries import (
+    PERFORMANCE,
+    declared_metric,
+    is_higher_better,
+    stand_in,
+)
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
     PairedTestResult,
@@ -269,3 +274,323 @@ def _detectable(differences: npt.NDArray[np.float64], alpha: float) -> float | N
     if len(differences) < 2:
         return None
     return smallest_detectable_difference(standard_deviation(differences), len(differences), alpha=alpha)
+
+
+# What a comparison needs of a run, whatever it is read from: a run in memory, on the disk, or a
+# document.
+#
+# Scores of time are left out: they differ between two runs of the same system.
+
+
+@dataclass(slots=True)
+class ScoredMetric:
+    """One metric's values by query id, and how they were made; ``None`` if the source does not say."""
+
+    method: str | None
+    version: int | None
+    higher_is_better: bool
+    values: dict[str, float] = field(default_factory=dict)
+
+    def bound(self, name: str) -> BoundMetric:
+        """Return the metric as declared, or one of its name where it is not declared here."""
+        metric = declared_metric(name)
+        if metric is None or metric.metric.higher_is_better != self.higher_is_better or str(metric) != name:
+            return stand_in(name, self.method or "unknown", higher_is_better=self.higher_is_better)
+        return metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRun:
+    """A run as scores by metric and query, with what decides whether another one may be compared with it."""
+
+    name: str
+    dataset_id: str | None
+    dataset_hash: str | None
+    metrics: Mapping[str, ScoredMetric] = field(hash=False)
+
+
+RunSource: TypeAlias = Run | RunFolder | ScoredRun | Mapping[str, Any]
+
+
+def scored_run(source: RunSource, name: str | None = None) -> ScoredRun:
+    """Read what a comparison needs; ``name`` is shown in it, by default the run's id."""
+    if isinstance(source, ScoredRun):
+        return source
+    if isinstance(source, Run):
+        return _from_results(source.head, source.results, name)
+    if isinstance(source, RunFolder):
+        return _from_results(source.head, source.results(order="dataset"), name)
+    if isinstance(source, Mapping):
+        return _from_document(source, name)
+    raise UsageError(f"expected a run, its folder or a results document, got {shown(source)}")
+
+
+def _from_results(head: RunHead, results: Iterable[SampleResult], name: str | None) -> ScoredRun:
+    metrics: dict[str, ScoredMetric] = {}
+    for result in results:
+        for score in result.scores:
+            if score.method == TIMING_METHOD or score.value is None:
+                continue
+            if score.metric not in metrics:
+                version = head.metric_versions.get(score.metric)
+                higher = is_higher_better(score.metric, score.method)
+                metrics[score.metric] = ScoredMetric(score.method, version, higher)
+            metric = metrics[score.metric]
+            metric.values[result.sample_id] = score.value
+            metric.method = _joined(metric.method, score.method)
+    return ScoredRun(
+        name=name or head.run_id, dataset_id=head.dataset_id, dataset_hash=head.dataset_hash, metrics=metrics
+    )
+
+
+def _joined(so_far: str | None, method: str) -> str:
+    """Name every method by which a metric's scores were made."""
+    if so_far is None or so_far == method:
+        return method
+    return " + ".join(sorted({*so_far.split(" + "), method}))
+
+
+def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
+    figures = dict(metric_figures(document))
+    versions = _mapping(_mapping(document.get("metadata")).get("metric_versions"))
+    metrics: dict[str, ScoredMetric] = {}
+    for query_id, metric, value in _individual_scores(document):
+        if metric not in metrics:
+            figure = figures.get(metric, {})
+            method = figure.get("method")
+            higher = is_higher_better(metric, str(method), figure.get("higher_is_better"))
+            metrics[metric] = ScoredMetric(method, versions.get(metric), higher)
+        metrics[metric].values[query_id] = value
+    return ScoredRun(
+        name=name or str(document.get("evaluation_id")),
+        dataset_id=document.get("dataset_id"),
+        dataset_hash=_mapping(document.get("metadata")).get("dataset_hash"),
+        metrics=metrics,
+    )
+
+
+def metric_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the sections of a document that hold metrics, including those of other tools' documents."""
+    for name, section in document.items():
+        if name.endswith("_metrics") and name != PERFORMANCE and isinstance(section, Mapping):
+            yield name, section
+
+
+def metric_figures(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each metric of a document that has more than a bare number."""
+    for _, section in metric_sections(document):
+        for metric, figure in section.items():
+            if isinstance(figure, Mapping):
+                yield metric, figure
+
+
+def _individual_scores(document: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
+    queries = document.get("query_results")
+    for query in queries if isinstance(queries, list) else []:
+        scores = _mapping(_mapping(query).get("individual_metrics"))
+        for metric, score in scores.items():
+            value = score.get("value") if isinstance(score, Mapping) else score
+            if isinstance(value, int | float) and not isinstance(value, bool) and "query_id" in query:
+                yield str(query["query_id"]), metric, float(value)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+# Whether one run is better than another: the same data, the same methods, paired by query, corrected.
+#
+# Figures made by different methods, or over different data, are not comparable, however alike their names
+# are: comparing them is refused with the reasons, unless it is forced.
+
+_MOVED = 10
+
+
+def compare_runs(
+    run_a: RunSource,
+    run_b: RunSource,
+    *,
+    force: bool = False,
+    test: PairedTest = "randomisation",
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare run b with the baseline, run a, on every metric that both have.
+
+    A run is one in memory, its folder, or its results document. Different datasets, content hashes, methods
+    or metric versions are a :class:`UsageError` that names them; with ``force`` they become warnings.
+    """
+    baseline, contender = scored_run(run_a), scored_run(run_b)
+    if baseline.name == contender.name:
+        baseline = replace(baseline, name=f"{baseline.name} (baseline)")
+    reasons = tuple(reasons_against(baseline, contender))
+    if reasons and not force:
+        raise UsageError(f"cannot compare {contender.name} with {baseline.name}: {'; '.join(reasons)}")
+    shared = shared_metrics(baseline, contender)
+    if not shared:
+        raise UsageError(f"{contender.name} and {baseline.name} have no metric in common that was scored")
+    compared = compare_scored(
+        baseline, contender, shared, test=test, alpha=alpha, resamples=resamples, seed=seed
+    )
+    return Comparison(
+        baseline=baseline.name,
+        contenders=(contender.name,),
+        metrics=tuple(compared),
+        moved=tuple(query for metric in shared for query in moved_samples(baseline, contender, metric)),
+        unshared_metrics=tuple(sorted(baseline.metrics.keys() ^ contender.metrics.keys())),
+        warnings=reasons,
+    )
+
+
+def compare_scored(
+    baseline: ScoredRun,
+    contender: ScoredRun,
+    metrics: Sequence[str],
+    *,
+    test: PairedTest = "randomisation",
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[MetricComparison]:
+    """Compare two runs on the metrics named, even if they are not comparable."""
+    return compare_systems(
+        {run.name: {name: run.metrics[name].values for name in metrics} for run in (baseline, contender)},
+        [baseline.metrics[name].bound(name) for name in metrics],
+        baseline=baseline.name,
+        test=test,
+        alpha=alpha,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def shared_metrics(baseline: ScoredRun, contender: ScoredRun) -> list[str]:
+    """Return the metrics for which both runs have scores, in the baseline's order."""
+    return [name for name in baseline.metrics if name in contender.metrics]
+
+
+def reasons_against(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]:
+    """Yield what makes the figures of two runs incomparable."""
+    yield from data_differences(baseline, contender)
+    for name in shared_metrics(baseline, contender):
+        yield from method_differences(baseline, contender, name)
+
+
+def data_differences(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]:
+    """Yield how the data of two runs differ; what is unknown does not count as different."""
+    before, after = baseline.dataset_id, contender.dataset_id
+    if before and after and before != after:
+        yield f"different datasets ({before} and {after})"
+    elif baseline.dataset_hash and contender.dataset_hash and baseline.dataset_hash != contender.dataset_hash:
+        yield f"the content of the dataset {before or ''} differs (its hash is another)"
+
+
+def method_differences(baseline: ScoredRun, contender: ScoredRun, metric: str) -> Iterator[str]:
+    """Yield how one metric's scores were made differently."""
+    before, after = baseline.metrics[metric], contender.metrics[metric]
+    if before.method and after.method and before.method != after.method:
+        yield f"{metric} was scored by different methods ({before.method} and {after.method})"
+    elif before.version and after.version and before.version != after.version:
+        yield f"{metric} was scored by different versions ({before.version} and {after.version})"
+
+
+def moved_samples(baseline: ScoredRun, contender: ScoredRun, metric: str) -> list[MovedSample]:
+    """Return the samples that differ most in a metric, the greatest difference first."""
+    before, after = baseline.metrics[metric].values, contender.metrics[metric].values
+    moved = [
+        MovedSample(metric, query, before[query], after[query])
+        for query in before
+        if query in after and before[query] != after[query]
+    ]
+    return sorted(moved, key=lambda query: (-abs(query.difference), query.query_id))[:_MOVED]
+
+
+# A run against an earlier one of the same dataset: paired by sample, metric by metric.
+#
+# Samples pair by id, and only where they are the same in both runs, content included. Scores by different
+# methods are not comparable, and times depend on the machine: the former are refused, the latter left
+# out.
+
+_BASELINE, _CURRENT = "baseline", "this run"
+
+_Scores = dict[str, dict[str, float]]
+"""Value by sample by metric."""
+
+
+class ScoredBy(Protocol):
+    """What is compared of a metric: its name, how it is measured, and which way is better."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def higher_is_better(self) -> bool: ...
+
+
+def check_baseline(baseline: RunFolder, scorers: Sequence[ScoredBy]) -> None:
+    """Raise :class:`UsageError` if the baseline was scored in another way, or is not complete."""
+    name = baseline.head.run_id
+    if baseline.state != "complete":
+        raise UsageError(f"baseline {name} is {baseline.state}: expected a complete run")
+    methods = _methods(baseline)
+    for scorer in _compared(scorers):
+        then = methods.get(scorer.name)
+        if then is None:
+            raise UsageError(f"baseline {name} was not scored with {scorer.name}; run rag-eval score first")
+        if scorer.method not in then:
+            found = " and ".join(sorted(then))
+            raise UsageError(f"baseline {name} has {scorer.name} by {found}, this run by {scorer.method}")
+
+
+def compare_with_baseline(
+    baseline: RunFolder, current: RunFolder, scorers: Sequence[ScoredBy], *, seed: int = 0
+) -> Comparison:
+    """Compare two runs over the samples that both scored."""
+    compared = _compared(scorers)
+    same = set(read_list(baseline.samples_path)) & set(read_list(current.samples_path))
+    shared = {identifier for identifier, _ in same}
+    names = {scorer.name for scorer in compared}
+    scores = {
+        name: _scores(folder, names, shared) for name, folder in ((_BASELINE, baseline), (_CURRENT, current))
+    }
+    metrics = [
+        stand_in(scorer.name, scorer.method, higher_is_better=scorer.higher_is_better)
+        for scorer in compared
+        if scores[_BASELINE][scorer.name].keys() & scores[_CURRENT][scorer.name].keys()
+    ]
+    comparable = {str(metric) for metric in metrics}
+    missed = [scorer.name for scorer in compared if scorer.name not in comparable]
+    in_baseline = _scored(baseline) if missed else set()
+    return Comparison(
+        baseline=_BASELINE,
+        contenders=(_CURRENT,),
+        metrics=tuple(compare_systems(scores, metrics, baseline=_BASELINE, seed=seed)) if metrics else (),
+        uncompared=tuple(Uncompared(name, in_baseline=name in in_baseline) for name in missed),
+    )
+
+
+def _compared(scorers: Sequence[ScoredBy]) -> list[ScoredBy]:
+    return [scorer for scorer in scorers if scorer.method != TIMING_METHOD]
+
+
+def _methods(folder: RunFolder) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for result in folder.results():
+        for score in result.scores:
+            found.setdefault(score.metric, set()).add(score.method)
+    return found
+
+
+def _scored(folder: RunFolder) -> set[str]:
+    return {score.metric for result in folder.results() for score in result.scores if score.value is not None}
+
+
+def _scores(folder: RunFolder, metrics: set[str], samples: set[str]) -> _Scores:
+    found: _Scores = {metric: {} for metric in metrics}
+    for result in folder.results():
+        for score in result.scores:
+            if score.value is not None and score.metric in metrics and result.sample_id in samples:
+                found[score.metric][result.sample_id] = score.value
+    return found

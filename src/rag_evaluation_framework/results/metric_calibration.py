@@ -1,10 +1,13 @@
-"""How far one metric may be trusted: its agreement with human labels, and the true figure behind it."""
+"""How far one metric may be trusted, and where to cut it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
 
 from rag_evaluation_framework.datasets.annotations import RatedUnit
 from rag_evaluation_framework.datasets.annotator_agreement import (
@@ -13,26 +16,256 @@ from rag_evaluation_framework.datasets.annotator_agreement import (
     score_figure,
 )
 from rag_evaluation_framework.datasets.human_labels import LabelField, MergedLabels
-from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.results.labelled_values import LabelledValues, are_shares
-from rag_evaluation_framework.results.scored_runs import ScoredMetric
-from rag_evaluation_framework.results.threshold_figures import (
-    ThresholdFigures,
-    rate_behind_calls,
-    threshold_figures,
-    too_few_to_suggest,
-)
-from rag_evaluation_framework.statistics.agreement import Estimate, Resampling
+from rag_evaluation_framework.errors import UsageError, counted
+from rag_evaluation_framework.results.comparison import ScoredMetric
+from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling
 from rag_evaluation_framework.statistics.classification import (
     FEWEST_OF_A_CLASS,
+    ClassificationFigures,
+    Confusion,
     Reliability,
     ThresholdRule,
     auroc,
+    classification_figures,
+    confusion,
+    kappa,
     pearson,
+    reliability,
     spearman,
+    suggested_threshold,
 )
-from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate, CorrectedRate
+from rag_evaluation_framework.statistics.intervals import normal_two_sided
+from rag_evaluation_framework.statistics.prediction_powered import (
+    CorrectedEstimate,
+    CorrectedRate,
+    corrected_mean,
+    rogan_gladen_rate,
+)
 from rag_evaluation_framework.statistics.resampling import Floats, exact_mean
+
+# A metric's values beside human labels of the same run, and the figures that the labels correct.
+#
+# Everything is in the direction of the label: if more of the label means less of the metric, the metric
+# is turned round before the two are compared.
+
+# A difference between labelled and other samples that chance gives once in a hundred runs.
+_NOT_RANDOM = 0.01
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelledValues:
+    """The ``truth`` and ``values`` of the samples that have a label and a score, and the ``others``' values.
+
+    A label of at least ``cut`` is a yes.
+    """
+
+    truth: Floats
+    values: Floats
+    others: Floats
+    cut: float
+    is_turned_round: bool
+
+    @classmethod
+    def of(
+        cls, metric: ScoredMetric, labels: MergedLabels, wanted: LabelField, *, positive_at: float | None
+    ) -> LabelledValues:
+        """Put a metric and labels together; some sample must have both."""
+        both = [query for query in labels.values if query in metric.values]
+        others = [value for query, value in metric.values.items() if query not in labels.values]
+        truth = np.array([labels.values[query] for query in both])
+        return cls(
+            truth=truth,
+            values=np.array([metric.values[query] for query in both]),
+            others=np.array(others),
+            cut=_half(truth, wanted) if positive_at is None else positive_at,
+            is_turned_round=wanted.is_reversed != (wanted.is_quality and not metric.higher_is_better),
+        )
+
+    @cached_property
+    def yes(self) -> Floats:
+        """1 for each label that is a yes, 0 for the others."""
+        return (self.truth >= self.cut).astype(np.float64)
+
+    @cached_property
+    def along(self) -> Floats:
+        """The values in the direction of the label."""
+        return -self.values if self.is_turned_round else self.values
+
+    @cached_property
+    def everything(self) -> Floats:
+        """The values of all samples, the labelled ones first."""
+        return np.concatenate([self.values, self.others])
+
+    def corrected_share(self, *, confidence: float) -> CorrectedEstimate:
+        """Return the share of all samples that people would call yes."""
+        known, unknown = self._shares
+        return corrected_mean(self.yes, known, unknown, confidence=confidence)
+
+    def corrected_label(self, *, confidence: float) -> CorrectedEstimate | None:
+        """Return the mean label that people would give; ``None`` where labels are 0 or 1: it is the share."""
+        if np.isin(self.truth, (0.0, 1.0)).all():
+            return None
+        least, most = min(float(self.truth.min()), 0.0), max(float(self.truth.max()), 1.0)
+        known, unknown = (least + (most - least) * each for each in self._shares)
+        return corrected_mean(self.truth, known, unknown, confidence=confidence)
+
+    def reliability(self, *, confidence: float) -> Reliability | None:
+        """Return how far the values are from probabilities of a yes; ``None`` if they are none at all."""
+        if not are_shares(self.values):
+            return None
+        chances = 1.0 - self.values if self.is_turned_round else self.values
+        return reliability(chances, self.yes, confidence=confidence)
+
+    def not_random(self) -> str | None:
+        """Warn if the labelled samples score differently from the rest: they were not drawn at random."""
+        values, others = self.values, self.others
+        if len(values) < 2 or len(others) < 2:
+            return None
+        spread = math.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))
+        labelled, rest = exact_mean(values), exact_mean(others)
+        if spread == 0.0 or normal_two_sided((labelled - rest) / spread) >= _NOT_RANDOM:
+            return None
+        return (
+            f"the labelled samples score {labelled:.4f} on average, the others {rest:.4f}: they do not look "
+            "drawn at random, which the corrected figures rely on"
+        )
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats]:
+        """The values of the labelled samples and of the others, from 0 to 1 in the direction of the label."""
+        shares = _as_shares(self.everything)
+        if self.is_turned_round:
+            shares = 1.0 - shares
+        return shares[: len(self.values)], shares[len(self.values) :]
+
+
+def are_shares(values: Floats) -> bool:
+    """Tell whether all values are from 0 to 1."""
+    return bool(values.min() >= 0.0 and values.max() <= 1.0)
+
+
+def _as_shares(values: Floats) -> Floats:
+    """Return values from 0 to 1 as they are, and others stretched to that range."""
+    if are_shares(values):
+        return values
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / ((high - low) or 1.0)
+
+
+def _half(truth: Floats, wanted: LabelField) -> float:
+    if not are_shares(truth):
+        raise UsageError(
+            f"label {wanted.name!r} goes from {truth.min():g} to {truth.max():g}: "
+            "say with --positive-at which label counts as yes"
+        )
+    return 0.5
+
+
+# How well a metric, cut at a threshold, finds what people call yes; and where to cut it.
+
+Operator = Literal[">=", "<="]
+ThresholdSource = Literal["given", "yes or no", "suggested", "half"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A value of the metric, on which side of it an answer is called yes, and who chose it.
+
+    ``given`` by the user; ``yes or no``, because the metric has no other values; ``suggested`` by the labels;
+    or ``half``, for want of labels.
+    """
+
+    value: float
+    operator: Operator
+    source: ThresholdSource
+    rule: ThresholdRule | None = None
+
+    def calls(self, values: Floats) -> Flags:
+        """Tell which values are called yes."""
+        return values >= self.value if self.operator == ">=" else values <= self.value
+
+    def __str__(self) -> str:
+        return f"{self.operator} {self.value:.4g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdFigures:
+    """The calls against the labels. A threshold that these labels suggested is judged by cross-validation:
+    every label was held out when it was called."""
+
+    threshold: Threshold
+    counts: Confusion
+    figures: ClassificationFigures
+    kappa: Estimate
+
+
+def threshold_figures(
+    values: Floats,
+    yes: Floats,
+    *,
+    is_turned_round: bool,
+    given: float | None,
+    may_suggest: bool = True,
+    rule: ThresholdRule,
+    resampling: Resampling,
+) -> ThresholdFigures | None:
+    """Return the figures at the threshold given, at the only one there is, or at the suggested one.
+
+    If labels are too few to suggest one (:func:`too_few_to_suggest`), a metric from 0 to 1 is cut at a half
+    and any other not at all. Without ``may_suggest`` there is only a given one, or that of a metric of yes
+    and no.
+    """
+    operator: Operator = "<=" if is_turned_round else ">="
+    counts = None
+    if given is not None:
+        threshold = Threshold(value=given, operator=operator, source="given")
+    elif np.isin(values, (0.0, 1.0)).all():
+        threshold = Threshold(value=0.5, operator=operator, source="yes or no")
+    elif not may_suggest:
+        return None
+    elif too_few_to_suggest(yes) is None:
+        sign = -1.0 if is_turned_round else 1.0
+        suggestion = suggested_threshold(sign * values, yes, rule=rule, seed=resampling.seed)
+        counts = suggestion.cross_validated
+        value = sign * suggestion.threshold
+        threshold = Threshold(value=value, operator=operator, source="suggested", rule=rule)
+    elif values.min() >= 0.0 and values.max() <= 1.0:
+        threshold = Threshold(value=0.5, operator=operator, source="half")
+    else:
+        return None
+    counts = counts or confusion(threshold.calls(values), yes)
+    return ThresholdFigures(
+        threshold=threshold,
+        counts=counts,
+        figures=classification_figures(counts, confidence=resampling.confidence),
+        kappa=kappa(counts, resampling=resampling),
+    )
+
+
+def too_few_to_suggest(yes: Floats) -> str | None:
+    """Say why no threshold can be suggested; ``None`` if one can."""
+    n_yes = int(yes.sum())
+    n_no = len(yes) - n_yes
+    if min(n_yes, n_no) >= FEWEST_OF_A_CLASS:
+        return None
+    return f"a threshold needs {FEWEST_OF_A_CLASS} labels of yes and of no; there are {n_yes} and {n_no}"
+
+
+def rate_behind_calls(found: ThresholdFigures, values: Floats, *, confidence: float) -> CorrectedRate | None:
+    """Return the share of yes behind the calls over all values, by their sensitivity and specificity."""
+    counts = found.counts
+    if not counts.positives or not counts.negatives:
+        return None
+    return rogan_gladen_rate(
+        int(found.threshold.calls(values).sum()),
+        len(values),
+        true_positives=counts.true_positives,
+        positives=counts.positives,
+        true_negatives=counts.true_negatives,
+        negatives=counts.negatives,
+        confidence=confidence,
+    )
+
 
 FEWEST_TO_VALIDATE = 50
 """With fewer labels, a metric is called checked, never validated."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,22 @@ from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.blame_summaries import BlameSummary
-from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.documents import RunVerdicts, results_document, write_results_document
-from rag_evaluation_framework.results.evaluated_turns import evaluated_turns
+from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
+from rag_evaluation_framework.results.breakdowns import BlameSummary
+from rag_evaluation_framework.results.comparison import (
+    Comparison,
+    MetricComparison,
+    MovedSample,
+    PairedTest,
+    ScoredMetric,
+    ScoredRun,
+    compare_scored,
+    corrected_together,
+    metric_figures,
+    moved_samples,
+    reasons_against,
+    shared_metrics,
+)
 from rag_evaluation_framework.results.evaluations import (
     ColumnsBuilder,
     Counts,
@@ -27,13 +38,24 @@ from rag_evaluation_framework.results.evaluations import (
     Performance,
     Row,
     Rows,
+    evaluated_turns,
 )
-from rag_evaluation_framework.results.result_files import SUFFIXES
+from rag_evaluation_framework.results.results_documents import (
+    RunVerdicts,
+    results_document,
+    write_results_document,
+)
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder
-from rag_evaluation_framework.results.run_rows import RunRow, listed_samples, rows_of_folder
-from rag_evaluation_framework.results.run_summaries import IntervalSettings, RunSummary, summarise_run
-from rag_evaluation_framework.results.scored_runs import metric_figures
-from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.results.storage import SUFFIXES
+from rag_evaluation_framework.results.summaries import (
+    Figure,
+    IntervalSettings,
+    RunRow,
+    RunSummary,
+    listed_samples,
+    rows_of_folder,
+    summarise_run,
+)
 from rag_evaluation_framework.statistics.intervals import Interval
 
 
@@ -250,3 +272,70 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     )
     result = SampleResult(str(query.get("query_id")), response, tuple(scores))
     return Row(place, result, passes=query.get("pass"))
+
+
+def compare_columns(
+    systems: Mapping[str, Evaluation],
+    *,
+    test: PairedTest = "randomisation",
+    force: bool = False,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare evaluations with the first of them, on every metric that both have.
+
+    Different data or methods are a :class:`UsageError` that names them; with ``force`` they become warnings.
+    """
+    baseline, *contenders = (_scored(name, each) for name, each in systems.items())
+    reasons = [
+        f"{contender.name}: {reason}"
+        for contender in contenders
+        for reason in reasons_against(baseline, contender)
+    ]
+    if reasons and not force:
+        raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
+    compared: list[MetricComparison] = []
+    moved: list[MovedSample] = []
+    for contender in contenders:
+        shared = [
+            name
+            for name in shared_metrics(baseline, contender)
+            if baseline.metrics[name].values.keys() & contender.metrics[name].values.keys()
+        ]
+        if shared:
+            compared += compare_scored(
+                baseline, contender, shared, test=test, alpha=alpha, resamples=resamples, seed=seed
+            )
+        moved += [sample for metric in shared for sample in moved_samples(baseline, contender, metric)]
+    order = list(baseline.metrics)
+    return Comparison(
+        baseline=baseline.name,
+        contenders=tuple(contender.name for contender in contenders),
+        metrics=tuple(corrected_together(sorted(compared, key=lambda each: order.index(each.metric)))),
+        moved=tuple(moved),
+        unshared_metrics=tuple(
+            sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
+        ),
+        warnings=tuple(reasons),
+    )
+
+
+def _scored(name: str, evaluation: Evaluation) -> ScoredRun:
+    """Return the scores of an evaluation by metric and sample, parts together; times left out."""
+    metrics: dict[str, ScoredMetric] = {}
+    for part_name, part in (evaluation.parts or {"": evaluation}).items():
+        prefix = f"{part_name}/" if len(evaluation.parts) > 1 else ""
+        for metric, figure in part.metrics.items():
+            if metric not in part.columns.values or figure.method == TIMING_METHOD:
+                continue
+            version = part.head.metric_versions.get(metric)
+            found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
+            found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
+    head = evaluation.head
+    return ScoredRun(
+        name=name,
+        dataset_id=head.dataset_id,
+        dataset_hash=head.dataset_hash,
+        metrics={metric: found for metric, found in metrics.items() if found.values},
+    )

@@ -2,33 +2,249 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
     MissingResultsError,
+    RagEvalError,
     UsageError,
     invalid,
     refused,
     shown,
 )
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.results.result_files import (
-    SUFFIX,
-    check_id,
-    check_inside,
-    named_id,
-    results_entries,
-    results_paths,
+from rag_evaluation_framework.results.comparison import (
+    MetricComparison,
+    ScoredRun,
+    compare_scored,
+    corrected_together,
+    data_differences,
+    method_differences,
+    metric_sections,
+    scored_run,
+    shared_metrics,
 )
-from rag_evaluation_framework.results.results_comparison import compare_documents
+from rag_evaluation_framework.results.summaries import PERFORMANCE
+
+# The results files of a folder: their names, and what each says about itself without being read
+# whole.
+#
+# An id becomes a file name, so it may contain no separator and not begin with a dot; a link that leads
+# out of the folder is not followed.
+
+SUFFIX = ".results.json"
+SUFFIXES = (SUFFIX, ".results.yaml", ".results.yml", ".results.csv", ".results.parquet")
+
+# File systems allow 255 bytes a name; the suffix and a compression's take some.
+_LONGEST_ID = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsEntry:
+    """A results file: what it says about itself, or why it could not be read."""
+
+    path: Path
+    evaluation_id: str | None = None
+    timestamp: str | None = None
+    system_version: str | None = None
+    dataset_id: str | None = None
+    evaluation_type: str | None = None
+    error: str | None = None
+
+
+def check_id(evaluation_id: object) -> str:
+    """Return an id that can be a file name; raise for any other, whatever it contains."""
+    if not isinstance(evaluation_id, str) or not evaluation_id:
+        raise invalid("evaluation_id", "an id", evaluation_id)
+    wrong = any(character in "/\\" or not character.isprintable() for character in evaluation_id)
+    if wrong or evaluation_id.startswith(".") or len(evaluation_id.encode(errors="replace")) > _LONGEST_ID:
+        expected = f"an id of at most {_LONGEST_ID} bytes, without separators and not starting with a dot"
+        raise invalid("evaluation_id", expected, evaluation_id)
+    return evaluation_id
+
+
+def check_inside(path: Path) -> Path:
+    """Return a path whose file, links followed, is in the folder that it seems to be in."""
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        raise InputError(
+            [Issue("outside-folder", f"a file in {path.parent}", "a link out of it", file=str(path))]
+        )
+    return path
+
+
+def results_paths(folder: Path) -> list[Path]:
+    """Return the results files of a folder, by name."""
+    try:
+        return sorted(
+            path for path in folder.iterdir() if plain_name(path).endswith(SUFFIXES) and path.is_file()
+        )
+    except OSError as error:
+        raise refused("read", folder, error) from error
+
+
+def named_id(path: Path) -> str:
+    """Return the id in a file's name."""
+    name = path.name.rpartition(".")[0] if named_compression(path) else path.name
+    ending = next(suffix for suffix in SUFFIXES if name.lower().endswith(suffix))
+    return name[: -len(ending)]
+
+
+def results_entries(folder: Path) -> Iterator[ResultsEntry]:
+    """Yield what each results file of a folder says about itself; one that cannot be read has the reason."""
+    for path in results_paths(folder):
+        try:
+            head = _head(check_inside(path))
+        except RagEvalError as error:
+            yield ResultsEntry(path, error=str(error))
+        else:
+            yield ResultsEntry(path, **head)
+
+
+class _Saved(msgspec.Struct):
+    evaluation_type: str | None = None
+
+
+class _Head(msgspec.Struct):
+    """The fields that a list needs; the rest of a file is skipped without being decoded."""
+
+    evaluation_id: str | None = None
+    timestamp: str | None = None
+    system_version: str | None = None
+    dataset_id: str | None = None
+    saved: _Saved = msgspec.field(name="_metadata", default_factory=_Saved)
+
+
+def _head(path: Path) -> dict[str, Any]:
+    try:
+        if plain_name(path).endswith(SUFFIX):
+            head = msgspec.json.decode(read_bytes(path), type=_Head)
+        else:
+            head = msgspec.convert(read_results(path), type=_Head)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError([Issue("not-results", "results", shown(str(error)), file=str(path))]) from None
+    return {
+        "evaluation_id": head.evaluation_id,
+        "timestamp": head.timestamp,
+        "system_version": head.system_version,
+        "dataset_id": head.dataset_id,
+        "evaluation_type": head.saved.evaluation_type,
+    }
+
+
+# Results documents side by side: every figure of every metric section, and tests where queries pair.
+
+Figures = dict[str, float | int]
+
+# Where documents of earlier versions have the latency of each query: no figure of the run.
+_QUERY_LATENCIES = "query_latencies_ms"
+# What tells how a figure was made, and is none itself.
+_ABOUT_FIGURES = frozenset({"n_scored", "n_skipped", "n_failed"})
+
+
+def compare_documents(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Compare documents by id; the first is the one that the others are tested against.
+
+    - ``metrics_comparison``: value by id by figure. A metric's ``value`` is listed under its own name, other
+      numbers under a path (``span_accuracy.mean_exact_jaccard``); names that occur in two sections begin with
+      the section's.
+    - ``performance_comparison``: what each part of ``performance_metrics`` says, by id.
+    - ``paired_tests``: a :class:`MetricComparison` for each metric with values by query, corrected together.
+    - ``not_tested``: for which evaluation and metric there is no test, and why.
+    """
+    tests, not_tested = _paired_tests([scored_run(document, name) for name, document in documents.items()])
+    return {
+        "evaluations": list(documents),
+        "metrics_comparison": _by_figure({name: _figures(document) for name, document in documents.items()}),
+        "performance_comparison": _by_figure(
+            {name: _performance(document) for name, document in documents.items()}
+        ),
+        "paired_tests": [test.to_dict() for test in tests],
+        "not_tested": not_tested,
+    }
+
+
+def _by_figure(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Turn figures by document into documents by figure."""
+    turned: dict[str, dict[str, Any]] = {}
+    for name, figures in documents.items():
+        for figure, value in figures.items():
+            turned.setdefault(figure, {})[name] = value
+    return turned
+
+
+def _figures(document: Mapping[str, Any]) -> Figures:
+    found = [
+        (section, path, value)
+        for section, content in metric_sections(document)
+        for path, value in _numbers(content, "")
+    ]
+    times = Counter(path for _, path, _ in found)
+    return {path if times[path] == 1 else f"{section}.{path}": value for section, path, value in found}
+
+
+def _numbers(value: Any, path: str) -> Iterator[tuple[str, float | int]]:
+    """Yield every number at any depth of objects with its path; lists are left out."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name in _ABOUT_FIGURES:
+                continue
+            deeper = path if name == "value" and path else f"{path}.{name}" if path else name
+            yield from _numbers(inner, deeper)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def _performance(document: Mapping[str, Any]) -> dict[str, Any]:
+    section = document.get(PERFORMANCE)
+    if not isinstance(section, Mapping):
+        return {}
+    return {name: value for name, value in section.items() if name != _QUERY_LATENCIES}
+
+
+def _paired_tests(runs: list[ScoredRun]) -> tuple[list[MetricComparison], list[dict[str, Any]]]:
+    """Test each run against the first, on every metric for which both have values by query."""
+    compared: list[MetricComparison] = []
+    not_tested: list[dict[str, Any]] = []
+    for contender in runs[1:]:
+        testable, reasons = _testable(runs[0], contender)
+        not_tested += reasons
+        if testable:
+            compared += compare_scored(runs[0], contender, testable)
+    return corrected_together(compared), not_tested
+
+
+def _testable(baseline: ScoredRun, contender: ScoredRun) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the metrics that can be tested, and for the others why they cannot."""
+    reasons: list[dict[str, Any]] = []
+    if different := "; ".join(data_differences(baseline, contender)):
+        return [], [{"evaluation": contender.name, "metric": None, "reason": different}]
+    testable = []
+    for metric in shared_metrics(baseline, contender):
+        why = "; ".join(method_differences(baseline, contender, metric))
+        if not why and not baseline.metrics[metric].values.keys() & contender.metrics[metric].values.keys():
+            why = "no query in common"
+        if why:
+            reasons.append({"evaluation": contender.name, "metric": metric, "reason": why})
+        else:
+            testable.append(metric)
+    for metric in sorted(baseline.metrics.keys() ^ contender.metrics.keys()):
+        missing = contender.name if metric in baseline.metrics else baseline.name
+        why = f"{missing} has no values by query"
+        reasons.append({"evaluation": contender.name, "metric": metric, "reason": why})
+    return testable, reasons
 
 
 class EvaluationResultsStorage:

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError, counted, invalid
-from rag_evaluation_framework.results.metric_sections import is_higher_better
-from rag_evaluation_framework.results.scored_runs import metric_sections
+from rag_evaluation_framework.results.comparison import metric_sections
+from rag_evaluation_framework.results.summaries import is_higher_better
 from rag_evaluation_framework.statistics.resampling import ROUNDING, exact_mean, standard_deviation
 
 TrendVerdict = Literal["regression", "improvement", "steady", "not enough"]

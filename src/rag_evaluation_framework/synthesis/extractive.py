@@ -46,11 +46,10 @@ from rag_evaluation_framework.synthesis.structures import (
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
-# How a question is worded: with its topic if it would be unclear, in other words, with its mark.
+# How a question is worded: with its topic if it would be unclear, and with its mark.
 #
 # A question needs its document's topic if it points elsewhere ("its limit"), or if its words are so
-# common that other documents would fit as well. Common words are exchanged for others that mean the same,
-# so that a question does not only repeat its passage.
+# common that other documents would fit as well.
 
 _OPENINGS = ("regarding {}, ", "as for {}, ", "with regard to {}, ")
 _CHINESE_OPENING = "关于{}，"

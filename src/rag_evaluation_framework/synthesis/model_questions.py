@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError, UsageError
-from rag_evaluation_framework.evaluation.runs.own_thread import in_own_thread
-from rag_evaluation_framework.evaluation.runs.runner import run_samples
+from rag_evaluation_framework.evaluation.engine import in_own_thread, run_samples
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message
 from rag_evaluation_framework.models.spending import total_usage
 from rag_evaluation_framework.models.structured import Forgetting, ask

@@ -142,8 +142,8 @@ class Words(NamedTuple):
     """Its content tokens, counted from where it begins."""
 
 
-def content_tokens(text: str) -> list[Token]:
-    """Return the content tokens of a text in reading order.
+def content_tokens(text: str, among: Container[str] | None = None) -> list[Token]:
+    """Return the content tokens of a text in reading order, or those with a key among some alone.
 
     >>> content_tokens("The cities of Peru")
     [Token(text='citi', start=4, end=10), Token(text='peru', start=14, end=18)]
@@ -154,7 +154,8 @@ def content_tokens(text: str) -> list[Token]:
         start = text.index(piece, end)
         end = start + len(piece)
         for key, first, last in _known[piece].tokens:
-            found.append(Token(key, start + first, start + last))
+            if among is None or key in among:
+                found.append(Token(key, start + first, start + last))
     return found
 
 

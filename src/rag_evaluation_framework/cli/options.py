@@ -1,0 +1,312 @@
+"""Options that several commands have, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import click
+
+from rag_evaluation_framework.errors import UsageError
+
+# Options that several commands have, each written once.
+
+C = TypeVar("C", bound=Callable[..., Any])
+Option: TypeAlias = Callable[[C], C]
+
+CONTEXT: dict[str, Any] = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 100,
+    "show_default": True,
+}
+"""The settings of every program."""
+
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+RUNS_DIR = click.option(
+    "--runs-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    help="Folder in which runs are kept.",
+)
+DIALECT = click.option(
+    "--format",
+    "format_",
+    metavar="DIALECT",
+    help="Dialect of the dataset.  [default: recognised by its content]",
+)
+GLOB = click.option(
+    "--glob", default="**/*.md", metavar="PATTERN", help="Which files of the corpus folder are documents."
+)
+
+CONFIDENCE = click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    help="Confidence level of the intervals.",
+)
+RESAMPLES = click.option(
+    "--resamples",
+    type=click.IntRange(100, 10_000_000),
+    default=10_000,
+    help="Number of random resamples behind each interval or test.",
+)
+PAIRED_TEST = click.option(
+    "--test",
+    type=click.Choice(["randomisation", "t", "wilcoxon"]),
+    default="randomisation",
+    help="Paired test for differences.",
+)
+SEED = click.option(
+    "--seed", type=click.IntRange(0), default=0, help="Random seed; the same seed gives the same results."
+)
+
+TIMEOUT = click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=60.0,
+    help="Seconds allowed for one request, or for all turns of a conversation together.",
+)
+BASE_URL = click.option(
+    "--base-url",
+    metavar="URL",
+    help="URL of the model's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.",
+)
+KEY_ENV = click.option(
+    "--key-env",
+    metavar="NAME",
+    help="Environment variable that holds the model's key.  [default: OPENAI_API_KEY]",
+)
+
+
+def concurrency(*, default: int = 16, most: int = 10_000) -> Option[Any]:
+    """Return the option that limits requests."""
+    return click.option(
+        "--concurrency",
+        type=click.IntRange(1, most),
+        default=default,
+        help="Maximum number of requests at the same time.",
+    )
+
+
+def metrics_option(help_text: str, **settings: Any) -> Option[Any]:
+    """Return the option that names metrics, as many as are wanted."""
+    return click.option(
+        "-m", "--metric", "metrics", multiple=True, metavar="NAME", help=help_text, **settings
+    )
+
+
+def with_options(command: C, options: Iterable[Option[Any]]) -> C:
+    """Give a command these options, shown in this order."""
+    for option in reversed(list(options)):
+        command = option(command)
+    return command
+
+
+def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
+    """Return a decorator that gives a command these options, shown in this order."""
+    return lambda command: with_options(command, options)
+
+
+# The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output.
+
+
+def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
+    if (given["url"] is None) == (given["target"] is None):
+        told = "neither" if given["url"] is None else "both"
+        raise UsageError(f"expected --url or --target, got {told}")
+    if given["max_drop"] and given["baseline"] is None:
+        raise UsageError("--max-drop: expected with --baseline, got it alone")
+    chosen = {**choices, "--sample-size": given["sample_size"], "--seed": given["seed"]}
+    check_resumed_alone(given["resume"], chosen)
+
+
+def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:
+    """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
+    given = [name for name, value in choices.items() if value not in (None, ())]
+    if resume and given:
+        raise UsageError(f"--resume goes on with what the run began with; leave out {', '.join(given)}")
+
+
+TARGET: tuple[Option[Any], ...] = (
+    click.option("--url", metavar="URL", help="URL of the agent, e.g. http://localhost:4000."),
+    click.option(
+        "--target",
+        metavar="TARGET",
+        help="What to evaluate instead of a URL: module:function, answers.jsonl or openai(model=…).",
+    ),
+)
+LIMITS: tuple[Option[Any], ...] = (
+    click.option(
+        "--sample-size",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Use only N samples of each dataset or split, drawn at random.",
+    ),
+    click.option(
+        "--seed",
+        type=int,
+        help="Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
+    ),
+    TIMEOUT,
+    click.option(
+        "--run-timeout",
+        type=click.FloatRange(0.1),
+        help="Seconds allowed for each dataset or split; a longer run is left incomplete (exit code 3).",
+    ),
+    concurrency(),
+    click.option(
+        "--max-attempts",
+        type=click.IntRange(1, 20),
+        default=5,
+        help="Maximum number of attempts for each sample.",
+    ),
+    click.option("--resume", metavar="RUN", help="Resume this run; what has an answer is not asked again."),
+    RUNS_DIR,
+    click.option(
+        "--dry-run", is_flag=True, help="Check everything and show what would be done, but ask nothing."
+    ),
+)
+GATE: tuple[Option[Any], ...] = (
+    click.option(
+        "--price-input",
+        type=click.FloatRange(0),
+        help="US dollars for a million input tokens, for the estimate of a dry run.",
+    ),
+    click.option(
+        "--price-output",
+        type=click.FloatRange(0),
+        help="US dollars for a million output tokens, for the estimate of a dry run.",
+    ),
+    click.option(
+        "--max-errors",
+        type=click.IntRange(0),
+        default=0,
+        help="Number of failed samples that the gate tolerates.",
+    ),
+    click.option(
+        "--confidence",
+        type=click.Choice(["mean", "lower-bound"]),
+        default="mean",
+        help="What a threshold applies to: the mean, or the less favourable end of its interval.",
+    ),
+    click.option(
+        "--baseline",
+        metavar="RUN",
+        help="Run to compare with; the gate is switched on and fails on a significant drop.",
+    ),
+    click.option(
+        "--max-drop",
+        type=click.FloatRange(0),
+        default=0.0,
+        help="Largest significant drop from the baseline that is tolerated.",
+    ),
+)
+OUTPUT: tuple[Option[Any], ...] = (
+    click.option("--junit", type=FILE, help="Write a JUnit XML report to this file."),
+    click.option("--markdown", type=FILE, help="Write a Markdown report for a pull request to this file."),
+    AS_JSON,
+)
+
+
+# The options that say how answers are scored: by which judge, which embedder, against which
+# documents.
+
+_OPTIONS: tuple[Option[Any], ...] = (
+    click.option(
+        "--judge-model",
+        "judge_models",
+        multiple=True,
+        metavar="MODEL",
+        help="Model that judges: a name, or openai(model=…, base_url=…); several make a panel.",
+    ),
+    click.option(
+        "--judge-url",
+        metavar="URL",
+        help="URL of the judge's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.",
+    ),
+    click.option(
+        "--judge-key-env",
+        metavar="NAME",
+        help="Environment variable that holds the judge's key.  [default: OPENAI_API_KEY]",
+    ),
+    click.option(
+        "--votes",
+        type=click.IntRange(1),
+        help="Number of times each judge is asked; the majority counts.  [default: 1]",
+    ),
+    click.option(
+        "--rubric",
+        type=EXISTING_FILE,
+        metavar="FILE",
+        help="YAML file with the criteria of the metric rubric.",
+    ),
+    click.option(
+        "--judge-cache",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path(".rag-eval") / "judgements",
+        help="Folder in which verdicts are remembered, so that nothing is asked twice.",
+    ),
+    click.option(
+        "--judge-concurrency",
+        type=click.IntRange(1, 256),
+        default=16,
+        help="Maximum number of questions put to the judge at the same time.",
+    ),
+    click.option(
+        "--judge-timeout",
+        type=click.FloatRange(0.1, 3600),
+        default=60.0,
+        metavar="SECONDS",
+        help="Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
+    ),
+    click.option(
+        "--embedder",
+        metavar="EMBEDDER",
+        help="Embedder that compares texts by meaning: hashing, openai(model=…) or onnx(…).",
+    ),
+    click.option(
+        "--corpus",
+        type=EXISTING_FOLDER,
+        metavar="DIR",
+        help="Folder of the documents that answers cite.  [default: the dataset's own documents]",
+    ),
+    GLOB,
+)
+
+
+# The options of a judge as :class:`JudgeSettings` calls them.
+_OF_THE_JUDGE = {
+    "judge_models": "models",
+    "judge_url": "url",
+    "judge_key_env": "key_env",
+    "votes": "votes",
+    "rubric": "rubric",
+    "judge_cache": "cache",
+    "judge_concurrency": "concurrency",
+    "judge_timeout": "timeout",
+}
+
+
+def scoring_options(command: C) -> C:
+    """Give a command the options above; :func:`scoring_of` reads them."""
+    return with_options(command, _OPTIONS)
+
+
+def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of scoring out of those given to a command, as ``evaluate`` takes them."""
+    from rag_evaluation_framework.records.documents import Corpus
+
+    judge = {ours: given.pop(name) for name, ours in _OF_THE_JUDGE.items()}
+    judge["models"] = tuple(dict.fromkeys(judge["models"])) or None
+    corpus, glob = given.pop("corpus"), given.pop("glob")
+    return {
+        "judge": {name: value for name, value in judge.items() if value is not None},
+        "embedder": given.pop("embedder"),
+        "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
+    }

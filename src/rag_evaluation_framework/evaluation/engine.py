@@ -1,0 +1,590 @@
+"""The front door of the engine: samples × target × scorers → a journal, with a plain call.
+
+It runs an event loop of its own in a thread of its own, so it works in scripts, in notebooks and inside
+a running loop alike. Ctrl-C works while it waits: no new samples are taken, those with the target get 3
+s, and within 5 s it returns with everything finished safely on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from queue import SimpleQueue
+from typing import Any, Self, TypeVar
+
+from rag_evaluation_framework.errors import InputError, ModelOutageError, StorageError, UsageError, counted
+from rag_evaluation_framework.evaluation.attempts import Asker, Stopped, StopSign
+from rag_evaluation_framework.evaluation.scoring import (
+    check_scorers,
+    rescored_result,
+    scored_result,
+    scored_results,
+    writable_result,
+)
+from rag_evaluation_framework.extensions import Scorer, Target
+from rag_evaluation_framework.records.responses import may_be_mended
+from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, line_of
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import Samples, check_unchanged, placed, write_list
+
+# Runs a call that blocks in a thread of its own.
+
+T = TypeVar("T")
+
+
+async def in_own_thread(call: Callable[[], T], *, name: str) -> T:
+    """Return what a call returns; its thread, unlike a pool's, keeps neither a run nor Python from ending."""
+    loop = asyncio.get_running_loop()
+    context = contextvars.copy_context()
+    made: Future[T] = Future()
+    ended = asyncio.Event()
+
+    def run() -> None:
+        try:
+            made.set_result(context.run(call))
+        except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
+            made.set_exception(error)
+        # A loop that has closed meanwhile wants no answer any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    await ended.wait()
+    return made.result()
+
+
+# Threads that score while the event loop goes on reading replies.
+#
+# A loop that scored by itself would read every open reply late, and the delay would count as the
+# target's.
+
+# A scorer computes with the interpreter lock held, and the loop needs the lock again after every system call.
+# With Python's own 5 ms, answers of 45 ms were measured as 61 to 69 ms; with 0.5 ms, as 49 to 52 ms.
+_SWITCH_SECONDS = 0.0005
+# What takes less is made at once: to hand it to a thread would take about as long.
+_QUICK_SECONDS = 0.001
+
+
+class ScoringThreads:
+    """Makes calls in threads, in the order in which they come in.
+
+    One thread alone is for calls that only compute: as long as the last of them was quick, they are made
+    without it. The threads are daemons: a scorer that hangs does not keep the program from ending, as in a
+    pool it would.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._switch_seconds = sys.getswitchinterval()
+        self._is_quick = False
+
+    def __enter__(self) -> Self:
+        sys.setswitchinterval(min(self._switch_seconds, _SWITCH_SECONDS))
+        for _ in range(self._count):
+            threading.Thread(target=self._work, name="scoring", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setswitchinterval(self._switch_seconds)
+        for _thread in range(self._count):
+            self._calls.put(None)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Return what a call returns; one that is cancelled before its turn is never made."""
+        if self._is_quick:
+            return self._timed(call)
+        made: Future[T] = Future()
+        self._calls.put((made, call))
+        return await asyncio.wrap_future(made)
+
+    def _work(self) -> None:
+        while (waiting := self._calls.get()) is not None:
+            made, call = waiting
+            if made.set_running_or_notify_cancel():
+                try:
+                    made.set_result(self._timed(call))
+                except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
+                    made.set_exception(error)
+
+    def _timed(self, call: Callable[[], T]) -> T:
+        began = time.perf_counter()
+        try:
+            return call()
+        finally:
+            self._is_quick = self._count == 1 and time.perf_counter() - began < _QUICK_SECONDS
+
+
+# The loop of a run: workers that ask, score and write results, and a keeper that makes them durable.
+#
+# A line is written the moment its sample is finished, so a kill loses nothing that was written. The disk
+# is synchronised for many at once (every 64 lines or 100 ms), and only then are the samples counted as
+# done.
+#
+# A target that answers many at once (``answer_many``) is asked in batches: each is scored, written and
+# synchronised as a whole.
+
+SYNC_LINES = 64
+SYNC_SECONDS = 0.1
+BATCH_SIZE = 256
+"""At most so many samples are put at once to a target that answers many, unless it has a ``batch_size``."""
+
+# Cancelled work gets this long to let go, the target this long to close.
+_FAREWELL = 1.0
+# Somebody who watches sees that the run is alive, even when nothing finishes.
+_TELL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSample:
+    """A sample to ask, or one whose ``answered`` entry in the journal is to be scored again."""
+
+    place: int
+    sample: Sample
+    answered: JournalEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What is written for a sample; ``is_new`` if its answer is in no earlier line."""
+
+    sample: Sample
+    entry: JournalEntry
+    is_new: bool
+
+
+class RunLoop:
+    """One pass over the samples that are not in the journal yet, or not with all the scores they could have.
+
+    All of them are counted as done when they are written. What a resume has left to do is counted beside it:
+    ``rescorable`` were written with scores that failed because a judge's endpoint did, ``reaskable`` without
+    an answer for a reason that says nothing about the sample.
+    """
+
+    def __init__(
+        self,
+        samples: Iterator[OpenSample],
+        target: Target,
+        scorers: Sequence[Scorer],
+        *,
+        run_id: str,
+        journal: Journal,
+        index: JournalIndex,
+        stop: StopSign,
+        settings: RunSettings,
+        on_progress: Callable[[Progress], None] | None,
+        on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
+    ) -> None:
+        self.stop = stop
+        before = index.counts.before_resuming()
+        self.done, self.failed = before.done, before.failed
+        self.rescorable = self.reaskable = 0
+        self._total = before.total
+        self._samples = samples
+        self._target = target
+        self._scorers = scorers
+        self._journal = journal
+        self._settings = settings
+        self._on_progress, self._on_finished = on_progress, on_finished
+        self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
+        self._usage = replace(index.usage)
+        self._finished: deque[_Finished] = deque()
+        # Scorers that only compute gain nothing from a second thread; those that wait, as for a judge, do.
+        self._waits_to_score = any(getattr(scorer, "is_slow", False) for scorer in scorers)
+        self._scoring = ScoringThreads(settings.scoring_threads if self._waits_to_score else 1)
+        self._written: list[_Finished] = []
+        self._sync_now = asyncio.Event()
+        self._ending = False
+        self._began = self._told = time.monotonic()
+        self._seconds_before = index.seconds
+
+    async def run(self) -> None:
+        """Ask, score and write down until all is done or the stop sign is set."""
+        if self._settings.run_timeout is not None:
+            reason = f"the run's deadline of {self._settings.run_timeout:g} s has passed"
+            asyncio.get_running_loop().call_later(self._settings.run_timeout, self.stop.set, reason)
+        keeper = asyncio.ensure_future(self._keep())
+        keeper.add_done_callback(self._keeper_ended)
+        # Those that wait for a slow scorer do not keep others from asking.
+        more = self._settings.scoring_threads if self._waits_to_score else 0
+        workers = min(self._settings.concurrency + more, self._total - self.done)
+        try:
+            with self._scoring:
+                if hasattr(self._target, "answer_many"):
+                    tasks = [asyncio.ensure_future(self._work_in_batches())]
+                else:
+                    tasks = [asyncio.ensure_future(self._work(self._samples)) for _ in range(workers)]
+                await self._finish(tasks)
+            if not self.stop.is_set:
+                self._write_finished()
+        finally:
+            self._ending = True
+            self._sync_now.set()
+            await asyncio.wait((keeper,))
+            await _closed(self._target)
+        keeper.result()
+
+    async def _finish(self, workers: Sequence[asyncio.Future[None]]) -> None:
+        if not workers:
+            return
+        stopped = asyncio.ensure_future(self.stop.wait())
+        working = asyncio.ensure_future(asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION))
+        try:
+            await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if self.stop.is_set:
+                await asyncio.wait(workers, timeout=self.stop.grace)
+        finally:
+            stopped.cancel()
+            working.cancel()
+            broken = [worker for worker in workers if _has_broken(worker)]
+            await _let_go([worker for worker in workers if not worker.done()])
+        for worker in broken:
+            worker.result()
+
+    async def _work(self, samples: Iterable[OpenSample]) -> None:
+        for each in samples:
+            if self.stop.is_set or not await self._is_finished(self._finished_result(each)):
+                return
+
+    async def _work_in_batches(self) -> None:
+        size = getattr(self._target, "batch_size", BATCH_SIZE)
+        while batch := list(islice(self._samples, size)):
+            open_ones = [each for each in batch if each.answered is None]
+            left = [each for each in batch if each.answered is not None]
+            if self.stop.is_set or not await self._is_finished(self._finished_batch(open_ones, left)):
+                return
+            await self._work(left)
+
+    async def _is_finished(self, work: Awaitable[_Finished | list[_Finished]]) -> bool:
+        """Wait for results and write them down; false where the run ends before they are made."""
+        try:
+            finished = await work
+        except Stopped:
+            return False
+        except ModelOutageError as error:
+            self.stop.set(f"the judge cannot be asked ({error})")
+            return False
+        except StorageError as error:
+            self.stop.set(str(error))
+            return False
+        self._finished.extend(finished if isinstance(finished, list) else [finished])
+        # Samples that are in doubt wait: if the target turns everyone away, they are asked on a resume.
+        if not self._asker.in_doubt:
+            self._write_finished()
+        return True
+
+    async def _finished_batch(self, batch: Sequence[OpenSample], left: list[OpenSample]) -> list[_Finished]:
+        """Ask and score a batch; what is to be asked by itself is added to ``left``."""
+        if not batch:
+            return []
+        asked = await self._asker.ask_many([each.sample for each in batch])
+        left += [each for each, answer in zip(batch, asked, strict=True) if answer is None]
+        answered = [(each, answer) for each, answer in zip(batch, asked, strict=True) if answer is not None]
+        results = await self._scoring.run(
+            lambda: scored_results(
+                [each.sample for each, _ in answered],
+                [answer.response for _, answer in answered],
+                self._scorers,
+            )
+        )
+        return [
+            _Finished(each.sample, JournalEntry(each.place, result, answer.timing), is_new=True)
+            for (each, answer), result in zip(answered, results, strict=True)
+        ]
+
+    async def _finished_result(self, each: OpenSample) -> _Finished:
+        sample, answered = each.sample, each.answered
+        if answered is not None:
+            result = await self._scoring.run(lambda: rescored_result(sample, answered.result, self._scorers))
+            return _Finished(sample, replace(answered, result=result), is_new=False)
+        asked = await self._asker.ask(sample)
+        result = await self._scoring.run(lambda: scored_result(sample, asked.response, self._scorers))
+        return _Finished(sample, JournalEntry(each.place, result, asked.timing), is_new=True)
+
+    def _write_finished(self) -> None:
+        seconds = round(self._seconds_before + time.monotonic() - self._began, 3)
+        lines: list[bytes] = []
+        while self._finished:
+            finished = self._finished.popleft()
+            try:
+                lines.append(line_of(finished.entry, run_seconds=seconds))
+            except InputError:
+                result = writable_result(finished.sample, finished.entry.result, self._scorers)
+                finished = replace(finished, entry=replace(finished.entry, result=result))
+                lines.append(line_of(finished.entry, run_seconds=seconds))
+            self._written.append(finished)
+        try:
+            self._journal.append(b"".join(lines))
+        except StorageError as error:
+            del self._written[len(self._written) - len(lines) :]
+            self.stop.set(str(error))
+        if len(self._written) >= SYNC_LINES:
+            self._sync_now.set()
+
+    async def _keep(self) -> None:
+        """Synchronise the journal, then count and tell, until the run ends."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, thread_name_prefix="journal") as disk:
+            while not self._ending or self._written:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._sync_now.wait(), SYNC_SECONDS)
+                self._sync_now.clear()
+                written, self._written = self._written, []
+                if written:
+                    try:
+                        await loop.run_in_executor(disk, self._journal.sync)
+                    except StorageError as error:
+                        self.stop.set(str(error))
+                        return
+                    self._count(written)
+                if written or time.monotonic() - self._told >= _TELL_SECONDS:
+                    self._tell()
+        self._tell()
+
+    def _keeper_ended(self, _keeper: asyncio.Future[None]) -> None:
+        """End the run with its keeper, which a callback that raises may have ended."""
+        if not self._ending:
+            self.stop.set("the journal could not be kept")
+
+    def _count(self, durable: list[_Finished]) -> None:
+        self.done += len(durable)
+        if self._on_finished is not None:
+            self._on_finished([finished.entry for finished in durable])
+        for finished in durable:
+            result = finished.entry.result
+            self.rescorable += any(score.may_be_retried for score in result.scores)
+            if finished.is_new:
+                failure = result.response.failure
+                self.failed += failure is not None
+                self.reaskable += failure is not None and may_be_mended(failure.kind)
+                self._usage.add(result.response.usage)
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        if self._on_progress is not None:
+            self._on_progress(
+                Progress(
+                    total=self._total,
+                    done=self.done,
+                    failed=self.failed,
+                    in_flight=self._asker.limit.in_flight,
+                    concurrency=self._asker.limit.limit,
+                    retries=self._asker.retries,
+                    input_tokens=self._usage.input_tokens,
+                    output_tokens=self._usage.output_tokens,
+                    cost_usd=self._usage.cost_usd,
+                    elapsed=self._told - self._began,
+                )
+            )
+
+
+def _has_broken(worker: asyncio.Future[None]) -> bool:
+    return worker.done() and not worker.cancelled() and worker.exception() is not None
+
+
+async def _let_go(tasks: list[asyncio.Future[None]]) -> None:
+    """Cancel tasks, and wait for them only a moment."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_FAREWELL)
+
+
+async def _closed(target: Target) -> None:
+    """Close the target; nothing depends any more on whether that works."""
+    closing = asyncio.ensure_future(target.close())
+    await asyncio.wait((closing,), timeout=_FAREWELL)
+    if closing.done() and not closing.cancelled():
+        closing.exception()
+
+
+_INTERRUPTED = "interrupted"
+_GRACE = 3.0
+# Together with the loop's own farewells this stays below 5 s.
+_LONGEST_STOP = 4.7
+
+
+def run_samples(
+    samples: Samples,
+    target: Target,
+    scorers: Sequence[Scorer],
+    *,
+    folder: RunFolder,
+    settings: RunSettings,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
+) -> RunOutcome:
+    """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
+
+    The same call begins a run and resumes it. An answer in the journal whose scores failed because a judge's
+    endpoint did is scored again, not asked for again; a sample that failed because the target could not be
+    reached or turned the caller away (a wrong key) is asked again. ``samples`` are read twice: once to check
+    that they are those the run began with, once to ask. Anything that prevents the run (other data, other
+    metrics, a damaged journal, a folder that cannot be written, another process at work on it) is raised
+    before the first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in
+    the outcome, and the run can be resumed.
+
+    ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
+    second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
+    the end; it must open what it needs when it is first asked.
+    """
+    check_scorers(scorers)
+    with folder.held():
+        index = _prepared(samples, scorers, folder)
+        journal = Journal(folder.journal_path, end=index.end)
+        try:
+            return _run_in_thread(
+                lambda stop: RunLoop(
+                    _open_samples(samples, folder, index),
+                    target,
+                    scorers,
+                    run_id=folder.head.run_id,
+                    journal=journal,
+                    index=index,
+                    stop=stop,
+                    settings=settings,
+                    on_progress=on_progress,
+                    on_finished=on_finished,
+                ),
+                folder,
+                total=len(index.offsets),
+                notes=_notes(index),
+            )
+        finally:
+            journal.close()
+
+
+def _prepared(samples: Samples, scorers: Sequence[Scorer], folder: RunFolder) -> JournalIndex:
+    """Make sure that this run can begin or go on, and return what is in its journal."""
+    if folder.samples_path.exists():
+        check_unchanged(samples, folder.samples_path)
+    else:
+        write_list(samples, folder.samples_path)
+    index = folder.index()
+    if index.problems:
+        raise InputError(index.problems)
+    names = frozenset(scorer.name for scorer in scorers)
+    if index.metrics is not None and index.metrics != names:
+        began, now = (", ".join(sorted(metrics)) or "none" for metrics in (index.metrics, names))
+        raise UsageError(f"cannot resume with other metrics: expected {began}, got {now}")
+    return index
+
+
+def _notes(index: JournalIndex) -> tuple[str, ...]:
+    if not index.torn_bytes:
+        return ()
+    return (f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal",)
+
+
+def _left_to_do(run: RunLoop) -> Iterator[str]:
+    if run.rescorable:
+        lacking = counted(run.rescorable, "sample lacks", "samples lack")
+        yield f"{lacking} scores because a model's endpoint failed; a resume makes them again"
+    if run.reaskable:
+        samples = counted(run.reaskable, "sample was", "samples were")
+        yield f"{samples} turned away or did not reach the target; a resume asks again"
+
+
+def _open_samples(samples: Samples, folder: RunFolder, index: JournalIndex) -> Iterator[OpenSample]:
+    for place, sample in placed(samples, folder.samples_path):
+        if not index.is_done(place) or place in index.reaskable:
+            yield OpenSample(place, sample)
+        elif place in index.rescorable:
+            yield OpenSample(place, sample, folder.entry_at(index.offsets[place]))
+
+
+def _run_in_thread(
+    made: Callable[[StopSign], RunLoop], folder: RunFolder, *, total: int, notes: tuple[str, ...]
+) -> RunOutcome:
+    thread = _RunThread(made)
+    interrupted = False
+    try:
+        thread.start()
+        run = thread.ended.result()
+    except KeyboardInterrupt:
+        interrupted = True
+        thread.interrupt()
+        try:
+            run = thread.ended.result(timeout=_LONGEST_STOP)
+        except (KeyboardInterrupt, TimeoutError):
+            # The thread does not come back, or somebody cannot wait: the journal has what is finished.
+            kept = folder.counts.before_resuming(total)
+            return _outcome(
+                kept.done, kept.failed, total=total, reason=_INTERRUPTED, interrupted=True, notes=notes
+            )
+    reason = run.stop.reason
+    notes = (*notes, *_left_to_do(run))
+    return _outcome(run.done, run.failed, total=total, reason=reason, interrupted=interrupted, notes=notes)
+
+
+def _outcome(
+    done: int, failed: int, *, total: int, reason: str | None, interrupted: bool, notes: tuple[str, ...]
+) -> RunOutcome:
+    completed = done == total
+    return RunOutcome(
+        completed=completed,
+        interrupted=interrupted,
+        done=done,
+        failed=failed,
+        remaining=total - done,
+        reason=None if completed else reason,
+        notes=notes,
+    )
+
+
+class _RunThread:
+    """A run in a thread with an event loop of its own, and the way to stop it from outside."""
+
+    def __init__(self, made: Callable[[StopSign], RunLoop]) -> None:
+        self.ended: Future[RunLoop] = Future()
+        self._made = made
+        self._stop = StopSign()
+        self._loop = asyncio.new_event_loop()
+        # A daemon: a target that blocks the thread for ever cannot keep the program from ending.
+        self._thread = threading.Thread(target=self._main, name="run", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def interrupt(self) -> None:
+        """Ask the run to stop as after Ctrl-C."""
+        # A loop that has just closed has nothing left to stop.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(lambda: self._stop.set(_INTERRUPTED, grace=_GRACE))
+
+    def _main(self) -> None:
+        try:
+            try:
+                run = self._loop.run_until_complete(self._all())
+            finally:
+                self._close()
+        except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
+            self.ended.set_exception(error)
+        else:
+            self.ended.set_result(run)
+
+    async def _all(self) -> RunLoop:
+        run = self._made(self._stop)
+        await run.run()
+        return run
+
+    def _close(self) -> None:
+        # Requests that were left behind because they ignored being cancelled are no news by now.
+        self._loop.set_exception_handler(lambda _loop, _context: None)
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()

@@ -1,1 +1,0 @@
-"""Golden sets: what is asked of each split, and by which metrics it is scored."""

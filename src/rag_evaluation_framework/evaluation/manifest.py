@@ -1,0 +1,508 @@
+"""What a manifest (``agent.yaml``) says about evaluation; the rest of an AgentSpec file is left alone.
+
+::
+
+    spec:
+      evaluation:
+        framework: ragas                # recorded; the metrics are ours
+        datasets:
+          - name: rag-quality
+            path: $file:evals/rag.jsonl
+            metrics: [string_match]     # in place of the list below
+        metrics: [answer_similarity, latency]
+        thresholds: {answer_similarity: 0.8, latency: {max: 2000}}
+        ciGate: true
+        judge: {model: gpt-4o-mini}     # see evaluation.manifests.judge_settings
+      api: …                            # see evaluation.manifests.agent_api
+
+All problems of a file are reported at once, each with its line. A key that is almost one of ours is a
+problem too: a misspelt ``thresholds`` would switch the gate off without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.evaluation.secrets import (
+    FILE_MARK,
+    Secrets,
+    file_inside,
+    has_reference,
+    names_a_secret,
+    resolved,
+)
+from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
+from rag_evaluation_framework.files.yaml_documents import YamlReader
+from rag_evaluation_framework.metrics.declaration import (
+    PASS_RATE,
+    KnownMetric,
+    check_known,
+    check_metric,
+    known_metric,
+    metric_name,
+)
+from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.gate import Operator, Threshold
+
+# Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
+#
+# A plain number is a floor where higher is better and a ceiling where lower is. ``min`` and ``max`` say
+# which it is, whatever the metric; both together make a corridor. A metric may be written in any of its
+# spellings.
+
+# A plain number beyond these, for its direction, is likelier a slip than a wish.
+_LOW_FLOOR = 0.1
+_HIGH_CEILING = 0.5
+
+
+def read_thresholds(metric: str, written: Any, *, line: int | None = None) -> Iterator[Threshold]:
+    """Yield the thresholds that one entry stands for; :class:`InputError` without a place if it is none."""
+    metric, known = metric_name(metric), known_metric(metric) or KnownMetric(is_share=False)
+    operator: Operator = ">=" if known.higher_is_better else "<="
+    if isinstance(written, Mapping):
+        yield from _explicit(metric, written, known, line)
+        return
+    bound = _number(written, known)
+    yield Threshold(metric, operator, bound, line, _doubt(metric, operator, bound, known))
+
+
+def _explicit(
+    metric: str, written: Mapping[str, Any], known: KnownMetric, line: int | None
+) -> Iterator[Threshold]:
+    if not written or set(written) - {"min", "max"}:
+        keys = ", ".join(map(str, written)) or "nothing"
+        raise InputError([Issue("invalid-threshold", "min, max or both", keys)])
+    bounds = {side: _number(value, known, side) for side, value in written.items()}
+    if "min" in bounds and "max" in bounds and bounds["min"] > bounds["max"]:
+        found = f"min {bounds['min']:g} above max {bounds['max']:g}"
+        raise InputError([Issue("invalid-threshold", "min of at most max", found)])
+    if "min" in bounds:
+        yield Threshold(metric, ">=", bounds["min"], line)
+    if "max" in bounds:
+        yield Threshold(metric, "<=", bounds["max"], line)
+
+
+def _number(value: Any, known: KnownMetric, path: str = "") -> float:
+    expected = "a number from 0 to 1" if known.is_share else "a number"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        expected = f"{expected}, or {{min: …}} or {{max: …}}" if not path else expected
+        raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
+    if known.is_share and not 0 <= value <= 1:
+        raise InputError([Issue("invalid-threshold", expected, shown(value), path)])
+    return float(value)
+
+
+def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) -> str | None:
+    """Say what is odd about a plain number that looks as if it were meant the other way round."""
+    if not known.is_share:
+        return None
+    if operator == "<=" and bound > _HIGH_CEILING:
+        return (
+            f"{metric}: {bound:g} is a ceiling, since lower is better, and looks inverted; "
+            f"did you mean {1 - bound:.4g}? ({{max: {bound:g}}} says that it is meant)"
+        )
+    if operator == ">=" and bound <= _LOW_FLOOR:
+        return (
+            f"{metric}: {bound:g} is a floor, since higher is better, and looks inverted; "
+            f"did you mean {1 - bound:.4g}? ({{min: {bound:g}}} says that it is meant)"
+        )
+    return None
+
+
+# Reads the parts of ``spec.evaluation`` that manifests and the settings of golden sets have in
+# common.
+
+EVALUATION: ValuePath = ("spec", "evaluation")
+
+
+class ManifestReader(YamlReader):
+    """The values of a manifest; its paths are relative to the folder it is in."""
+
+    code = "invalid-manifest"
+
+    def __init__(self, path: Path, *, expected: str, uses_metrics: bool = True) -> None:
+        """Open a file with a ``spec``; one without is not what was ``expected``."""
+        super().__init__(read_text(path), file=str(path))
+        self.folder = path.parent
+        self.uses_metrics = uses_metrics
+        if not self.mapping("spec"):
+            self.problem((), expected, shown(self.value))
+            self.raise_all()
+
+    def gate(self) -> bool:
+        """Tell whether the gate is switched on."""
+        return self.true_or_false(*EVALUATION, "ciGate")
+
+    def thresholds(self, declared: frozenset[str] = frozenset()) -> tuple[Threshold, ...]:
+        """Return the thresholds, of metrics that are known or ``declared`` by the datasets."""
+        place = (*EVALUATION, "thresholds")
+        found: list[Threshold] = []
+        spelt: dict[str, str] = {}
+        for metric, written in self.mapping(*place).items():
+            at = (*place, metric)
+            first = spelt.setdefault(metric_name(metric), metric)
+            if first != metric:
+                told = f"{metric_name(metric)} again, after {first} on line {self.line((*place, first))}"
+                self.problem(at, "each metric once, however it is spelt", told)
+            try:
+                check_known(metric, declared)
+                found += read_thresholds(metric, written, line=self.line(at))
+            except UnknownNameError as error:
+                self.problem(at, "the name of a metric", str(error), code="unknown-metric")
+            except InputError as error:
+                self.problems(at, error)
+        return tuple(found)
+
+    def metrics(self, *place: str | int) -> tuple[str, ...]:
+        """Return the metrics listed at a place, where there must be some; if they are used, known ones."""
+        metrics = self.texts(*place, expected="a list of metrics")
+        for number, metric in enumerate(metrics if self.uses_metrics else ()):
+            try:
+                if metric == PASS_RATE:
+                    raise UsageError(f"{PASS_RATE}, which every run has: set a threshold for it")
+                check_metric(metric)
+            except UsageError as error:
+                self.problem((*place, number), "a metric", str(error), code="unknown-metric")
+        return metrics
+
+    def repeated(self, place: ValuePath, *, first: int | None) -> None:
+        """Note that the name at a place was given before, on the line ``first``."""
+        self.problem(place, "each name once", f"{self.at(*place)!r} again, first on line {first}")
+
+    def existing_file(self, *place: str | int) -> Path | None:
+        """Return the file named at a place, which must exist and lie inside the manifest's folder."""
+        written = self.text(*place)
+        try:
+            path = file_inside(written, self.folder) if written else None
+        except InputError as error:
+            self.problems(place, error)
+            return None
+        if path is not None and not path.exists():
+            self.problem(place, "a file that exists", shown(written), code="missing-file")
+            return None
+        return path
+
+
+# How an agent is talked to, as a manifest's ``spec.api`` says.
+#
+# ::
+#
+#     api:
+#       chatEndpoint: {path: /v1/chat, protocol: openai-compatible}
+#       model: my-model                       # named in the request
+#       auth:                                 # one of these
+#         token: $secret:agent-key            # Authorization: Bearer …
+#         header: X-Api-Key                   # … or a header of your own
+#         value: $secret:agent-key
+#       headers: {X-Tenant: $env:TENANT}
+#       responsePaths: {answer: result.text, contexts: result.sources[*].text}
+#
+# ``protocol`` may also stand beside ``chatEndpoint``. An ``auth`` that only describes how the agent
+# checks tokens (``type: jwt, jwksUri: …``) gives nothing to send and is left alone, as is everything else
+# in ``spec.api``. Secret, and hidden wherever the agent sends them back, are ``auth``, what has a
+# ``$secret:`` in it, and headers and ``$env:`` variables whose names say so (``X-Api-Key``).
+
+DEFAULT_PATH = "/v1/chat"
+PROTOCOLS = ("simple", "openai-compatible")
+REPLY_PARTS = ("answer", "contexts", "citations", "usage")
+
+_API: ValuePath = ("spec", "api")
+_AUTH: ValuePath = (*_API, "auth")
+_AUTH_KEYS = ("type", "header", "value", "token")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenHeader:
+    """A header as the manifest writes it, its references not resolved, and where it stands."""
+
+    name: str
+    value: str
+    place: ValuePath
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def is_secret(self) -> bool:
+        if self.place[:3] == _AUTH or "$secret:" in self.value:
+            return True
+        return names_a_secret(self.name) or (has_reference(self.value) and names_a_secret(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedHeaders:
+    """Headers as they are sent; the secret ones are hidden wherever they come back."""
+
+    plain: dict[str, str] = field(default_factory=dict, repr=False)
+    secret: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentApi:
+    """What is sent where, and where the answer stands in the reply."""
+
+    path: str = DEFAULT_PATH
+    protocol: str = "simple"
+    model: str | None = None
+    headers: tuple[WrittenHeader, ...] = ()
+    response_paths: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def resolved_headers(self, environment: Mapping[str, str], *, secrets: Secrets) -> ResolvedHeaders:
+        """Return the headers to send, secret ones hidden from now on; all that is missing is one error."""
+        found = ResolvedHeaders()
+        issues: list[Issue] = []
+        for header in self.headers:
+            try:
+                value = resolved(header.value, environment, secrets=secrets)
+            except InputError as error:
+                issues += error.located(header.file, header.line, written_path(header.place)).issues
+                continue
+            if header.is_secret:
+                secrets.add(value)
+            (found.secret if header.is_secret else found.plain)[header.name] = value
+        if issues:
+            raise InputError(issues)
+        return found
+
+
+def read_api(reader: ManifestReader) -> AgentApi:
+    """Read ``spec.api``; problems go to the reader."""
+    reader.mapping(*_API)
+    reader.check_keys(("chatEndpoint", "responsePaths"), *_API)
+    endpoint = (*_API, "chatEndpoint")
+    reader.mapping(*endpoint)
+    path = reader.optional_text(*endpoint, "path")
+    if path is not None and ("://" in path or any(character.isspace() for character in path)):
+        reader.problem((*endpoint, "path"), f"a path such as {DEFAULT_PATH}", repr(path))
+    return AgentApi(
+        path=path or DEFAULT_PATH,
+        protocol=_protocol(reader),
+        model=reader.optional_text(*_API, "model"),
+        headers=(*_auth_header(reader), *_headers(reader)),
+        response_paths=_response_paths(reader),
+    )
+
+
+def _protocol(reader: ManifestReader) -> str:
+    for place in ((*_API, "chatEndpoint", "protocol"), (*_API, "protocol")):
+        found = reader.optional_text(*place)
+        if found is not None and found not in PROTOCOLS:
+            reader.problem(place, " or ".join(PROTOCOLS), repr(found))
+        if found is not None:
+            return found
+    return "simple"
+
+
+def _auth_header(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
+    written = reader.mapping(*_AUTH)
+    reader.check_keys(_AUTH_KEYS, *_AUTH)
+    token = reader.optional_text(*_AUTH, "token")
+    value = reader.optional_text(*_AUTH, "value")
+    name = reader.optional_text(*_AUTH, "header") or "Authorization"
+    if token is not None and value is not None:
+        reader.problem(_AUTH, "token or value", "both")
+    if token is not None:
+        return (_header(reader, name, f"Bearer {token}", (*_AUTH, "token")),)
+    if value is not None:
+        return (_header(reader, name, value, (*_AUTH, "value")),)
+    if "header" in written:
+        reader.problem(_AUTH, "a value for the header", "none")
+    return ()
+
+
+def _headers(reader: ManifestReader) -> tuple[WrittenHeader, ...]:
+    place = (*_API, "headers")
+    return tuple(
+        _header(reader, name, value, (*place, name))
+        for name in reader.mapping(*place)
+        if (value := reader.text(*place, name))
+    )
+
+
+def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> WrittenHeader:
+    if FILE_MARK in value:
+        reader.problem(place, "a text, $env: or $secret:", f"{FILE_MARK}, which is for datasets")
+    return WrittenHeader(name, value, place, reader.file, reader.line(place))
+
+
+def _response_paths(reader: ManifestReader) -> dict[str, str]:
+    place = (*_API, "responsePaths")
+    found: dict[str, str] = {}
+    for part in reader.mapping(*place):
+        if part not in REPLY_PARTS:
+            reader.problem((*place, part), f"one of {', '.join(REPLY_PARTS)}", part)
+        elif text := reader.text(*place, part):
+            found[part] = text
+    return found
+
+
+# Which models judge, as a manifest or a command says; the judge itself is set up later.
+#
+# ::
+#
+#     judge:
+#       model: gpt-4o-mini            # or a list: a panel
+#       url: http://localhost:8000/v1
+#       keyEnv: MY_KEY
+#       votes: 3
+#       rubric: $file:rubric.yaml
+
+_PLACE = (*EVALUATION, "judge")
+_KEYS = ("model", "url", "keyEnv", "votes", "rubric")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """The models that judge, where they are, how often each is asked, and the rubric they grade by."""
+
+    models: tuple[str, ...]
+    url: str | None = None
+    key_env: str | None = None
+    votes: int = 1
+    rubric: Path | None = None
+    cache: Path | None = None
+    """The folder in which verdicts are remembered, so that nothing is asked twice."""
+    concurrency: int = 16
+    timeout: float = 60.0
+
+
+def read_judge(reader: ManifestReader) -> JudgeSettings | None:
+    """Read the judge of a manifest; ``None`` where it names none."""
+    given = reader.mapping(*_PLACE)
+    if not given:
+        return None
+    reader.check_keys(_KEYS, *_PLACE)
+    return JudgeSettings(
+        models=_models(reader),
+        url=reader.optional_text(*_PLACE, "url"),
+        key_env=reader.optional_text(*_PLACE, "keyEnv"),
+        votes=reader.whole_number(*_PLACE, "votes", default=1),
+        rubric=None if given.get("rubric") is None else reader.existing_file(*_PLACE, "rubric"),
+    )
+
+
+def _models(reader: ManifestReader) -> tuple[str, ...]:
+    place = (*_PLACE, "model")
+    if isinstance(reader.at(*place), str):
+        return (reader.text(*place),)
+    return reader.texts(*place, expected="a model or a list of models")
+
+
+FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")
+
+_EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "ciGate", "judge")
+_DATASET_KEYS = ("name", "path", "metrics")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetEntry:
+    """A dataset that the manifest names; ``metrics`` are its own, or the global ones if it has none."""
+
+    name: str
+    path: Path | None
+    metrics: tuple[str, ...]
+    line: int | None = None
+    dataset: Dataset | None = field(default=None, hash=False)
+    """The data itself, where it is in memory and in no file."""
+    format: str | None = None
+    """The dialect of the file, where it is not to be told from its content."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What evaluation uses of a manifest. References to secrets are not resolved in it."""
+
+    file: Path
+    datasets: tuple[DatasetEntry, ...]
+    thresholds: tuple[Threshold, ...] = ()
+    ci_gate: bool = False
+    framework: str | None = None
+    api: AgentApi = field(default_factory=AgentApi)
+    judge: JudgeSettings | None = None
+    kind: Literal["suite", "golden"] = "suite"
+    missing: tuple[str, ...] = ()
+    """The splits that a folder of golden sets does not have."""
+    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What the heads of its runs record."""
+
+    def selected(self, names: tuple[str, ...]) -> tuple[DatasetEntry, ...]:
+        """Return the datasets of these names in the manifest's order; all of them where none is named."""
+        known = [entry.name for entry in self.datasets]
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("dataset", name, known)
+        return tuple(entry for entry in self.datasets if not names or entry.name in names)
+
+
+def read_manifest(path: str | Path, *, uses_metrics: bool = True) -> Manifest:
+    """Read a manifest; :class:`InputError` has every problem with its line.
+
+    Where others take the place of its metrics (``uses_metrics`` is false), these need not be known.
+    """
+    path = Path(path)
+    reader = ManifestReader(path, expected="a manifest with spec.evaluation", uses_metrics=uses_metrics)
+    reader.mapping(*EVALUATION, required=True)
+    reader.check_keys(_EVALUATION_KEYS, *EVALUATION)
+    datasets = _datasets(reader)
+    framework, api = _framework(reader), read_api(reader)
+    manifest = Manifest(
+        file=path,
+        datasets=datasets,
+        thresholds=reader.thresholds(frozenset(metric for entry in datasets for metric in entry.metrics)),
+        ci_gate=reader.gate(),
+        framework=framework,
+        api=api,
+        judge=read_judge(reader),
+        configuration={"manifest": path.name, "framework": framework, "protocol": api.protocol},
+    )
+    if manifest.ci_gate and not reader.at(*EVALUATION, "thresholds"):
+        reader.problem((*EVALUATION, "ciGate"), "thresholds for the gate to hold", "none")
+    reader.raise_all()
+    return manifest
+
+
+def _framework(reader: ManifestReader) -> str | None:
+    place = (*EVALUATION, "framework")
+    found = reader.optional_text(*place)
+    if found is not None and found not in FRAMEWORKS:
+        reader.problem(place, f"one of {', '.join(FRAMEWORKS)}", shown(found))
+    return found
+
+
+def _datasets(reader: ManifestReader) -> tuple[DatasetEntry, ...]:
+    place = (*EVALUATION, "datasets")
+    shared = _metrics(reader, EVALUATION)
+    found: dict[str, DatasetEntry] = {}
+    for number in range(len(reader.items(*place, expected="a list of datasets"))):
+        entry = _dataset(reader, (*place, number), shared)
+        if entry is not None and entry.name in found:
+            reader.repeated((*place, number, "name"), first=found[entry.name].line)
+        elif entry is not None:
+            found[entry.name] = entry
+    return tuple(found.values())
+
+
+def _dataset(reader: ManifestReader, place: ValuePath, shared: tuple[str, ...] | None) -> DatasetEntry | None:
+    if not isinstance(reader.at(*place), dict):
+        reader.problem(place, "a dataset with name and path", shown(reader.at(*place)))
+        return None
+    reader.check_keys(_DATASET_KEYS, *place)
+    name = reader.text(*place, "name")
+    path = reader.existing_file(*place, "path")
+    own = _metrics(reader, place)
+    metrics = shared if own is None else own
+    if metrics is None:
+        reader.problem(place, "metrics, here or in spec.evaluation.metrics", "none")
+    if not name or path is None:
+        return None
+    return DatasetEntry(name=name, path=path, metrics=metrics or (), line=reader.line(place))
+
+
+def _metrics(reader: ManifestReader, place: ValuePath) -> tuple[str, ...] | None:
+    """Return the metrics at a place; ``None`` where it lists none at all."""
+    return None if reader.at(*place, "metrics") is None else reader.metrics(*place, "metrics")

@@ -1,1 +1,0 @@
-"""What is to be evaluated, as a manifest says it, and everything checked before the first request."""

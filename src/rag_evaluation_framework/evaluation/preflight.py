@@ -1,0 +1,551 @@
+"""Everything that can be wrong before the first request is found here, and what a run would take is
+counted.
+
+Token counts are estimates: a token for every four bytes of the questions and of the expected answers.
+What an agent adds by itself (instructions, contexts) is not known and not counted, so they are lower
+bounds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappush, heappushpop
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
+from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    Problems,
+    RagEvalError,
+    UsageError,
+    refused,
+)
+from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, located_for, scorer_for
+from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
+from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, ScoringMethods, with_documents
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
+from rag_evaluation_framework.metrics.views import LOCATED
+from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.responses import is_conversation
+from rag_evaluation_framework.records.runs import SampleChoice
+from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
+from rag_evaluation_framework.results.gate import Threshold
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
+
+# Which samples lack what a metric needs, found before the first request and named by their lines.
+#
+# Where several samples stand on one line, as in a file that is one JSON object, they are named by their
+# ids.
+
+# What datasets call otherwise than metrics do.
+_FIELDS = {"reference": "expected", "contexts": "context"}
+_WANTED = {LOCATED: f"{LOCATED} found once in its file,"}
+_LISTED_RANGES = 12
+_LISTED_IDS = 5
+_RELEVANT = ("relevant_documents", "relevant_chunk_ids", "relevant_spans")
+_EXPECTATIONS = {"entities": Entities, "relation": Relation, "milestones": Milestones}
+
+
+class MissingFields:
+    """Looks at samples one by one, and keeps for each need of the metrics which of them do not meet it.
+
+    ``located`` has the ids of the samples whose golden contexts were found in their files.
+    """
+
+    def __init__(self, scorers: Sequence[MetricScorer], *, file: str, located: Container[str] = ()) -> None:
+        self._file, self._located = file, located
+        self._metrics: dict[str, list[str]] = {}
+        for scorer in scorers:
+            for need in scorer.needs:
+                self._metrics.setdefault(need, []).append(scorer.name)
+        self._lacking: dict[str, _Lacking] = {need: _Lacking() for need in self._metrics}
+        self._seen = 0
+        self._last_line = 0
+        self._has_lines = True
+
+    def look_at(self, sample: Sample) -> None:
+        """Take note of what a sample lacks."""
+        self._seen += 1
+        line = sample.origin.line if sample.origin and sample.origin.line is not None else self._seen
+        self._has_lines = self._has_lines and line > self._last_line
+        self._last_line = line
+        for need, lacking in self._lacking.items():
+            if lacks(sample, need, located=self._located):
+                lacking.add(line, sample.id)
+
+    def issues(self) -> list[Issue]:
+        """Return one issue for each field that a sample lacks."""
+        return [self._issue(need) for need in self._lacked]
+
+    def refusals(self) -> list[Issue]:
+        """Return the same issues, each with what can be done without completing the file."""
+        return [self._issue(need, self._way_out(need)) for need in self._lacked]
+
+    @property
+    def _lacked(self) -> list[str]:
+        return [need for need, lacking in self._lacking.items() if lacking.count]
+
+    def _issue(self, need: str, way_out: str = "") -> Issue:
+        field, metrics, lacking = _FIELDS.get(need, need), self._metrics[need], self._lacking[need]
+        named = lacking.lines if self._has_lines else lacking.sample_ids
+        return Issue(
+            "missing-field",
+            f"{_WANTED.get(need, field)} in every sample, which {' and '.join(metrics)} "
+            f"{'needs' if len(metrics) == 1 else 'need'}",
+            f"none in {lacking.count:,} of {self._seen:,}: {named}{way_out}",
+            field,
+            file=self._file,
+            line=lacking.first if self._has_lines else None,
+        )
+
+    def _way_out(self, need: str) -> str:
+        if need == "contexts":
+            return "; --allow-missing scores by the contexts that the system returns"
+        some_have_it = self._lacking[need].count < self._seen
+        why = "; rag-eval validate says why" if need == LOCATED else ""
+        return f"{why}; --allow-missing scores the others" if some_have_it else why
+
+
+def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:
+    """Tell whether a sample lacks what a metric needs of it; what the system itself gives is not its part."""
+    if need == "reference":
+        # A sample that expects a refusal is skipped for its own reason, not for a gap in the data.
+        # In a conversation the turns say what is expected.
+        is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
+        return not is_told and sample.expectation is None
+    if need == "contexts":
+        return not (sample.recorded and _any_text(sample.recorded.contexts))
+    if need == "reference_contexts":
+        return not _any_text(sample.reference_contexts)
+    if need == LOCATED:
+        return sample.id not in located and not isinstance(sample.expectation, Refusal)
+    if need in _RELEVANT:
+        return not getattr(sample, need) and not isinstance(sample.expectation, Refusal)
+    if need == "turns":
+        return not (is_conversation(sample) or isinstance(sample.expectation, Refusal))
+    if need == "hops":
+        expected = sample.expectation
+        return not (isinstance(expected, Refusal) or (isinstance(expected, Milestones) and expected.hops))
+    return need in _EXPECTATIONS and not isinstance(sample.expectation, (_EXPECTATIONS[need], Refusal))
+
+
+def _any_text(texts: Iterable[str]) -> bool:
+    return any(text.strip() for text in texts)
+
+
+class _Lacking:
+    """Growing line numbers as ranges, so that a million of them take a few bytes, and the first ids."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.ranges: list[list[int]] = []
+        self._first_ids: list[str] = []
+
+    @property
+    def first(self) -> int | None:
+        return self.ranges[0][0] if self.ranges else None
+
+    @property
+    def lines(self) -> str:
+        """The lines, in words."""
+        listed = self.ranges[:_LISTED_RANGES]
+        words = [f"{low}" if low == high else f"{low}–{high}" for low, high in listed]
+        kind = "line" if self.count == 1 else "lines"
+        return f"{kind} {', '.join(words)}{self._more(sum(high - low + 1 for low, high in listed))}"
+
+    @property
+    def sample_ids(self) -> str:
+        """The first ids, in words."""
+        return f"{', '.join(self._first_ids)}{self._more(len(self._first_ids))}"
+
+    def add(self, line: int, sample_id: str) -> None:
+        """Take note of a sample."""
+        self.count += 1
+        if len(self._first_ids) < _LISTED_IDS:
+            self._first_ids.append(sample_id)
+        if self.ranges and self.ranges[-1][1] == line - 1:
+            self.ranges[-1][1] = line
+        else:
+            self.ranges.append([line, line])
+
+    def _more(self, listed: int) -> str:
+        return f" and {self.count - listed:,} more" if self.count > listed else ""
+
+
+# Which samples of a dataset a run is over: those with a tag, and of these so many at random.
+#
+# Tags filter first (any of several), then samples are drawn without replacement; the order of the file is
+# kept. A draw depends on the seed and the samples' ids alone: reordering the file changes nothing, and a
+# larger draw holds the smaller one.
+
+_LISTED_TAGS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Chosen samples; calling it begins to read them. Memory does not grow with the file."""
+
+    stream: Callable[[], Iterator[Sample]]
+    tags: frozenset[str]
+    drawn: frozenset[int] | None
+    n_in_file: int
+    n_matching: int
+
+    def __call__(self) -> Iterator[Sample]:
+        place = 0
+        for sample in self.stream():
+            if not _has_tag(sample, self.tags):
+                continue
+            if self.drawn is None or place in self.drawn:
+                yield sample
+            place += 1
+
+    def __len__(self) -> int:
+        return self.n_matching if self.drawn is None else len(self.drawn)
+
+
+def select_samples(
+    stream: Callable[[], Iterator[Sample]],
+    *,
+    tags: Sequence[str] = (),
+    sample_size: int | None = None,
+    seed: int = 0,
+) -> Selection:
+    """Choose samples from what ``stream`` begins to read each time; choosing none at all is an error."""
+    wanted = frozenset(tags)
+    present: Counter[str] = Counter()
+    lowest = _Lowest(sample_size or 0)
+    n_in_file = n_matching = 0
+    for sample in stream():
+        n_in_file += 1
+        present.update(set(sample.tags) if wanted else ())
+        if _has_tag(sample, wanted):
+            lowest.offer(_rank(sample.id, seed), n_matching)
+            n_matching += 1
+    _refuse_nothing(n_in_file, n_matching, wanted, present)
+    drawn = None if sample_size is None else lowest.places()
+    return Selection(stream, wanted, drawn, n_in_file, n_matching)
+
+
+class _Lowest:
+    """Keeps the places of the so many lowest ranks that it was offered."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._heap: list[tuple[int, int]] = []
+
+    def offer(self, rank: int, place: int) -> None:
+        if len(self._heap) < self._size:
+            heappush(self._heap, (-rank, place))
+        elif self._size:
+            heappushpop(self._heap, (-rank, place))
+
+    def places(self) -> frozenset[int]:
+        return frozenset(place for _, place in self._heap)
+
+
+def _has_tag(sample: Sample, wanted: frozenset[str]) -> bool:
+    return not wanted or not wanted.isdisjoint(sample.tags)
+
+
+def _rank(identifier: str, seed: int) -> int:
+    digest = hashlib.blake2b(f"{seed}\0{identifier}".encode(), digest_size=16).digest()
+    return int.from_bytes(digest, "big")
+
+
+def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], present: Counter[str]) -> None:
+    if not n_in_file:
+        raise InputError([Issue("empty-file", "at least one sample", "none")])
+    if not n_matching:
+        tags = " or ".join(sorted(wanted))
+        there = ", ".join(tag for tag, _ in present.most_common(_LISTED_TAGS)) or "none"
+        raise UsageError(
+            f"expected samples with the tag {tags}, got none of {n_in_file:,}; tags there: {there}"
+        )
+
+
+_BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens, where they are known."""
+
+    input: float | None = None
+    output: float | None = None
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Return what the tokens cost; ``None`` unless both prices are known."""
+        if self.input is None or self.output is None:
+            return None
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetPlan:
+    """One dataset with the samples chosen from it, what scores them, and what asking them takes."""
+
+    entry: DatasetEntry
+    selection: Selection
+    scorers: tuple[MetricScorer, ...]
+    thresholds: tuple[Threshold, ...]
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    votes: int = 0
+    """How often a judge is asked a question: by each of its models, as many times as it votes."""
+    incomplete: tuple[Issue, ...] = ()
+    is_golden: bool = False
+    """A golden set: every answer is blamed."""
+    located: LocatedContexts | None = None
+    """Where its golden contexts are, if it is a golden set and scored by spans."""
+    unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The metrics that were asked for and cannot be measured, and why."""
+    documents: CitableTexts = field(default_factory=lambda: CitableTexts(()), hash=False)
+    """The documents that answers may cite, as far as they are at hand."""
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def judge_calls(self) -> int:
+        """About how many calls judging takes; the answers, which decide it, are not there yet."""
+        questions = frozenset[str]().union(*(scorer.questions for scorer in self.scorers))
+        return self.votes * len(questions) * len(self.selection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run would do, with everything that can be checked beforehand checked."""
+
+    datasets: tuple[DatasetPlan, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        return sum(len(dataset.selection) for dataset in self.datasets)
+
+    @property
+    def calls(self) -> int:
+        return sum(dataset.calls for dataset in self.datasets)
+
+    @property
+    def judge_calls(self) -> int:
+        return sum(dataset.judge_calls for dataset in self.datasets)
+
+    @property
+    def input_tokens(self) -> int:
+        return sum(dataset.input_tokens for dataset in self.datasets)
+
+    @property
+    def output_tokens(self) -> int:
+        return sum(dataset.output_tokens for dataset in self.datasets)
+
+
+def plan_evaluation(
+    manifest: Manifest,
+    *,
+    datasets: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    choice: SampleChoice | None = None,
+    methods: ScoringMethods | None = None,
+) -> Plan:
+    """Plan a run over the datasets named (all of them where none is); all problems are in one error.
+
+    ``metrics`` replace those of the manifest. A metric that only a judge can measure is a problem where the
+    gate is on and ``methods`` have no judge.
+    """
+    choice = choice or SampleChoice()
+    entries = manifest.selected(tuple(datasets))
+    problems = Problems()
+    plans: list[DatasetPlan] = []
+    for entry in entries:
+        entry = replace(entry, metrics=tuple(metrics)) if metrics else entry
+        with problems.collected():
+            plans.append(_planned(entry, manifest, choice, methods or ScoringMethods()))
+    problems.raise_all()
+    warnings = (*threshold_warnings(manifest, plans), *_incomplete(plans), *context_warnings(plans))
+    return Plan(datasets=tuple(plans), warnings=warnings)
+
+
+def threshold_warnings(manifest: Manifest, plans: Iterable[DatasetPlan]) -> list[str]:
+    """Return what is odd about thresholds: one looks inverted, or no dataset is scored by its metric."""
+    entries = (*manifest.datasets, *(plan.entry for plan in plans))
+    scored = {PASS_RATE, *(metric_name(metric) for entry in entries for metric in entry.metrics)}
+    found: list[str] = []
+    for threshold in manifest.thresholds:
+        place = f"{manifest.file}:{threshold.line}: " if threshold.line else ""
+        if threshold.warning:
+            found.append(place + threshold.warning)
+        if threshold.metric not in scored:
+            why = "no dataset is scored by it, so its threshold is not evaluated"
+            found.append(f"{place}{threshold.metric}: {why}")
+    return list(dict.fromkeys(found))
+
+
+def context_warnings(plans: Iterable[DatasetPlan]) -> Iterator[str]:
+    """Yield a line for each golden set some of whose golden contexts were not located."""
+    for plan in plans:
+        if plan.located is not None and (doubt := plan.located.doubt(plan.scorers)):
+            yield f"{plan.name}: {doubt}"
+
+
+def check_writable(folders: Iterable[Path]) -> None:
+    """Raise :class:`StorageError` for a folder that cannot be written into; it need not exist yet."""
+    for folder in folders:
+        there = folder
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        try:
+            if not there.is_dir():
+                raise NotADirectoryError(20, os.strerror(20))
+            with tempfile.TemporaryFile(dir=there):
+                pass
+        except OSError as error:
+            raise refused("write", folder, error) from error
+
+
+def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
+    """Raise :class:`InputError` for a sample that holds a secret: it would be sent and written down."""
+    if not secrets:
+        return
+    for dataset in plan.datasets:
+        for sample in dataset.selection():
+            texts = [turn.content for turn in sample.turns] + [sample.reference, *sample.reference_contexts]
+            texts += sample.recorded.contexts if sample.recorded else ()
+            if any(text and secrets.mask(text) != text for text in texts):
+                line = sample.origin.line if sample.origin else None
+                issue = Issue("secret-in-data", "no secret of the manifest in a sample", "one")
+                raise InputError([issue.located(str(dataset.entry.path), line)])
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the samples of a dataset come from: a file of a dialect, or memory."""
+
+    stream: Callable[[], Iterator[Sample]]
+    dialect: str
+    with_documents: Callable[[ScoringMethods, Sequence[str]], ScoringMethods]
+    """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
+
+
+def source_of(entry: DatasetEntry) -> Source:
+    """Return the source of a dataset's samples."""
+    dataset, path = entry.dataset, entry.path
+    if dataset is None and path is not None:
+        dialect = recognise(path, format=entry.format)
+        return Source(
+            lambda: dialect.stream(path),
+            dialect.name,
+            lambda methods, metrics: with_documents(methods, metrics, dialect=dialect, path=path),
+        )
+    if dataset is None:
+        raise UsageError(f"dataset {entry.name}: expected a file or samples, got neither")
+
+    def documented(methods: ScoringMethods, _metrics: Sequence[str]) -> ScoringMethods:
+        if methods.corpus is not None or not dataset.documents:
+            return methods
+        return replace(methods, corpus=Corpus(dataset.documents))
+
+    return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
+
+
+def _planned(
+    entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: ScoringMethods
+) -> DatasetPlan:
+    scorers = _scorers(entry, manifest, methods)
+    source = source_of(entry)
+    own = source.with_documents(methods, entry.metrics)
+    if own is not methods:
+        methods, scorers = own, _scorers(entry, manifest, own)
+    try:
+        selection = select_samples(
+            source.stream, tags=choice.tags, sample_size=choice.sample_size, seed=choice.seed
+        )
+    except UsageError as error:
+        raise UsageError(f"dataset {entry.name}: {error}") from None
+    except InputError as error:
+        raise error.located(str(entry.path)) from None
+    contexts = located_for(scorers.values(), selection, dialect=source.dialect)
+    if contexts is not None:
+        scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
+    located = () if contexts is None else contexts.truth
+    missing = MissingFields(list(scorers.values()), file=str(entry.path), located=located)
+    calls = input_bytes = output_bytes = 0
+    for sample in selection():
+        missing.look_at(sample)
+        calls += sum(1 for turn in sample.turns if turn.role == "user")
+        input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
+        output_bytes += _expected_bytes(sample)
+    if missing.issues() and not choice.allow_missing:
+        raise InputError(missing.refusals())
+    return DatasetPlan(
+        entry=entry,
+        selection=selection,
+        scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
+        thresholds=tuple(_thresholds_of(entry.name, manifest.thresholds, scorers)),
+        calls=calls,
+        input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
+        output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
+        votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
+        incomplete=tuple(missing.issues()),
+        is_golden=source.dialect in GOLDEN_DIALECTS,
+        located=contexts,
+        documents=methods.documents.texts,
+    )
+
+
+def _scorers(entry: DatasetEntry, manifest: Manifest, methods: ScoringMethods) -> dict[str, MetricScorer]:
+    """Return the scorer of each metric as it is written; the line is named of those that cannot be used."""
+    found: dict[str, MetricScorer] = {}
+    issues: list[Issue] = []
+    for name in entry.metrics:
+        try:
+            found[name] = scorer_for(name, methods)
+            if manifest.ci_gate and found[name].needs_judge:
+                raise UsageError(f"metric {name}: needs a judge, or no gate: {HOW_TO_JUDGE}")
+        except RagEvalError as error:
+            issue = Issue("unavailable-metric", "a metric that is available", str(error), entry.name)
+            issues.append(issue.located(str(manifest.file), entry.line))
+    if issues:
+        raise InputError(issues)
+    return found
+
+
+def _thresholds_of(
+    dataset: str, thresholds: Sequence[Threshold], scorers: dict[str, MetricScorer]
+) -> Iterator[Threshold]:
+    """Yield the thresholds that hold for a dataset, under the names of its scores.
+
+    Other people's scorers may give them other names than that of the metric.
+    """
+    scored = {metric_name(written): scorer.name for written, scorer in scorers.items()}
+    for threshold in thresholds:
+        if threshold.dataset in (None, dataset):
+            yield replace(threshold, metric=scored.get(threshold.metric, threshold.metric))
+
+
+def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
+    for plan in plans:
+        for issue in plan.incomplete:
+            is_context = issue.path == "context"
+            effect = "those that the system returns count" if is_context else "they are skipped"
+            yield f"{issue}; {effect} (--allow-missing)"
+
+
+def _expected_bytes(sample: Sample) -> int:
+    expected = [turn.reference for turn in sample.turns] + [sample.reference]
+    return sum(len(text.encode()) for text in expected if text)

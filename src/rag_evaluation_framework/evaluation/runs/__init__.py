@@ -1,1 +1,0 @@
-"""A run: samples are asked, scored and written down, and nothing finished is ever lost."""

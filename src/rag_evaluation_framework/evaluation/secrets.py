@@ -1,0 +1,260 @@
+"""References to files and secrets, and keeping secrets out of everything."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from rag_evaluation_framework.errors import (
+    InputError,
+    Issue,
+    ModelError,
+    RagEvalError,
+    StorageError,
+    TargetError,
+    UsageError,
+    in_full,
+    shown,
+)
+from rag_evaluation_framework.extensions import Target
+from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.records.responses import Request, Response
+
+# Secrets that were resolved, and the one way to keep them out of whatever is written or shown.
+#
+# A secret is hidden as it is, and in the forms in which it may come back: as JSON, in percents, in base
+# 64. Secrets shorter than :data:`SHORTEST` cannot be hidden without eating into ordinary words, so they
+# are refused where they are read.
+
+MASK = "***"
+SHORTEST = 6
+
+_TELLING_NAME = re.compile(r"key|token|secret|pass|auth|sig|credential|cookie|bearer", re.IGNORECASE)
+
+
+def names_a_secret(name: str) -> bool:
+    """Tell from its name that a header, a parameter or a variable holds a secret: ``X-Api-Key``."""
+    return _TELLING_NAME.search(name) is not None
+
+
+class Secrets:
+    """Values that must never be shown; :meth:`mask` hides them in a text."""
+
+    def __init__(self) -> None:
+        self._forms: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def __repr__(self) -> str:
+        return "Secrets(…)"
+
+    def add(self, value: str) -> None:
+        """Hide this value from now on. Of ``Bearer abc123`` the last word is hidden by itself too."""
+        forms = set(self._forms)
+        for secret in {value, value.strip(), *value.split()[-1:]}:
+            if len(secret) >= SHORTEST:
+                forms |= _forms_of(secret)
+        # The longest first, so that no end of a secret is left beside its mask.
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+
+    def mask(self, text: str) -> str:
+        """Return the text with every secret replaced by ``***``."""
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
+
+    @contextmanager
+    def masked_errors(self) -> Iterator[None]:
+        """Hide the secrets in the message of an error of ours that comes out of the block."""
+        try:
+            yield
+        except RagEvalError as error:
+            masked = self.mask(str(error))
+            if masked == str(error):
+                raise
+            if isinstance(error, ModelError):
+                raise type(error)(error.kind, self.mask(error.message)) from None
+            raise UsageError(masked) from None
+
+    def mask_value(self, value: Any) -> Any:
+        """Return a JSON value with the secrets in its texts and keys replaced."""
+        if not self._forms:
+            return value
+        if isinstance(value, str):
+            return self.mask(value)
+        if isinstance(value, Mapping):
+            return {self.mask_value(key): self.mask_value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.mask_value(item) for item in value]
+        return value
+
+
+def _forms_of(secret: str) -> set[str]:
+    data = secret.encode("utf-8", "surrogateescape")
+    encoded = b64encode(data).decode("ascii")
+    url_safe = urlsafe_b64encode(data).decode("ascii")
+    return {
+        secret,
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        repr(secret)[1:-1],
+        escape(secret),
+        quote(data, safe=""),
+        quote_plus(data),
+        encoded,
+        encoded.rstrip("="),
+        url_safe,
+        url_safe.rstrip("="),
+    }
+
+
+# References in a manifest: ``$file:path``, ``$env:NAME`` and ``$secret:name``.
+#
+# - ``$file:`` is a path from the manifest's folder and stays inside it, links followed.
+# - ``$env:NAME`` is the environment variable of that name.
+# - ``$secret:name`` is the file of that name in the folder that ``RAG_EVAL_SECRETS_DIR`` names; else the
+#   environment variable of that name; else, of ``agent-key``, the variable ``AGENT_KEY``.
+#
+# ``$env:`` and ``$secret:`` may stand within a text: ``Bearer $secret:agent-key``. They are resolved when
+# a request is about to be made and not before, so a manifest can be read where its secrets are not. What
+# is missing or empty is an error.
+
+SECRETS_FOLDER = "RAG_EVAL_SECRETS_DIR"
+FILE_MARK = "$file:"
+
+_REFERENCE = re.compile(r"\$(?:env:(?P<variable>\w*)|secret:(?P<secret>(?:\w(?:[\w.-]*\w)?)?))", re.ASCII)
+
+
+def file_inside(text: str, folder: Path) -> Path:
+    """Return the path of a ``$file:`` reference, or of a plain path, which must lie inside the folder."""
+    written = text.removeprefix(FILE_MARK).strip()
+    if not written or "\0" in written:
+        raise InputError([Issue("invalid-reference", "the path of a file", shown(text))])
+    path = folder / written
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a circle of links
+        inside = False
+    if not inside:
+        expected = "a path that stays inside the manifest's folder"
+        raise InputError([Issue("reference-outside", expected, shown(text))])
+    return path
+
+
+def has_reference(text: str) -> bool:
+    """Tell whether a text refers to an environment variable or a secret."""
+    return _REFERENCE.search(text) is not None
+
+
+def resolved(text: str, environment: Mapping[str, str], *, secrets: Secrets) -> str:
+    """Return a text with its references filled in; what ``$secret:`` stands for is hidden from now on.
+
+    Every missing reference of the text is in one error, which never shows a value.
+    """
+    issues: list[Issue] = []
+
+    def value_of(match: re.Match[str]) -> str:
+        variable, secret = match["variable"], match["secret"]
+        try:
+            if not variable and not secret:
+                raise InputError([Issue("invalid-reference", f"a name after {match[0]}", "none")])
+            return _variable(variable, environment) if variable else _secret(secret, environment, secrets)
+        except InputError as error:
+            issues.extend(error.issues)
+            return ""
+
+    filled = _REFERENCE.sub(value_of, text)
+    if issues:
+        raise InputError(issues)
+    return filled
+
+
+def _variable(name: str, environment: Mapping[str, str]) -> str:
+    value = environment.get(name, "")
+    if not value:
+        found = "none" if name not in environment else "an empty one"
+        raise InputError([Issue("missing-reference", f"the environment variable {name}", found)])
+    return value
+
+
+def _secret(name: str, environment: Mapping[str, str], secrets: Secrets) -> str:
+    given = _secret_file(name, environment) or environment.get(name) or environment.get(_as_variable(name))
+    value = (given or "").strip()
+    if not value:
+        places = f"a file {name} in {SECRETS_FOLDER}, or the environment variable {_as_variable(name)}"
+        raise InputError([Issue("missing-reference", f"the secret {name}: {places}", "neither")])
+    if len(value) < SHORTEST:
+        expected = f"a secret {name} of at least {SHORTEST} characters ($env: is for what is no secret)"
+        raise InputError([Issue("short-secret", expected, "a shorter one, which could not be hidden")])
+    secrets.add(value)
+    return value
+
+
+def _secret_file(name: str, environment: Mapping[str, str]) -> str | None:
+    folder = environment.get(SECRETS_FOLDER)
+    if not folder:
+        return None
+    path = Path(folder) / name
+    try:
+        return read_text(path) if path.is_file() else None
+    except (StorageError, InputError):
+        # What cannot be read is no secret; its text must not be in the message.
+        found = "a file that cannot be read"
+        raise InputError([Issue("missing-reference", f"the secret {name}", found)]) from None
+
+
+def _as_variable(name: str) -> str:
+    return re.sub(r"[.-]", "_", name).upper()
+
+
+# A target whose answers and failures contain no secret, whatever the system under test sends back.
+
+
+class MaskedTarget:
+    """Fulfils ``extensions.Target`` by asking another one; hides secrets before anybody sees the answer."""
+
+    def __init__(self, target: Target, secrets: Secrets) -> None:
+        self.name = secrets.mask(target.name)
+        self.is_live = getattr(target, "is_live", True)
+        self._target = target
+        self._secrets = secrets
+
+    async def answer(self, request: Request) -> Response:
+        """Ask the target."""
+        try:
+            response = await self._target.answer(request)
+        except TargetError as error:
+            raise error.reworded(
+                self._secrets.mask(error.message), answered=self._secrets.mask_value(error.answered)
+            ) from None
+        except Exception as error:  # noqa: BLE001 - a target is a plug-in: its mistake must not tell secrets
+            raise TargetError("target-error", self._secrets.mask(in_full(error))) from None
+        masked: Response = _masked(response, self._secrets)
+        return masked
+
+    async def close(self) -> None:
+        await self._target.close()
+
+
+def _masked(value: Any, secrets: Secrets) -> Any:
+    """Return a record, or a value in one, with the secrets in its texts masked; unchanged if it has none."""
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: masked
+            for field in fields(value)
+            if (masked := _masked(old := getattr(value, field.name), secrets)) is not old and masked != old
+        }
+        return replace(value, **changed) if changed else value
+    if isinstance(value, tuple):
+        return tuple(_masked(item, secrets) for item in value)
+    return secrets.mask_value(value)

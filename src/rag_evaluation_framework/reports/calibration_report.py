@@ -1,0 +1,179 @@
+"""How far metrics agree with people, and the corrected figures, as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports.comparisons import interval_header, interval_text
+from rag_evaluation_framework.reports.tables import figure, one_line, text_table
+from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
+from rag_evaluation_framework.results.metric_calibration import MetricCalibration
+from rag_evaluation_framework.statistics.agreement import Estimate
+from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate
+
+_NAMED_ANNOTATORS = 5
+_SOURCES = {
+    "given": "given",
+    "yes or no": "the metric says yes or no",
+    "half": "half, for want of labels",
+    "suggested": "suggested by {rule}, cross-validated",
+}
+
+
+def calibration_text(report: Calibration, *, confidence: float = 0.95) -> str:
+    """Render what matched, the agreement, the thresholds, the corrected figures, and what to make of them."""
+    return "\n\n".join(_parts(report, confidence))
+
+
+def _parts(report: Calibration, confidence: float) -> Iterator[str]:
+    yield f"{one_line(report.run)}: {_matching(report.match)}"
+    yield "agreement with people\n\n" + _agreement(report)
+    if any(metric.threshold for metric in report.metrics):
+        yield "called yes or no\n\n" + _thresholds(report)
+    yield "what people would say of the whole run\n\n" + _corrected(report, confidence)
+    yield "\n".join(_notes(report))
+
+
+def _matching(match: LabelMatch) -> str:
+    names = ", ".join(map(one_line, match.annotators[:_NAMED_ANNOTATORS]))
+    names += ", …" if len(match.annotators) > _NAMED_ANNOTATORS else ""
+    text = (
+        f"{counted(match.n_matched, 'answer')} of {match.n_samples:,} labelled "
+        f"by {counted(len(match.annotators), 'annotator')} ({names})"
+    )
+    if match.n_other_answer:
+        text += f"; {match.n_other_answer:,} labelled for another answer than the run's"
+    if match.n_unknown:
+        text += f"; {match.n_unknown:,} labelled that the run does not have"
+        text += f" (all splits are in {match.whole_results})" if match.whole_results else ""
+    return text
+
+
+def _agreement(report: Calibration) -> str:
+    rows = [
+        [
+            metric.metric,
+            metric.method or "–",
+            metric.field,
+            f"{metric.n_labels:,}",
+            _estimate(metric.spearman),
+            _estimate(metric.pearson),
+            _estimate(metric.auroc),
+            "–" if metric.threshold is None else _estimate(metric.threshold.kappa),
+            _people(metric.people_on_yes),
+        ]
+        for metric in report.metrics
+    ]
+    headers = ["metric", "method", "label", "labels", "Spearman", "Pearson", "AUROC", "kappa"]
+    return text_table([*headers, "people among themselves"], rows, align="<<<>>>>>>")
+
+
+def _thresholds(report: Calibration) -> str:
+    rows = []
+    for metric in report.metrics:
+        found = metric.threshold
+        if found is None:
+            continue
+        counts, figures = found.counts, found.figures
+        rows.append(
+            [
+                metric.metric,
+                str(found.threshold),
+                f"{counts.true_positives}/{counts.false_positives}",
+                f"{counts.false_negatives}/{counts.true_negatives}",
+                _estimate(figures.precision),
+                _estimate(figures.recall),
+                _estimate(figures.f1),
+                _estimate(figures.balanced_accuracy),
+                _SOURCES[found.threshold.source].format(rule=found.threshold.rule),
+            ]
+        )
+    headers = ["metric", "yes", "yes: right/wrong", "no: wrong/right", "precision", "recall", "F1"]
+    return text_table([*headers, "balanced accuracy", "threshold"], rows, align="<<>>>>>><")
+
+
+def _corrected(report: Calibration, confidence: float) -> str:
+    rows = []
+    for metric in report.metrics:
+        name = metric.field.removeprefix("-").partition(":")[0]
+        rows.append(_corrected_row(metric, _share_of(metric, name), metric.share))
+        if metric.mean is not None:
+            rows.append(_corrected_row(metric, f"mean {name}", metric.mean))
+    headers = ["metric", "figure", "metric says", "corrected", interval_header(confidence), "labels alone"]
+    return text_table([*headers, interval_header(confidence), "as good as"], rows, align="<<>>>>>>")
+
+
+def _share_of(metric: MetricCalibration, name: str) -> str:
+    words = metric.field.partition(":")[2]
+    if words:
+        return f"share {words.replace(',', ' or ')}"
+    return f"share with {name} = 1" if metric.mean is None else f"share with {name} >= {metric.positive_at:g}"
+
+
+def _corrected_row(metric: MetricCalibration, what: str, estimate: CorrectedEstimate) -> list[str]:
+    return [
+        metric.metric,
+        what,
+        "1 − " * (metric.is_turned_round and metric.is_share) + figure(metric.metric_mean),
+        figure(estimate.value),
+        interval_text(estimate.interval),
+        figure(estimate.labels_value),
+        interval_text(estimate.labels_interval),
+        counted(round(estimate.effective_labels), "label"),
+    ]
+
+
+def _notes(report: Calibration) -> Iterator[str]:
+    for metric in report.metrics:
+        yield f"{metric.metric}: {metric.verdict}; {_details(metric)}"
+        if metric.against is not None:
+            yield f"{metric.metric}: {metric.against}"
+        if metric.no_suggestion is not None:
+            yield f"{metric.metric}: no threshold suggested: {metric.no_suggestion}"
+        if metric.not_random is not None:
+            yield f"{metric.metric}: {metric.not_random}"
+    for name, reason in report.unlabelled.items():
+        yield f"{name}: not calibrated: {reason}"
+    if report.unpaired:
+        yield f"no human label goes with {', '.join(report.unpaired)}: --pair METRIC=FIELD names one"
+    yield (
+        "corrected: prediction-powered (PPI++), for labels drawn at random from the run; Wilson's "
+        "interval for shares, Student's t for means. Other intervals: Wilson's for shares, else "
+        "bootstrap over answers"
+    )
+
+
+def _details(metric: MetricCalibration) -> str:
+    parts = [metric.merging, f"{metric.n_yes:,} of {metric.n_labels:,} are yes"]
+    if metric.is_turned_round:
+        parts.append("less of the metric means more of the label")
+    if metric.n_unscored_labels:
+        unscored = counted(metric.n_unscored_labels, "labelled answer has", "labelled answers have")
+        parts.append(f"{unscored} no score")
+    if metric.n_undecided:
+        parts.append(f"{metric.n_undecided:,} tied, left out")
+    if metric.reliability is not None:
+        error = metric.reliability.expected_calibration_error
+        parts.append(f"read as a probability it is off by {error:.2f} on average")
+    if metric.rogan_gladen is not None:
+        rate = _estimate(Estimate(metric.rogan_gladen.value, metric.rogan_gladen.interval))
+        parts.append(f"share by sensitivity and specificity (Rogan–Gladen) {rate}")
+    if metric.people is not None:
+        people = metric.people
+        shared = counted(people.n_queries, "answer")
+        parts.append(f"people among themselves, {people.measure} {figure(people.value)} on {shared}")
+    return "; ".join(parts)
+
+
+def _estimate(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "–"
+    interval = estimate.interval
+    ends = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
+    return f"{estimate.value:.2f}{ends}"
+
+
+def _people(agreement: AgreementFigure | None) -> str:
+    return "–" if agreement is None else _estimate(Estimate(agreement.value, agreement.interval))

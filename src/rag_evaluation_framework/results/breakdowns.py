@@ -1,0 +1,202 @@
+"""Where answers fail, in counts and shares; what should be declined against what was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from rag_evaluation_framework.files.strict_json import read_lines, write_lines
+from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameKind
+from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
+
+# Where the answers of a whole run failed: answer by answer in a file, and in counts and shares for
+# all.
+#
+# The file has a line for each finished sample, in the order of the dataset: its id and its blame. An
+# answer is blamed once, however many reports show it, and memory does not grow with the run.
+
+Part = Literal["retrieval", "generation", "neither"]
+
+PART_OF_KIND: dict[BlameKind, Part] = {
+    "ok": "neither",
+    "retrieval_missed": "retrieval",
+    "not_used": "generation",
+    "contradicted": "generation",
+    "wrong_citation": "generation",
+    "refused_wrongly": "generation",
+    "answered_wrongly": "generation",
+    "unknown": "neither",
+}
+"""Which part of the system a kind of failure belongs to."""
+
+
+def is_fault(blame: Blame | None) -> bool:
+    """Tell whether it is known that an answer failed."""
+    return blame is not None and PART_OF_KIND[blame.kind] != "neither"
+
+
+@dataclass(frozen=True, slots=True)
+class BlameShare:
+    """How many answers are of this kind, and their share of the answers whose kind is known."""
+
+    kind: BlameKind
+    part: Part
+    count: int
+    share: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameSummary:
+    """Every kind with its count; ``total`` counts all answers, ``told`` those whose kind is known.
+
+    ``unknown_because`` counts what is missing for the others.
+    """
+
+    method: str
+    total: int
+    told: int
+    shares: tuple[BlameShare, ...]
+    unknown_because: dict[str, int]
+
+    def count(self, kind: BlameKind) -> int:
+        """Return how many answers are of this kind."""
+        return next(share.count for share in self.shares if share.kind == kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as results files store it."""
+        return asdict(self)
+
+
+def write_blames(path: Path, blames: Iterable[tuple[str, Blame]]) -> None:
+    """Write the ids of samples with their blame."""
+    write_lines(path, ([sample_id, blame_fields(each)] for sample_id, each in blames))
+
+
+def read_blames(path: Path) -> Iterator[tuple[str, Blame]]:
+    """Yield what :func:`write_blames` wrote."""
+    for _, (sample_id, written) in read_lines(path):
+        yield sample_id, read_blame(written)
+
+
+def blame_fields(blame: Blame) -> Any:
+    """Return a blame with its turns as plain values."""
+    return msgspec.to_builtins(blame, str_keys=True)
+
+
+def read_blame(written: Any) -> Blame:
+    """Return the blame that :func:`blame_fields` made plain values of."""
+    return msgspec.convert(written, Blame, str_keys=True)
+
+
+def blame_summary(blames: Iterable[Blame], *, method: str, confidence: float = 0.95) -> BlameSummary:
+    """Count the kinds; shares are of the answers whose kind is known, with Wilson's interval.
+
+    ``method`` names what decided what supports what, as shown beside figures.
+    """
+    counts: Counter[BlameKind] = Counter()
+    reasons: Counter[str] = Counter()
+    for each in blames:
+        counts[each.kind] += 1
+        if each.kind == "unknown":
+            reasons[each.why] += 1
+    return _summary(counts, reasons, method=method, confidence=confidence)
+
+
+def blame_of_all(summaries: Iterable[BlameSummary], *, confidence: float = 0.95) -> BlameSummary | None:
+    """Return one summary of several runs; ``None`` if there are none."""
+    counts: Counter[BlameKind] = Counter()
+    reasons: Counter[str] = Counter()
+    methods: dict[str, None] = {}
+    for each in summaries:
+        methods[each.method] = None
+        counts.update({share.kind: share.count for share in each.shares})
+        reasons.update(each.unknown_because)
+    if not methods:
+        return None
+    return _summary(counts, reasons, method=" + ".join(methods), confidence=confidence)
+
+
+def _summary(
+    counts: Counter[BlameKind], reasons: Counter[str], *, method: str, confidence: float
+) -> BlameSummary:
+    told = counts.total() - counts["unknown"]
+    shares = []
+    for kind in BLAME_KINDS:
+        share, interval = None, None
+        if told and kind != "unknown":
+            share = counts[kind] / told
+            interval = wilson_interval(counts[kind], told, confidence=confidence)
+        shares.append(BlameShare(kind, PART_OF_KIND[kind], counts[kind], share, interval))
+    return BlameSummary(
+        method=method,
+        total=counts.total(),
+        told=told,
+        shares=tuple(shares),
+        unknown_because=dict(reasons.most_common()),
+    )
+
+
+# What should be declined against what was, over all that was asked.
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How many answers were declined, of some that should all be declined or all be given."""
+
+    refused: int = 0
+    answered: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.refused + self.answered
+
+    @property
+    def rate(self) -> float | None:
+        """The share that was declined; ``None`` if there are no answers."""
+        return self.refused / self.total if self.total else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's interval of the share. The turns of one conversation are counted as if independent."""
+        return wilson_interval(self.refused, self.total) if self.total else None
+
+    def __add__(self, other: Refusals) -> Refusals:
+        return Refusals(self.refused + other.refused, self.answered + other.answered)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts and the share as plain values."""
+        interval = self.interval
+        return {
+            "refused": self.refused,
+            "answered": self.answered,
+            "rate": self.rate,
+            "confidence_interval": None if interval is None else [interval.low, interval.high],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalTable:
+    """What should be declined against what was; ``by_split`` is about what each split should answer."""
+
+    should_refuse: Refusals
+    by_split: Mapping[str, Refusals] = field(hash=False)
+    methods: tuple[str, ...]
+
+    @property
+    def should_answer(self) -> Refusals:
+        return sum(self.by_split.values(), Refusals())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain values."""
+        return {
+            "should_refuse": self.should_refuse.to_dict(),
+            "should_answer": self.should_answer.to_dict(),
+            "over_refusal_by_split": {name: counts.to_dict() for name, counts in self.by_split.items()},
+            "methods": list(self.methods),
+        }
