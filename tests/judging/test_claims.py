@@ -8,73 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.judging.claims import claims_of
+
+TABLES = tables_beside(__file__)
 
 
 def texts(text: str) -> list[str]:
     return [claim.text for claim in claims_of(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Rome is old. It is large.", ["Rome is old.", "It is large."]),
-        ("Rome is old; it was never a port.", ["Rome is old; it was never a port."]),
-        ("It opened in 1990, and it closed in 2001.", ["It opened in 1990, and it closed in 2001."]),
-        ("It sells bread, cakes, and tea.", ["It sells bread, cakes, and tea."]),
-        ("Items: 3; 4; 5 were sold.", ["Items: 3; 4; 5 were sold."]),
-        ("罗马很古老；它从来不是港口。", ["罗马很古老；它从来不是港口。"]),
-        ("罗马很古老，也很大。", ["罗马很古老，也很大。"]),
-        ("Rome 很古老。Paris is big.", ["Rome 很古老。", "Paris is big."]),
-        (
-            "She said &lsquo;never again&rsquo; to the press.",
-            ["She said &lsquo;never again&rsquo; to the press."],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), TABLES["claims_are_sentences"])
 def test_claims_are_sentences(text: str, expected: list[str]) -> None:
     assert texts(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " \n ",
-        "# A heading",
-        "A heading\n=========",
-        "Is Rome old?",
-        "Is Rome old? [1]",
-        "罗马古老吗？",
-        "Hello!",
-        "Sure, here are the facts:",
-        "I hope this helps!",
-        "Let me know if you have any questions.",
-        "你好！",
-        "好的。",
-        "希望这对您有帮助。",
-        "Thanks for asking, I'm glad to help.",
-        "Please don't hesitate to ask if you need more information.",
-        "很高兴为您解答！",
-        "如有其他问题，欢迎随时咨询。",
-        "抱歉给您带来不便。",
-        "It is what it is.",
-        "He did.",
-        "So he did.",
-        "是的，那是它的。",
-        "[1] [2]",
-        "Source: [1].",
-        "Sources: [1], [2] and [3].",
-        "Fares: [1].",
-        "来源：[1]。",
-        "来源：【1】、【2】。",
-        "參考資料：[1]和[2]。",
-        "**Benefits:**",
-        "| a | b |\n|---|---|",
-        "```python\nprint('Rome is old.')\n```",
-        "```\nnever closed. Still code.",
-    ],
-)
+@pytest.mark.parametrize("text", TABLES["what_states_nothing_gives_no_claim"])
 def test_what_states_nothing_gives_no_claim(text: str) -> None:
     assert texts(text) == []
 
@@ -100,19 +49,7 @@ def test_a_sentence_with_a_verb_is_a_claim(text: str) -> None:
     assert texts(text) == [text]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Hello Kitty was created in 1974.",
-        "Welcome drinks are free.",
-        "Great Britain is an island.",
-        "I can help 20 people.",
-        "Thanks to the law, it is free.",
-        "感谢信写于1990年。",
-        "如需停车，请付费。",
-        "希望小学有三百名学生。",
-    ],
-)
+@pytest.mark.parametrize("text", TABLES["what_only_begins_like_a_courtesy_is_a_claim"])
 def test_what_only_begins_like_a_courtesy_is_a_claim(text: str) -> None:
     assert texts(text) == [text]
 

@@ -8,10 +8,13 @@ import pytest
 from chat_server import ChatServer, in_turn
 from scripted_judge import Reading, entries, judged_by, judging
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, quoted_evidence
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Evidence, SupportMethod
+
+TABLES = tables_beside(__file__)
 
 EVIDENCE = ["The Razorbill sails at nine.\nIt carries  forty cars.", "狗可以免费乘船，须系绳。"]
 
@@ -138,23 +141,7 @@ def test_several_metrics_that_ask_the_same_ask_once_and_keep_their_own_positions
 
 @pytest.mark.parametrize(
     ("quote", "text", "found"),
-    [
-        ("forty cars", "It carries forty cars.", "forty cars"),
-        ("FORTY  cars.", "It carries forty\ncars", "forty\ncars"),
-        ("“forty cars”", "It carries forty cars", "forty cars"),
-        ("…forty cars…", "It carries forty cars", "forty cars"),
-        ("the captain's log", "Read the captain’s log.", "the captain’s log"),
-        ("Ｎｏ．９", "Berth No.9 is free", "No.9"),
-        ("免费 乘船", "狗可以免费乘船", "免费乘船"),
-        ("İstanbul", "to İSTANBUL", "İSTANBUL"),
-        ("42", "42", "42"),
-        ("42", "It has 42 seats", None),
-        ("forty … cars", "forty blue cars", None),
-        ("forty vans", "forty cars", None),
-        ("", "forty cars", None),
-        ("...", "forty cars", None),
-        ("forty", "", None),
-    ],
+    TABLES["a_quote_may_differ_in_white_space_case_width_and_marks_but_not_in_words"],
 )
 def test_a_quote_may_differ_in_white_space_case_width_and_marks_but_not_in_words(
     quote: str, text: str, found: str | None
@@ -167,29 +154,7 @@ def test_a_quote_may_differ_in_white_space_case_width_and_marks_but_not_in_words
 
 @pytest.mark.parametrize(
     ("quote", "text", "fewest_words", "found"),
-    [
-        # Whole words and whole numbers.
-        ("nin", "It sails at nine.", 1, None),
-        ("nine", "It sails at nine.", 1, "nine"),
-        ("nin", "At nine the Nin sails.", 1, "Nin"),
-        ("sails at 1", "It sails at 15.", 1, None),
-        ("costs 1", "It costs 1.50 each.", 1, None),
-        ("costs 1", "It costs 1,500 each.", 1, None),
-        ("50 each", "It costs 1.50 each.", 1, None),
-        ("costs 1.50", "It costs 1.50.", 1, "costs 1.50"),
-        ("9点开船", "它19点开船", 1, None),
-        ("19点开船", "它19点开船", 1, "19点开船"),
-        ("किताब", "यह किताबें हैं", 1, None),
-        # Two words, or four characters where words have no spaces; or a whole sentence.
-        ("nine", "It sails at nine.", 2, None),
-        ("at nine", "It sails at nine.", 2, "at nine"),
-        ("免费乘", "狗可以免费乘船", 2, None),
-        ("免费乘船", "狗可以免费乘船", 2, "免费乘船"),
-        ("白痴", "你是白痴", 1, "白痴"),
-        ("“Yes.”", "Does it sail? Yes. It does.", 2, "Yes"),
-        ("可以", "狗呢？可以。", 2, "可以"),
-        ("15", "How many? 1.5", 2, None),
-    ],
+    TABLES["a_quote_is_of_whole_words_and_long_enough_to_prove_something"],
 )
 def test_a_quote_is_of_whole_words_and_long_enough_to_prove_something(
     quote: str, text: str, fewest_words: int, found: str | None

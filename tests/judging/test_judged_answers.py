@@ -8,6 +8,7 @@ import pytest
 from chat_server import in_turn
 from scripted_judge import Reading, entries, judged_by, judging
 
+from cases import tables_beside
 from rag_evaluation_framework.judging.answer_classes import AnswerClass
 from rag_evaluation_framework.judging.judge import families, kinship_warning, same_family
 from rag_evaluation_framework.judging.judged_answers import (
@@ -18,6 +19,8 @@ from rag_evaluation_framework.judging.judged_answers import (
     judge_relevancy,
     judge_safety,
 )
+
+TABLES = tables_beside(__file__)
 
 
 @pytest.mark.parametrize(("label", "value"), [("fully", 1.0), ("partly", 0.5), ("not", 0.0)])
@@ -103,26 +106,7 @@ def test_a_judge_who_prefers_a_place_makes_a_tie(labels: tuple[str, str]) -> Non
     assert (preference.winner, preference.is_consistent) == ("tie", False)
 
 
-@pytest.mark.parametrize(
-    ("judge", "target", "kin"),
-    [
-        ("gpt-4o-mini", "gpt-4.1", True),
-        ("gpt-4o-mini", "o3-mini", True),
-        ("gpt-4o-mini", "openai/gpt-oss-120b", True),
-        ("ft:gpt-4o-mini:acme::abc", "azure/gpt-35-turbo", True),
-        ("gpt-4o-mini", "EleutherAI/gpt-neox-20b", False),
-        ("gpt-4o-mini", "claude-sonnet-4", False),
-        ("anthropic.claude-3-5-haiku-20241022-v1:0", "claude-opus-4", True),
-        ("meta-llama/Llama-3.1-8B-Instruct", "llama3.2:3b", True),
-        ("meta-llama/Llama-3.1-8B-Instruct", "ollama/mistral", False),
-        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "Qwen/Qwen3-8B", True),
-        ("mistral-large-latest", "open-mixtral-8x7b", True),
-        ("gemini-2.5-flash", "google/gemma-3-12b-it", True),
-        ("qwen-max", "QwQ-32B", True),
-        ("my-model", "my-model", True),
-        ("my-model", "their-model", False),
-    ],
-)
+@pytest.mark.parametrize(("judge", "target", "kin"), TABLES["models_of_one_family_are_told_by_their_names"])
 def test_models_of_one_family_are_told_by_their_names(judge: str, target: str, kin: bool) -> None:
     assert same_family(judge, target) is same_family(target, judge) is kin
     assert (kinship_warning([judge], target) is not None) is kin

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.judging.claim_features import EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
+
+TABLES = tables_beside(__file__)
 
 CONTEXTS = [
     "The old bridge was built in 1890 by Clara Weiss. It is 120 metres long.",
@@ -175,31 +178,7 @@ def test_endless_nonsense_is_not_supported_for_its_length(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("question", "evidence", "claim", "label"),
-    [
-        # The claim says no more than the question did: the evidence must say it itself.
-        ("Are dogs forbidden?", "The timetable is on the wall.", "Dogs are forbidden.", "unsupported"),
-        ("Are dogs forbidden?", "Dogs travel free on all ferries.", "Dogs are forbidden.", "unsupported"),
-        ("Are dogs forbidden?", "Dogs are strictly forbidden on board.", "Dogs are forbidden.", "supported"),
-        (
-            "Does the warranty cover water damage?",
-            "The warranty covers manufacturing defects only.",
-            "The warranty covers water damage.",
-            "unsupported",
-        ),
-        # What it adds stands nowhere.
-        ("When did the bridge open?", "Dogs travel free.", "The bridge opened in 1890.", "unsupported"),
-        ("镇长是谁？", "镇上有一条河。", "镇长是安娜。", "unsupported"),
-        ("办公室几点开门？", "办公室在码头旁边。", "办公室七点开门。", "unsupported"),
-        # What it adds stands there, so that what was asked is taken as given.
-        (
-            "When did the bridge open?",
-            "It was inaugurated in 1890 by Clara Weiss.",
-            "The bridge opened in 1890.",
-            "supported",
-        ),
-        ("Who is the mayor?", "Anna Berg was elected head of it.", "The mayor is Anna Berg.", "supported"),
-        ("办公室几点开门？", "办公时间：七点至五点。", "办公室七点开门。", "supported"),
-    ],
+    TABLES["what_was_asked_counts_beside_something_that_the_evidence_has"],
 )
 def test_what_was_asked_counts_beside_something_that_the_evidence_has(
     question: str, evidence: str, claim: str, label: str

@@ -6,26 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.judging.milestones import first_tellings
+
+TABLES = tables_beside(__file__)
 
 STEPS = ["初入纳塔", "报名竞技场", "赢得胜利", "授予古名"]
 TEXTS = st.text(alphabet="沈栖小萤不没是的友师爱ab not.,，。/ '", max_size=60)
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("旅行者初入纳塔，报名竞技场，赢得胜利，被授予古名。", [True, True, True, True]),
-        ("旅行者初到纳塔，报名参加竞技场试炼，取得了胜利，最后被授予古名。", [True, True, True, True]),
-        ("旅行者進入納塔後報名參加競技場，贏得勝利，獲授予古名。", [True, True, True, True]),
-        ("旅行者离开了纳塔，也离开了竞技场。", [False, False, False, False]),
-        ("旅行者没有赢得胜利。", [False, False, False, False]),
-        ("旅行者报名了厨艺赛。他去看竞技场。", [False, False, False, False]),  # not in one sentence
-        ("纳塔授予旅行者古名", [False, False, False, True]),
-        ("没有证据表明旅行者赢得胜利。", [False, False, False, False]),
-        ("旅行者初入纳塔，但很难说他赢得胜利。", [True, False, False, False]),
-        ("我不知道。", [False, False, False, False]),
-    ],
+    ("answer", "expected"), TABLES["a_step_is_told_in_the_words_of_a_sentence_or_most_of_them"]
 )
 def test_a_step_is_told_in_the_words_of_a_sentence_or_most_of_them(answer: str, expected: list[bool]) -> None:
     assert [place is not None for place in first_tellings(answer, STEPS)] == expected
@@ -46,50 +37,12 @@ def test_an_english_step_is_told_by_its_words_in_order(answer: str, expected: bo
     assert (place is not None) == expected
 
 
-@pytest.mark.parametrize(
-    ("answer", "steps", "expected"),
-    [
-        ("three", ["three"], [True]),
-        ("It was 3.", ["three"], [True]),
-        ("two and three", ["two", "three"], [True, True]),
-        ("twenty-three", ["three"], [False]),
-        ("not three", ["three"], [False]),
-        ("In 1998 came stage two.", ["1998", "stage two"], [True, True]),
-        ("First one, then the other.", ["one", "the other"], [True, True]),  # nothing but grammar
-        ("他去了三次", ["3次"], [True]),
-        ("他去了三次", ["两次"], [False]),
-    ],
-)
+@pytest.mark.parametrize(("answer", "steps", "expected"), TABLES["a_step_may_be_a_number"])
 def test_a_step_may_be_a_number(answer: str, steps: list[str], expected: list[bool]) -> None:
     assert [place is not None for place in first_tellings(answer, steps)] == expected
 
 
-@pytest.mark.parametrize(
-    ("step", "answer", "expected"),
-    [
-        ("item shipped", "The item was shipped.", True),
-        ("item shipped", "The item was not shipped.", False),
-        ("item shipped", "The item was never shipped.", False),
-        ("item shipped", "The item could not be shipped.", False),
-        ("item shipped", "The item has not yet been shipped.", False),
-        ("item shipped", "The item failed to ship.", False),
-        ("item shipped", "None of the items were shipped.", False),
-        ("item shipped", "The item, which was not cheap, was shipped.", True),
-        ("item shipped", "The item was not only packed but shipped.", True),
-        ("item shipped", "The item was not shipped until Monday.", True),
-        ("item shipped", "The item was no doubt shipped.", True),
-        ("register online", "Nobody registered online.", False),
-        ("register online", "She refused to register online.", False),
-        ("register online", "She registered online, not by phone.", True),
-        ("customer payment for order confirmed", "Payment for the customer order was not confirmed.", False),
-        ("物品发货", "物品尚未发货。", False),
-        ("物品发货", "物品已经发货。", True),
-        ("付款确认", "付款不久就确认了。", True),
-        ("提交申请", "他拒绝提交申请。", False),
-        ("赢得决赛", "他赢得了这场不容易的决赛。", True),
-        ("contract signed in May", "The contract was signed in May.", True),
-    ],
-)
+@pytest.mark.parametrize(("step", "answer", "expected"), TABLES["a_step_that_is_denied_is_not_told"])
 def test_a_step_that_is_denied_is_not_told(step: str, answer: str, expected: bool) -> None:
     (place,) = first_tellings(answer, [step])
     assert (place is not None) == expected

@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.judging.relations import Direction, read_relation
 from rag_evaluation_framework.metrics.golden import relation_match
+
+TABLES = tables_beside(__file__)
 
 FRIENDS = ("恰斯卡", "friend_of", "卡齐娜")
 FRIENDS_ASKED = "恰斯卡和卡齐娜是什么关系？"
@@ -30,33 +33,7 @@ def relation(answer: str, triple: tuple[str, str, str], question: str, reference
 
 
 @pytest.mark.parametrize(
-    ("answer", "direction"),
-    [
-        ("闻伯是陆远舟的师父。", "right"),
-        ("陆远舟的师父是闻伯。", "right"),
-        ("陆远舟的老师叫闻伯", "right"),
-        ("陆远舟的师父：闻伯", "right"),
-        ("陆远舟的师父是年迈的闻伯", "right"),
-        ("陆远舟的师父是老闻伯", "right"),
-        ("陆远舟是闻伯的徒弟", "right"),
-        ("闻伯教导过陆远舟", "right"),
-        ("闻伯最后教导了陆远舟", "right"),
-        ("闻伯对陆远舟悉心教导", "right"),
-        ("闻伯（陆远舟的师父）是船匠", "right"),
-        ("陆远舟由闻伯教导", "right"),
-        ("陆远舟师从闻伯", "right"),  # what the object does
-        ("闻伯师从陆远舟", "wrong"),
-        ("陸遠舟是聞伯的學生", "right"),
-        ("他是陆远舟的师父", "right"),
-        ("闻伯是他的师父", "right"),
-        ("闻伯是其师父", "right"),
-        ("陆远舟是闻伯的师父", "wrong"),
-        ("闻伯是陆远舟的徒弟", "wrong"),
-        ("陆远舟教导闻伯", "wrong"),
-        ("闻伯被陆远舟教导", "wrong"),
-        ("闻伯和陆远舟是师徒", "not told"),
-        ("闻伯和陆远舟是师父和徒弟", "not told"),
-    ],
+    ("answer", "direction"), TABLES["the_direction_of_a_relation_is_read_from_roles_and_verbs"]
 )
 def test_the_direction_of_a_relation_is_read_from_roles_and_verbs(answer: str, direction: str) -> None:
     reading = read_relation(answer, MENTOR, question="闻伯和陆远舟是什么关系？")
@@ -64,21 +41,7 @@ def test_the_direction_of_a_relation_is_read_from_roles_and_verbs(answer: str, d
     assert reading.ends == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("answer", "direction"),
-    [
-        ("Mara is Tobin's mentor.", "right"),
-        ("Mara is the mentor of Tobin.", "right"),
-        ("Tobin's teacher is Mara.", "right"),
-        ("Tobin is Mara's apprentice.", "right"),
-        ("Tobin was taught by Mara.", "right"),
-        ("Mara taught Tobin.", "right"),
-        ("Tobin learned from Mara.", "right"),
-        ("Tobin is the mentor of Mara.", "wrong"),
-        ("Tobin taught Mara.", "wrong"),
-        ("Mara was taught by Tobin.", "wrong"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "direction"), TABLES["the_direction_is_read_in_english_too"])
 def test_the_direction_is_read_in_english_too(answer: str, direction: str) -> None:
     reading = read_relation(answer, ENGLISH)
     assert (reading.relation, reading.direction) == (True, direction)
@@ -143,55 +106,7 @@ def test_a_reference_with_a_slash_accepts_the_other_relation_too() -> None:
     assert read_relation("她们是敌人", friends, reference=reference).relation is False
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        ("她们是朋友关系，共同参与了竞技场的战斗。", 1.0),
-        ("她们是战友", 1.0),  # the other of the two
-        ("恰斯卡與卡齊娜是好友", 1.0),
-        ("朋友", 1.0),  # the question names both ends
-        ("好朋友。", 1.0),
-        ("朋友關係", 1.0),
-        ("戰友", 1.0),
-        ("朋友和战友", 1.0),
-        ("ＦＲＩＥＮＤＳ", 1.0),
-        ("是好朋友，也是战友。", 1.0),
-        ("卡齐娜来自纳塔，是恰斯卡的朋友。", 1.0),  # its subject is that of the clause before
-        ("恰斯卡有一个最好的朋友，那就是卡齐娜。", 1.0),
-        ("恰斯卡有个好友。她叫卡齐娜。", 1.0),
-        ("恰斯卡，卡齐娜的挚友", 1.0),
-        ("不可否认，她们是朋友。", 1.0),
-        ("毫无疑问她们是朋友", 1.0),
-        ("她们不只是朋友，更是战友。", 1.0),
-        ("答案是朋友。", 1.0),
-        ("她俩是好朋友", 1.0),
-        ("两人是朋友。", 1.0),
-        ("是从小一起长大的朋友。", 1.0),
-        ("没有朋友的恰斯卡成了卡齐娜的朋友。", 1.0),  # each word has its own stance
-        ("恰斯卡拒绝承认卡齐娜是朋友", 0.0),
-        ("說她們是朋友並不準確", 0.0),
-        ("难道她们不是朋友吗？", 1.0),
-        ("恰斯卡是玛拉妮的朋友，而卡齐娜是她的对手。", 0.0),  # somebody else's
-        ("她们之间并不存在友谊", 0.0),
-        ("没有证据表明恰斯卡和卡齐娜是朋友。", 0.0),
-        ("沒有證據表明，恰斯卡和卡齊娜是朋友。", 0.0),
-        ("她们的关系很难说是朋友", 0.0),
-        ("无法确定她们是否是朋友。", 0.0),
-        ("我不认为她们是朋友", 0.0),
-        ("资料中没有提到她们是朋友", 0.0),
-        ("恰斯卡和卡齐娜是朋友的说法没有根据。", 0.0),
-        ("她们可能是朋友，我不确定。", 0.0),
-        ("她们谈不上是朋友", 0.0),
-        ("不是朋友", 0.0),
-        ("敌人", 0.0),
-        ("朋友很多", 0.0),
-        ("恰斯卡和玛拉妮是朋友，和卡齐娜是敌人。", 0.0),
-        ("玛拉妮和恰斯卡是朋友，卡齐娜不认识玛拉妮。", 0.0),
-        ("恰斯卡很友好。卡齐娜也很友好。", 0.0),  # each of them, to everybody
-        ("恰斯卡很友好，卡齐娜也很友好。", 0.0),
-        ("恰斯卡讨厌卡齐娜的朋友。", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["a_friendship_is_said_of_both_ends_and_stated"])
 def test_a_friendship_is_said_of_both_ends_and_stated(answer: str, match: float) -> None:
     assert relation(answer, FRIENDS, FRIENDS_ASKED, FRIENDS_REFERENCE) == match
 
@@ -201,22 +116,7 @@ def test_the_clause_about_the_other_end_has_its_own_relation() -> None:
     assert relation(answer, ("恰斯卡", "enemy_of", "卡齐娜"), FRIENDS_ASKED) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        ("师徒", 0.5),  # who is which is not told
-        ("師徒關係", 0.5),
-        ("闻伯是师父，陆远舟是徒弟。", 1.0),
-        ("闻伯是船匠，曾教导陆远舟。", 1.0),
-        ("陆远舟来自北方，师从闻伯。", 1.0),
-        ("闻伯的徒弟，是陆远舟", 1.0),
-        ("闻伯教导村民，陆远舟旁观。", 0.0),  # the villagers
-        ("闻伯和沈栖是师徒，陆远舟是船匠。", 0.0),
-        ("闻伯（陆远舟的师父是沈栖）。", 0.0),
-        ("闻伯教导陆远舟之子。", 0.0),
-        ("闻伯来之前沈栖教导陆远舟。", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["a_word_in_a_clause_with_one_end_is_tied_to_it"])
 def test_a_word_in_a_clause_with_one_end_is_tied_to_it(answer: str, match: float) -> None:
     assert relation(answer, MENTOR, "闻伯和陆远舟是什么关系？") == match
 
@@ -240,97 +140,17 @@ KIN = ("Ann", "mother_of", "Bob")
 KIN_ASKED = "How are Ann and Bob related?"
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        ("Ann is Bob's mother.", 1.0),
-        ("Ann is Bob's beloved and only mother.", 1.0),
-        ("Ann became the mother of little Bob in 1998.", 1.0),
-        ("Ann was for many years the mother of Bob.", 1.0),
-        ("Bob's mother is Ann.", 1.0),
-        ("The mother of Bob is Ann.", 1.0),
-        ("Ann, Bob's mother, lives here.", 1.0),
-        ("Ann is Carl's friend and Bob's mother.", 1.0),
-        ("Ann is the mother of Carl and Bob.", 1.0),
-        ("Ann has a son named Bob.", 1.0),
-        ("Bob lives with his mother Ann.", 1.0),
-        ("Ann – Bob's mother – lives here.", 1.0),
-        ("Dr. Ann is Mr. Bob's mother.", 1.0),
-        ("Ann Lee is Bob Lee's mother.", 1.0),  # surnames
-        ("Bob's mother is not Carol but Ann.", 1.0),
-        ("Ann is not only the mother of Bob but also his teacher.", 1.0),
-        ("Ann is Bob's mother-in-law.", 0.0),  # other relations
-        ("Ann is Bob's stepmother.", 0.0),
-        ("Ann is like a mother to Bob.", 0.0),
-        ("Ann is the mother of Carl. Bob is her neighbour.", 0.0),  # another's
-        ("Ann is the mother of Bob's wife.", 0.0),
-        ("Ann is the sister of Bob's mother.", 0.0),  # another
-        ("Ann is Bob's mother's friend.", 0.0),
-        ("Ann knows Bob's mother.", 0.0),
-        ("Ann is visiting the mother of Bob.", 0.0),
-        ("Ann is taller than Bob's mother.", 0.0),
-        ("Bob's mother and Ann are friends.", 0.0),
-        ("Bob is the son of Ann's sister.", 0.0),
-        ("Bob is Ann's son-in-law.", 0.0),
-        ("Bob is the mother of Ann.", 0.0),  # the wrong way round
-        ("Ann's mother is Bob.", 0.0),
-        ("Bob's mother is not Ann.", 0.0),  # denied after the word
-        ("Bob's mother isn't Ann.", 0.0),
-        ("Bob's mother is not Ann but Carol.", 0.0),
-        ("She is his mother.", 0.5),  # 2/2 ends × 1 × who is who is not told
-        ("She's his mother.", 0.5),
-        ("Mother and son.", 0.5),
-        ("Ann and Bob are mother and son.", 0.5),
-        ("Ann is his mother.", 1.0),
-        ("Bob is her only son.", 1.0),
-        ("She is Bob's mother.", 1.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["a_role_is_that_of_the_one_end_for_the_other"])
 def test_a_role_is_that_of_the_one_end_for_the_other(answer: str, match: float) -> None:
     assert relation(answer, KIN, KIN_ASKED) == match
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        ("吉姆是汤姆的父亲", 1.0),
-        ("汤姆的父亲吉姆很高", 1.0),
-        ("汤姆是吉姆唯一的儿子", 1.0),
-        ("吉姆有个儿子叫汤姆", 1.0),
-        ("汤姆的父亲不是约翰，而是吉姆", 1.0),
-        ("他是汤姆的父亲", 1.0),
-        ("他是他的父亲", 0.5),
-        ("他们是父子", 0.5),
-        ("汤姆的父亲不是吉姆", 0.0),  # denied after the word
-        ("吉姆的父亲不是汤姆", 0.0),
-        ("吉姆是汤姆的岳父", 0.0),
-        ("吉姆是汤姆妻子的父亲", 0.0),
-        ("吉姆是汤姆的父亲的朋友", 0.0),
-        ("吉姆认识汤姆的父亲", 0.0),
-        ("吉姆的父亲是汤姆", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["a_chinese_role_is_that_of_the_one_end_for_the_other"])
 def test_a_chinese_role_is_that_of_the_one_end_for_the_other(answer: str, match: float) -> None:
     assert relation(answer, ("吉姆", "father_of", "汤姆"), "吉姆和汤姆是什么关系？") == match
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        ("林月拜周岩为师。", 1.0),
-        ("周岩收了林月为徒。", 1.0),
-        ("林月的师父是周岩", 1.0),
-        ("林月把周岩当作师父", 1.0),
-        ("林月把周岩当作她的师父", 1.0),
-        ("林月是周岩教导的", 1.0),
-        ("林月的师父不是周岩", 0.0),
-        ("林月没有拜周岩为师", 0.0),
-        ("周岩拜林月为师", 0.0),  # the wrong way round
-        ("林月收周岩为徒", 0.0),
-        ("林月的师父和周岩是朋友", 0.0),
-        ("周岩看沈栖教导林月", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["a_verb_may_have_its_object_inside"])
 def test_a_verb_may_have_its_object_inside(answer: str, match: float) -> None:
     assert relation(answer, ("周岩", "mentor_of", "林月"), "周岩和林月是什么关系？") == match
 
@@ -349,31 +169,7 @@ def test_who_marries_whom_makes_no_difference(answer: str, match: float) -> None
     assert relation(answer, ("王强", "spouse_of", "李丽"), "王强和李丽是什么关系？") == match
 
 
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        ("Ann is friends with Bob.", 1.0),
-        ("Bob is a good friend of Ann's.", 1.0),
-        ("Ann met Bob and they became friends.", 1.0),
-        ("Ann and Bob grew up together, and are friends.", 1.0),
-        ("There is a deep friendship between Ann and Bob.", 1.0),
-        ("Between Ann and Bob there is a deep friendship.", 1.0),
-        ("Ann's friend is Carl; Bob is her enemy.", 0.0),
-        ("Ann and Carl are friends. Bob is their enemy.", 0.0),
-        ("Ann and Bob are friends with Carl.", 0.0),
-        ("Ann and Bob went to see a friend.", 0.0),
-        ("Ann is Bob's girlfriend.", 0.0),
-        ("Ann and Bob were never friends.", 0.0),
-        ("Are Ann and Bob friends? Ann likes Bob.", 0.0),  # asks
-        ("Ann and Bob are friends, aren't they?", 1.0),
-        ('**Ann** is a friend of "Bob".', 1.0),
-        ("Ann - Bob's friend - left.", 1.0),
-        ("They're friends.", 1.0),
-        ("Both are friends.", 1.0),
-        ("Both of them are friends.", 1.0),
-        ("The two know each other as friends.", 0.0),  # of nobody it is said that he is one
-    ],
-)
+@pytest.mark.parametrize(("answer", "match"), TABLES["an_english_friendship_is_said_of_both_ends"])
 def test_an_english_friendship_is_said_of_both_ends(answer: str, match: float) -> None:
     assert relation(answer, ("Ann", "friend_of", "Bob"), KIN_ASKED) == match
 
@@ -428,43 +224,7 @@ def test_a_relation_that_is_in_no_table_has_the_direction_of_its_verb(
 
 
 @pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        ("Wen is an old sailor who mentors Lu.", 1.0),
-        ("Wen is the man who taught Lu to sail.", 1.0),
-        ("Lu is a young sailor taught by Wen.", 1.0),
-        ("Lu is a sailor who was taught by Wen.", 1.0),
-        ("Lu is a sailor who learned from Wen.", 1.0),
-        ("Lu, whose mentor is Wen, is a sailor.", 1.0),
-        ("Their relationship is that of a mentor (Wen) and a student (Lu).", 1.0),
-        ("Wen is not the man who taught Lu.", 0.0),
-        ("Lu is a sailor who was never taught by Wen.", 0.0),
-        ("Lu, whose mentor was not Wen, is a sailor.", 0.0),
-        ("Lu is the man who taught Wen.", 0.0),  # the wrong way round
-        ("Wen is a sailor taught by Lu.", 0.0),
-        ("Wen, whose mentor is Lu, is a sailor.", 0.0),
-        ("Wen is visiting the man who taught Lu.", 0.0),  # another
-        ("Wen is a friend of the man who taught Lu.", 0.0),
-        ("Wen is the sailor who knows the man who taught Lu.", 0.0),
-        ("Carl, whose mentor is Wen, knows Lu.", 0.0),
-        ("Lu, whose mentor's friend is Wen, is a sailor.", 0.0),
-        ("Wen is the man who taught Lu's brother.", 0.0),  # another's
-        ("Lu is a sailor taught by Wen's brother.", 0.0),
-        ("Wen, who taught Lu, knows Carl.", 1.0),  # told of whoever stands right before it
-        ("Wen is an old sailor, who taught Lu.", 1.0),
-        ("He, who taught Lu, left. He is Wen.", 1.0),
-        ("Wen, who knows Carl, taught Lu.", 1.0),
-        ("Wen, a friend of Carl, taught Lu.", 1.0),
-        ("Lu, the student of Wen, knows Carl.", 1.0),
-        ("The mentor of Lu, Wen, is old.", 1.0),
-        ("Carl, who taught Lu, knows Wen.", 0.0),
-        ("Wen knows Carl, who taught Lu.", 0.0),
-        ("Carl, who knows Wen, taught Lu.", 0.0),
-        ("Carl, a friend of Wen, taught Lu.", 0.0),
-        ("Carl, Wen's friend, taught Lu.", 0.0),
-        ("Carl, Lu's mentor, knows Wen.", 0.0),
-        ("Carl, the mentor of Lu, knows Wen.", 0.0),
-    ],
+    ("answer", "match"), TABLES["a_relative_clause_or_a_participle_tells_of_whom_it_follows"]
 )
 def test_a_relative_clause_or_a_participle_tells_of_whom_it_follows(answer: str, match: float) -> None:
     assert relation(answer, ("Wen", "mentor_of", "Lu"), "How are Wen and Lu related?") == match
