@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.text.tokens import (
     content_keys,
     content_tokens,
@@ -17,28 +18,10 @@ from rag_evaluation_framework.text.tokens import (
 )
 from rag_evaluation_framework.text.vocabulary import stem
 
+TABLES = tables_beside(__file__)
 
-@pytest.mark.parametrize(
-    "forms",
-    [
-        "operate operates operated operating operation",
-        "city cities",
-        "stop stops stopped stopping",
-        "locate located location",
-        "nation national nationality",
-        "class classes",
-        "reserve reserved reservation reservations",
-        "carry carries carried carrying",
-        "citizen citizens",
-        "receive receives received receiving",
-        "apply applies applied applying",
-        "control controls controlled controlling",
-        "take takes took taken taking",
-        "leave leaves left leaving",
-        "go goes went gone",
-        "write wrote written writer",
-    ],
-)
+
+@pytest.mark.parametrize("forms", TABLES["forms_of_a_word_have_one_stem"])
 def test_forms_of_a_word_have_one_stem(forms: str) -> None:
     assert len({stem(form) for form in forms.split()}) == 1
 

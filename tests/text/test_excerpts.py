@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutated_excerpts import Mutated, mutated_excerpts
 
+from cases import tables_beside
 from rag_evaluation_framework.text.normalisation import FoldedText
 from rag_evaluation_framework.text.search import (
     ExcerptFinder,
@@ -18,6 +19,8 @@ from rag_evaluation_framework.text.search import (
     approximate_places,
     locate,
 )
+
+TABLES = tables_beside(__file__)
 
 TEXT = (
     "# Fares\n\nA single ticket costs **£4.50** for adults and “half price” for children under 12.\r\n"
@@ -62,27 +65,7 @@ def test_an_excerpt_is_found_as_it_was_copied(excerpt: str, manner: str, passage
     assert (found.manner, TEXT[found.start : found.end]) == (manner, passage)
 
 
-@pytest.mark.parametrize(
-    ("excerpt", "reason"),
-    [
-        ("", "empty-excerpt"),
-        (" … ", "empty-excerpt"),
-        ("The crossing takes forty minutes.", "excerpt-not-found"),
-        # 0.9 of 44 characters allows 4 edits; "is available" for "costs £120" takes more.
-        ("A season ticket is available and is valid from", "excerpt-not-found"),
-        # One digit is one edit, but it is another price.
-        ("A season ticket costs £130 and is valid from 1 April", "excerpt-not-found"),
-        # Short texts are found as they are or not at all.
-        ("dogz travel", "excerpt-not-found"),
-        # "4" would be part of "4.50", "eason" of "season".
-        ("costs **£4", "excerpt-not-found"),
-        ("eason", "excerpt-not-found"),
-        ("Bicycles are carried if there is room.", "ambiguous-excerpt"),
-        ("bicycles  are carried if there is room", "ambiguous-excerpt"),
-        ("Bicycles are carryed if there is room.", "ambiguous-excerpt"),
-        ("票价", "ambiguous-excerpt"),
-    ],
-)
+@pytest.mark.parametrize(("excerpt", "reason"), TABLES["an_excerpt_without_one_place_has_a_reason"])
 def test_an_excerpt_without_one_place_has_a_reason(excerpt: str, reason: str) -> None:
     assert locate(excerpt, TEXT) == reason
 

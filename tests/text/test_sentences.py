@@ -11,36 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from labelled_data import present
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.retrieval.chunkers import SemanticChunker, SentenceChunker
 from rag_evaluation_framework.text.sentences import ABBREVIATIONS, BEFORE_NUMBERS, NEVER_LAST, sentence_spans
+
+TABLES = tables_beside(__file__)
 
 
 def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-@pytest.mark.parametrize(
-    "expected",
-    [
-        ["Dr. Wu and Mrs. Li met.", "They talked."],
-        ["It costs $3.50 in the U.S. today.", "Is that much?", "No!"],
-        ["See Fig. 2 and No. 5.", "Hell no.", "Next."],
-        ["He works at Acme Inc. in Berlin.", "She works at Acme Inc.", "The firm is old."],
-        ['"Why?" she asked.', "Nobody knew."],
-        ["Well... maybe.", "Maybe not…", "Yes."],
-        ["lower case is common in chats.", "so what?", "nobody cares!"],
-        ["J. R. Smith came.", "I saw him, as did I.", "Then he left."],
-        ["Use e.g. a list, i.e. several things.", "Done."],
-        ["See (Smith et al. 2020).", "It holds [1].", "Good."],
-        ["Visit example.com for v2.1.3 now.", "Thanks."],
-        ["她很高兴！", "真的吗？", "是的。"],
-        ["他说：“你好。”", "然后走了。"],
-        ["“真的？”，他问。", "“是。”"],
-        ["版本3.5发布了。", "It works!", "太好了！"],
-    ],
-)
+@pytest.mark.parametrize("expected", TABLES["sentences_end_where_a_reader_ends_them"])
 def test_sentences_end_where_a_reader_ends_them(expected: list[str]) -> None:
     spaced = [
         ("" if sentence[0] > "\u2e80" or sentence[0] == "“" else " ") + sentence for sentence in expected
