@@ -9,6 +9,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,13 @@ SLOW = {
     f"{NAME}.files.yaml_documents",
     f"{NAME}.text.shingles",
 }
+
+
+# How much there is to hold in the head. These only go down, but for what new work adds, in its own commit;
+# the aim of the redesign is 230 files, 52,000 lines (better 48,000) and 42,000 lines of tests.
+LIMITS = {"files": 245, "lines": 64_500, "lines of tests": 54_000, "names at the door": 93}
+LONGEST = {"judging/answer_classes.py": 680}
+"""What is still longer than a module may be."""
 
 
 def room_of(module: Path) -> str:
@@ -153,7 +161,9 @@ def test_a_module_has_a_docstring_an_honest_name_and_one_readings_length(module:
     text = module.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text)), f"{module} does not say what it is for"
     assert module.stem not in FORBIDDEN_NAMES
-    assert text.count("\n") <= 800, f"{module} is longer than one reading"
+    assert text.count("\n") <= LONGEST.get(module.relative_to(PACKAGE).as_posix(), 600), (
+        f"{module} is too long"
+    )
 
 
 def test_only_declared_dependencies_are_imported_and_there_are_at_most_ten() -> None:
@@ -197,3 +207,40 @@ def test_whatever_is_caught_broadly_has_its_reason_on_the_line(module: Path) -> 
     told = re.compile(r":  # (noqa: BLE001 - )?[a-z]")
     lines = module.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if broad.search(line) and not told.search(line)] == []
+
+
+def test_the_house_keeps_its_limits() -> None:
+    door = import_module(NAME)
+    tests = (path.read_text(encoding="utf-8").count("\n") for path in (ROOT / "tests").rglob("*.py"))
+    measured = {
+        "files": len(MODULES),
+        "lines": sum(module.read_text(encoding="utf-8").count("\n") for module in MODULES),
+        "lines of tests": sum(tests),
+        "names at the door": len(door.__all__),
+    }
+    assert {what: count for what, count in measured.items() if count > LIMITS[what]} == {}
+
+
+def test_no_small_module_serves_one_neighbour_only() -> None:
+    """A command, and what the registry loads by its name, may be small."""
+    importers: dict[Path, set[Path]] = defaultdict(set)
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(NAME):
+                for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names)):
+                    importers[(PACKAGE.parent / name.replace(".", "/")).with_suffix(".py")].add(module)
+    shallow = [
+        module.relative_to(PACKAGE).as_posix()
+        for module in MODULES
+        if module.name != "__init__.py" and room_of(module) != "cli"
+        if module.read_text(encoding="utf-8").count("\n") < 120
+        if {importer.parent for importer in importers[module]} == {module.parent}
+        and len(importers[module]) == 1
+    ]
+    assert shallow == []
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """But for metrics, which are named after what they measure, and commands, which the user names."""
+    stems = [module.stem for module in MODULES if room_of(module) not in ("metrics", "cli")]
+    assert [stem for stem in set(stems) if stem != "__init__" and stems.count(stem) > 1] == []
