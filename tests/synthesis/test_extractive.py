@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.synthesis.chinese_questions import chinese_questions
@@ -25,6 +26,8 @@ from rag_evaluation_framework.synthesis.extractive import (
 )
 from rag_evaluation_framework.synthesis.passages import passages_of
 from rag_evaluation_framework.synthesis.structures import structure_questions
+
+TABLES = tables_beside(__file__)
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
 
@@ -48,54 +51,7 @@ def asked_in_chinese(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "question", "answer"),
-    [
-        (
-            "The ten-trip card costs 105.00 and holds ten singles.",
-            "how much does the ten-trip card cost",
-            "105.00",
-        ),
-        ("There are 24 places on Guillemot.", "how many places are there on Guillemot", "24 places"),
-        ("The tower is 31 metres high and has steps.", "how high is the tower", "31"),
-        ("The museum opened on 20 June 2009.", "when did the museum open", "on 20 June 2009"),
-        ("Nets are visited every 20 minutes.", "how often are nets visited", "every 20 minutes"),
-        ("The forms are kept for five years.", "how long are the forms kept", "for five years"),
-        (
-            "Delay payments must be claimed within 28 days, by post.",
-            "within what time must delay payments be claimed",
-            "within 28 days",
-        ),
-        (
-            "Online tickets close thirty minutes before departure.",
-            "how long before departure do online tickets close",
-            "thirty minutes before departure",
-        ),
-        (
-            "The release for the pump is in the red cabinet.",
-            "where is the release for the pump",
-            "in the red cabinet",
-        ),
-        (
-            "A lost card cannot be replaced, because we keep no record.",
-            "why can a lost card not be replaced",
-            "we keep no record",
-        ),
-        ("If the buoy is silent, no boat sails.", "what happens if the buoy is silent", "no boat sails"),
-        ("Ms Sun reported on delay payments.", "who reported on delay payments", "Ms Sun"),
-        (
-            "The fare is lowered from 30 to 28 pounds.",
-            "how has the fare changed",
-            "from 30 to 28 pounds",
-        ),
-        ("Guests may travel free.", "may guests travel free", "Guests may travel free."),
-        ("There is no lift.", "is there a lift", "There is no lift."),
-        ("Nobody climbs alone.", "does anybody climb alone", "Nobody climbs alone."),
-        (
-            "The price depends on the season.",
-            "what does the price depend on",
-            "on the season",
-        ),
-    ],
+    ("sentence", "question", "answer"), TABLES["english_question_takes_the_answer_out_of_its_sentence"]
 )
 def test_english_question_takes_the_answer_out_of_its_sentence(
     sentence: str, question: str, answer: str
@@ -104,20 +60,7 @@ def test_english_question_takes_the_answer_out_of_its_sentence(
 
 
 @pytest.mark.parametrize(
-    ("sentence", "question", "answer"),
-    [
-        ("每位乘客可携带二十公斤行李。", "每位乘客可携带多少公斤行李", "二十公斤"),
-        ("灯塔建于一八六四年。", "灯塔建于哪一年", "一八六四年"),
-        ("最早的船七点半开。", "最早的船几点开", "七点半"),
-        ("泳池八月份因清洁关闭。", "泳池什么时候因清洁关闭", "八月份"),
-        ("团体应提前二十分钟报到。", "团体应提前多长时间报到", "二十分钟"),
-        ("成人救生衣放在座椅下方。", "成人救生衣放在哪里", "座椅下方"),
-        ("请不要在舱内充气，否则可能无法脱身。", "为什么不要在舱内充气", "可能无法脱身"),
-        ("如果燕鸥俯冲，请沿原路退出。", "如果燕鸥俯冲，怎么办", "请沿原路退出"),
-        ("本指南由孙梅编写。", "本指南由谁编写", "孙梅"),
-        ("带狗乘船，单程两镑。", "带狗乘船，单程多少镑", "两镑"),
-        ("优惠票不能在船上购买。", "优惠票可以在船上购买吗", "优惠票不能在船上购买"),
-    ],
+    ("sentence", "question", "answer"), TABLES["chinese_question_asks_where_the_answer_stands"]
 )
 def test_chinese_question_asks_where_the_answer_stands(sentence: str, question: str, answer: str) -> None:
     assert asked_in_chinese(sentence).get(question) == answer
