@@ -96,8 +96,8 @@ def _argument(name: str, value: object) -> object:
 TARGETS: Registry[Callable[..., Target]] = Registry("target")
 TARGETS.register("http", "rag_evaluation_framework.adapters.http_agent:HttpAgent")
 TARGETS.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIModel")
-TARGETS.register("python", "rag_evaluation_framework.adapters.python_callable:PythonCallable")
-TARGETS.register("recorded", "rag_evaluation_framework.adapters.recorded_answers:RecordedAnswers")
+TARGETS.register("python", "rag_evaluation_framework.evaluation.targets:PythonCallable")
+TARGETS.register("recorded", "rag_evaluation_framework.evaluation.targets:RecordedAnswers")
 
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*\Z")
 _RECORDED_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
-from rag_evaluation_framework.adapters.conversations import Ask, replay, response_of
 from rag_evaluation_framework.adapters.http_agent import Probe
 from rag_evaluation_framework.adapters.http_client import Reply, reply_value, unmasked
-from rag_evaluation_framework.adapters.reply_paths import ReplyPath
 from rag_evaluation_framework.errors import InputError, TargetError
+from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, ReplyPath
+from rag_evaluation_framework.evaluation.targets import Ask, replay, response_of
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Usage

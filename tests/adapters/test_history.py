@@ -15,13 +15,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
 from fault_agent import RunningServer, answer_to, running_server
 from model_server import running_models
 
-from rag_evaluation_framework.adapters.conversations import ReferenceHistory
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIModel
-from rag_evaluation_framework.adapters.python_callable import PythonCallable
-from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
+from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedAnswers, ReferenceHistory
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn

@@ -16,7 +16,7 @@ from langsmith_server import EXAMPLES, KEY, LangSmithServer, id_of, signed_in
 from rag_evaluation_framework.adapters import langsmith
 from rag_evaluation_framework.adapters.langsmith import check_langsmith, upload_to_langsmith
 from rag_evaluation_framework.errors import RagEvalError, TargetError, UsageError
-from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
+from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Turn
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Response, Usage
 from rag_evaluation_framework.records.samples import Recorded, Sample, Turn

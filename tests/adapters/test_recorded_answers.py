@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.errors import InputError, TargetError
+from rag_evaluation_framework.evaluation.targets import RecordedAnswers
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.citations import ContextCitation
 from rag_evaluation_framework.records.responses import Response

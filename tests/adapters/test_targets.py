@@ -8,10 +8,9 @@ import pytest
 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIModel
-from rag_evaluation_framework.adapters.python_callable import PythonCallable
-from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.components import TARGETS, target_from
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedAnswers
 
 
 def test_each_kind_of_text_names_its_kind_of_target(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 from click.testing import Result
 
 from command_lines import invoked
-from rag_evaluation_framework.adapters.recorded_answers import RecordedAnswers
 from rag_evaluation_framework.cli.calibrate import command
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
+from rag_evaluation_framework.evaluation.targets import RecordedAnswers
 from rag_evaluation_framework.records.runs import RunHead, RunSettings
 from rag_evaluation_framework.results.results_documents import write_results_document
 from rag_evaluation_framework.results.run_folder import RunFolder

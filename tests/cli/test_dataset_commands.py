@@ -10,7 +10,7 @@ import pytest
 from click import Command
 from click.testing import CliRunner, Result
 
-from rag_evaluation_framework.cli import datasets, init, stats
+from rag_evaluation_framework.cli import init, listing
 from rag_evaluation_framework.datasets.annotations import read_annotations
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
 from rag_evaluation_framework.datasets.project import FOLDERS, create_layout, starter_files
@@ -86,7 +86,7 @@ def test_init_says_when_a_folder_cannot_be_created(tmp_path: Path) -> None:
 
 def test_what_init_suggests_next_works(tmp_path: Path) -> None:
     suggested = run(init.command, tmp_path).stdout.rpartition("Next:")[2].strip().splitlines()
-    commands = {"datasets": datasets.command, "stats": stats.command}
+    commands = {"datasets": listing.datasets_command, "stats": listing.stats_command}
     for line in suggested:
         program, name, *arguments = shlex.split(line)
         assert program == "rag-eval"
@@ -100,29 +100,29 @@ def test_datasets_lists_every_dialect_and_what_is_broken(tmp_path: Path) -> None
     (folder / "bad.jsonl").write_text('{"input": "a", "expected": "b"}\n{"input": 5, "expected": "d"}\n')
     (folder / "cut.eval.json").write_text("{")
     (folder / "manifest.json").write_text('{"version": "v1"}')
-    document = json.loads(run(datasets.command, tmp_path / "data" / "evaluation", "--json").stdout)
+    document = json.loads(run(listing.datasets_command, tmp_path / "data" / "evaluation", "--json").stdout)
     listed = {Path(row["file_path"]).name: row for row in document["datasets"]}
     assert set(listed) == {"sample_eval_v1.0.0.eval.json", "rag.jsonl", "bad.jsonl", "cut.eval.json"}
     good = listed["rag.jsonl"]
     assert (good["dialect"], good["size"], good["error"]) == ("agent-samples", 2, None)
     assert "bad.jsonl:2: input: expected text" in listed["bad.jsonl"]["error"]
     assert listed["sample_eval_v1.0.0.eval.json"]["dataset_id"] == "sample_eval_v1.0.0"
-    text = run(datasets.command, folder).stdout
+    text = run(listing.datasets_command, folder).stdout
     assert "sample_eval_v1.0.0  1.0.0          2  evaluation-dataset" in text
     assert text.count("\nbroken: ") == 2
 
 
 def test_datasets_of_a_folder_without_any_says_so(tmp_path: Path) -> None:
-    assert run(datasets.command, tmp_path).stdout == f"No datasets in {tmp_path}.\n"
-    failed = run(datasets.command, tmp_path / "absent")
+    assert run(listing.datasets_command, tmp_path).stdout == f"No datasets in {tmp_path}.\n"
+    failed = run(listing.datasets_command, tmp_path / "absent")
     assert isinstance(failed.exception, UsageError)
     assert "rag-eval init creates one" in str(failed.exception)
 
 
 def test_stats_prints_figures_or_json_and_takes_the_dialect_by_name(tmp_path: Path) -> None:
-    text = run(stats.command, HANDBOOK / "questions.eval.json").stdout
+    text = run(listing.stats_command, HANDBOOK / "questions.eval.json").stdout
     assert "168 samples" in text
-    document = json.loads(run(stats.command, HANDBOOK / "documents", "--json").stdout)
+    document = json.loads(run(listing.stats_command, HANDBOOK / "documents", "--json").stdout)
     assert document["files"] == {".md": 45}
-    refused = run(stats.command, HANDBOOK / "questions.eval.json", "--format", "squad")
+    refused = run(listing.stats_command, HANDBOOK / "questions.eval.json", "--format", "squad")
     assert isinstance(refused.exception, InputError)

@@ -628,7 +628,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_results(golden: Command, projec
     )
     options = ["--target", "golden.slow:answer", "--concurrency", "1", "--json"]
     code = (
-        "from rag_evaluation_framework.cli.exit_codes import run_program\n"
+        "from rag_evaluation_framework.cli.main import run_program\n"
         "from rag_evaluation_framework.cli.golden import command\n"
         f"run_program(command, {['golden', *options]!r}, name='rag-eval')"
     )

@@ -14,7 +14,7 @@ from rag_evaluation_framework.cli.evaluate import command as evaluate_command
 from rag_evaluation_framework.cli.evaluate_models import command as models_command
 from rag_evaluation_framework.cli.generate import command as generate_command
 from rag_evaluation_framework.cli.golden import command as golden_command
-from rag_evaluation_framework.cli.runs import command as runs_command
+from rag_evaluation_framework.cli.listing import runs_command
 from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.schemas import schema_issues

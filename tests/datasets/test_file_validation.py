@@ -26,7 +26,7 @@ from format_examples import (
 )
 from single_mistakes import mistakes
 
-from rag_evaluation_framework.cli.schema import command as schema_command
+from rag_evaluation_framework.cli.listing import schema_command
 from rag_evaluation_framework.cli.validate import command
 from rag_evaluation_framework.datasets.benchmark_files import write_benchmark
 from rag_evaluation_framework.datasets.recognition import recognise

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.attempts import Asker, StopSign
 from rag_evaluation_framework.evaluation.secrets import (
@@ -23,6 +22,7 @@ from rag_evaluation_framework.evaluation.secrets import (
     file_inside,
     resolved,
 )
+from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.records.runs import RunSettings

@@ -11,7 +11,7 @@ import pytest
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, MissingDatasetError, MissingExtraError, UsageError
-from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
+from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.retrieval_truth import (
     level_of,
     relevant_chunks,

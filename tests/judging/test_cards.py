@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag_evaluation_framework.judging.answer_classes import answer_patterns
-from rag_evaluation_framework.judging.cards import method_cards
 from rag_evaluation_framework.judging.lexical_support import NAME, VERSION
+from rag_evaluation_framework.judging.methods import method_cards
 from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 
 CARDS = {card.name: card for card in method_cards()}

@@ -6,13 +6,13 @@ import json
 
 from click.testing import CliRunner
 
-from rag_evaluation_framework.cli.listing import command
-from rag_evaluation_framework.judging.cards import method_cards
+from rag_evaluation_framework.cli.listing import list_command
+from rag_evaluation_framework.judging.methods import method_cards
 
 
 def test_the_cards_are_listed_with_their_figures_and_as_json() -> None:
-    text = CliRunner().invoke(command, ["methods"]).output
-    rows = json.loads(CliRunner().invoke(command, ["methods", "--json"]).output)
+    text = CliRunner().invoke(list_command, ["methods"]).output
+    rows = json.loads(CliRunner().invoke(list_command, ["methods", "--json"]).output)
     assert [row["name"] for row in rows] == [card.name for card in method_cards()]
     for card in method_cards():
         assert card.name in text

@@ -9,7 +9,7 @@ import pytest
 
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvidence
-from rag_evaluation_framework.reports.blame import blame_text
+from rag_evaluation_framework.reports.terminal import blame_text
 from rag_evaluation_framework.results.breakdowns import (
     PART_OF_KIND,
     blame_of_all,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.adapters.python_callable import PythonCallable
 from rag_evaluation_framework.evaluation import blame
 from rag_evaluation_framework.evaluation.golden_runs import golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
+from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.runs import RunSettings, SampleChoice
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict

@@ -17,7 +17,7 @@ from rag_evaluation_framework.errors import (
     TargetError,
     UsageError,
 )
-from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
+from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,

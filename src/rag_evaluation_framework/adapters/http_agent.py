@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from rag_evaluation_framework.adapters.answer_fields import AnswerReader, ReadAnswer
-from rag_evaluation_framework.adapters.conversations import Ask, replay
 from rag_evaluation_framework.adapters.http_client import (
     MAX_BODY_BYTES,
     HttpClient,
@@ -27,8 +25,10 @@ from rag_evaluation_framework.adapters.http_client import (
     unmasked,
 )
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer
 from rag_evaluation_framework.evaluation.manifest import DEFAULT_PATH, PROTOCOLS
 from rag_evaluation_framework.evaluation.secrets import names_a_secret
+from rag_evaluation_framework.evaluation.targets import Ask, replay
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.reports.exchanges import unread_line

@@ -24,7 +24,7 @@ from rag_evaluation_framework.errors import (
     UsageError,
     shown,
 )
-from rag_evaluation_framework.evaluation.hosted_datasets import API_KEYS, HostedDataset
+from rag_evaluation_framework.evaluation.data import API_KEYS, HostedDataset
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Hit

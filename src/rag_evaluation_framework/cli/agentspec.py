@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from rag_evaluation_framework.cli.evaluate import command
-from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import CONTEXT
 from rag_evaluation_framework.version import __version__
 

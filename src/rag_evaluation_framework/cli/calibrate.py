@@ -1,7 +1,8 @@
-"""``rag-eval calibrate``: how well the metrics of a run agree with people, and what the true figures are."""
+"""``rag-eval calibrate``: metrics of a run against human labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite, nan
 from pathlib import Path
 from typing import Literal
@@ -17,8 +18,15 @@ from rag_evaluation_framework.cli.options import (
     SEED,
     metrics_option,
 )
-from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import Problems, UsageError, shown
+from rag_evaluation_framework.cli.output import print_json, print_warnings
+from rag_evaluation_framework.datasets.annotations import read_annotation_files
+from rag_evaluation_framework.datasets.human_labels import (
+    HumanLabel,
+    LabelField,
+    labels_of_annotations,
+    read_labels,
+)
+from rag_evaluation_framework.errors import Issue, Problems, UsageError, shown
 
 EXAMPLES = """\b
 Examples:
@@ -102,7 +110,6 @@ def command(
     if it is the run's. Fewer than 50 labels never validate a metric.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
-    from rag_evaluation_framework.cli.label_files import labels_in
     from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
     from rag_evaluation_framework.reports.calibration_report import calibration_text
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
@@ -140,3 +147,26 @@ def _threshold(text: str) -> tuple[str, float]:
     if not metric.strip() or not isfinite(value):
         raise UsageError(f"--threshold: expected METRIC=NUMBER, got {shown(text)}")
     return metric, value
+
+
+# The human labels that ``rag-eval calibrate`` is given: annotations, and tables.
+
+
+def labels_in(
+    annotations: tuple[Path, ...], label_files: tuple[Path, ...], wanted: Sequence[LabelField]
+) -> list[HumanLabel]:
+    """Read all labels; every problem of every file is in one error."""
+    if not annotations and not label_files:
+        raise UsageError("expected human labels: give --annotations FILE.gt.json or --labels FILE")
+    problems = Problems()
+    warnings: list[Issue] = []
+    labels: list[HumanLabel] = []
+    with problems.collected():
+        read = read_annotation_files(annotations, on_warning=warnings.append)
+        labels += labels_of_annotations(read.annotations)
+    for path in label_files:
+        with problems.collected():
+            labels += read_labels(path, wanted=wanted, on_warning=warnings.append)
+    problems.raise_all()
+    print_warnings(warnings)
+    return labels

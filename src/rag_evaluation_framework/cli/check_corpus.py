@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import AS_JSON, CONTEXT, EXISTING_FOLDER, FILE
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import Issue, counted

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from rag_evaluation_framework.cli.evaluate_models_options import ModelOptions, model_options
-from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import CONTEXT, scoring_of, scoring_options
 
 EXAMPLES = """\b

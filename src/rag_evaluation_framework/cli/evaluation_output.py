@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from rag_evaluation_framework.cli.exit_codes import drop_output
+from rag_evaluation_framework.cli.main import drop_output
 from rag_evaluation_framework.cli.output import print_json, spending_told, waiting_notice
 from rag_evaluation_framework.errors import UsageError, refused
 from rag_evaluation_framework.evaluation.evaluate import Options, Prepared, prepared

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.exit_codes import run_program
+from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
     BASE_URL,

@@ -1,25 +1,28 @@
-"""``rag-eval list``: show what can be used."""
+"""Commands that only list: list, datasets, runs, schema, stats."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON
+from rag_evaluation_framework.cli.options import AS_JSON, DIALECT, RUNS_DIR
 from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import UsageError
 
-EXAMPLES = """\b
+LIST_EXAMPLES = """\b
 Examples:
   rag-eval list metrics
   rag-eval list metrics --json
   rag-eval list methods"""
 
 
-@click.group("list", epilog=EXAMPLES)
-def command() -> None:
+@click.group("list", epilog=LIST_EXAMPLES)
+def list_command() -> None:
     """Show what can be used."""
 
 
-@command.command("metrics", epilog=EXAMPLES)
+@list_command.command("metrics", epilog=LIST_EXAMPLES)
 @AS_JSON
 def metrics(as_json: bool) -> None:
     """Show every metric: how it is written, which way is better, what it needs, and its formula."""
@@ -33,11 +36,11 @@ def metrics(as_json: bool) -> None:
         click.echo(metric_list_text(declared))
 
 
-@command.command("methods", epilog=EXAMPLES)
+@list_command.command("methods", epilog=LIST_EXAMPLES)
 @AS_JSON
 def methods(as_json: bool) -> None:
     """Show the card of every offline method: what it sees and misses, and how well it agrees with people."""
-    from rag_evaluation_framework.judging.cards import method_cards
+    from rag_evaluation_framework.judging.methods import method_cards
     from rag_evaluation_framework.reports.lists import method_card_rows, method_cards_text
 
     cards = method_cards()
@@ -45,3 +48,121 @@ def methods(as_json: bool) -> None:
         print_json(method_card_rows(cards))
     else:
         click.echo(method_cards_text(cards))
+
+
+# ``rag-eval datasets``: list the datasets of a folder.
+
+DEFAULT_FOLDER = Path("data/evaluation")
+
+DATASETS_EXAMPLES = """\b
+Examples:
+  rag-eval datasets
+  rag-eval datasets my-project/data/evaluation
+  rag-eval datasets evaluation/datasets --json"""
+
+
+@click.command("datasets", epilog=DATASETS_EXAMPLES)
+@click.argument(
+    "folder", type=click.Path(file_okay=False, path_type=Path), default=DEFAULT_FOLDER, metavar="[DIR]"
+)
+@AS_JSON
+def datasets_command(folder: Path, as_json: bool) -> None:
+    """List the datasets of DIR: id, version, number of samples, and what keeps one from being loaded.
+
+    Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
+    """
+    from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
+    from rag_evaluation_framework.reports.lists import dataset_list_text, dataset_rows
+
+    if not folder.is_dir():
+        raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")
+    inner = datasets_folder(folder)
+    entries = datasets_in(inner)
+    if as_json:
+        print_json({"folder": str(inner), "datasets": dataset_rows(entries)})
+    else:
+        click.echo(dataset_list_text(inner, entries))
+
+
+# ``rag-eval runs``: list the runs and their states.
+
+RUNS_EXAMPLES = """\b
+Examples:
+  rag-eval runs
+  rag-eval runs --runs-dir nightly --json"""
+
+
+@click.command("runs", epilog=RUNS_EXAMPLES)
+@RUNS_DIR
+@AS_JSON
+def runs_command(runs_dir: Path, as_json: bool) -> None:
+    """List the runs of a folder: state, dataset, target, samples done and failed, time of the start.
+
+    A run is running while a process works on it, complete when every sample is in its journal, incomplete
+    when it can be resumed, and broken when one of its files cannot be read, for the reason below the table.
+    There too is the command that continues each run in which something is left to do.
+    """
+    from rag_evaluation_framework.reports.lists import run_list_text, run_rows
+    from rag_evaluation_framework.results.run_folder import list_runs
+
+    rows = run_rows(list_runs(runs_dir))
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo(run_list_text(runs_dir, rows))
+
+
+# ``rag-eval schema``: print the JSON Schema of a kind of file.
+
+SCHEMA_EXAMPLES = """\b
+Examples:
+  rag-eval schema                                             which kinds there are
+  rag-eval schema evaluation-dataset > eval.schema.json       for an editor
+  rag-eval schema results --lenient"""
+
+
+@click.command("schema", epilog=SCHEMA_EXAMPLES)
+@click.argument("kind", required=False)
+@click.option("--lenient", is_flag=True, help="Print the schema that validate --lenient uses.")
+def schema_command(kind: str | None, lenient: bool) -> None:
+    """Print the JSON Schema (2020-12) of a KIND of file or record; without KIND, list the kinds.
+
+    The schema is the one that validate enforces.
+    """
+    from rag_evaluation_framework.datasets.schemas import KINDS, schema, schema_text
+
+    if kind is not None:
+        click.echo(schema_text(kind, lenient=lenient), nl=False)
+        return
+    width = max(map(len, KINDS))
+    for name in KINDS:
+        click.echo(f"{name:<{width}}  {schema(name)['description']}")
+
+
+# ``rag-eval stats``: what is in a dataset, in figures.
+
+STATS_EXAMPLES = """\b
+Examples:
+  rag-eval stats questions.eval.json
+  rag-eval stats evals/rag.jsonl.gz --json
+  rag-eval stats documents/"""
+
+
+@click.command("stats", epilog=STATS_EXAMPLES)
+@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="FILE|FOLDER")
+@DIALECT
+@AS_JSON
+def stats_command(path: Path, format_: str | None, as_json: bool) -> None:
+    """Show what is in a dataset of any dialect, or in a folder of documents.
+
+    Counts by type, difficulty, category and tag; lengths of questions, references, contexts, spans and
+    documents in characters; how many of the documents are relevant to at least one query.
+    """
+    from rag_evaluation_framework.datasets.overview import overview
+    from rag_evaluation_framework.reports.overviews import overview_text
+
+    figures = overview(path, format=format_)
+    if as_json:
+        print_json(figures.to_dict())
+    else:
+        click.echo(overview_text(figures))

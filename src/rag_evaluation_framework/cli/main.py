@@ -1,17 +1,66 @@
-"""The command ``rag-eval``: the table of commands."""
+"""The table of commands; errors to exit codes."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.exit_codes import run_program
 from rag_evaluation_framework.cli.options import CONTEXT
-from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, UnknownNameError
 from rag_evaluation_framework.version import __version__
+
+# Where a command ends: the one place where errors become a clear line each and an exit code.
+#
+# Exit codes: 0 done, 1 a gate failed, 2 wrong usage or data, 3 the run is incomplete, 130 interrupted.
+
+
+def run_program(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> NoReturn:
+    """Run a command line to its end; every foreseeable error is a line on standard error, not a traceback."""
+    try:
+        code = _exit_code(program, arguments, name=name)
+    except OSError as error:
+        # A file that refuses is an error of ours already; what is left is standard output, on a full disk.
+        code = 2
+        _say([f"input or output failed: {error.strerror or error}"], name=name)
+        drop_output()
+    sys.exit(code)
+
+
+def _exit_code(program: click.Command, arguments: Sequence[str] | None, *, name: str) -> int:
+    try:
+        code: Any = program.main(args=arguments, prog_name=name, standalone_mode=False)
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        return error.exit_code
+    except RagEvalError as error:
+        _say(str(error).splitlines(), name=name)
+        return 3 if isinstance(error, ModelOutageError) else 2
+    except (click.Abort, KeyboardInterrupt):
+        _say(["interrupted"], name=name)
+        return 130
+    except SystemExit:
+        return 0  # click ends so when the reader went away, as with `| head`; nothing is left to say
+    return code if isinstance(code, int) else 0
+
+
+def _say(lines: Sequence[str], *, name: str) -> None:
+    """Write to standard error; if that refuses too, the exit code still tells how the command ended."""
+    with suppress(OSError):
+        for line in lines:
+            click.echo(f"{name}: {line}", err=True)
+
+
+def drop_output() -> None:
+    """Send what is still buffered nowhere, or Python would fail on it once more when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
 
 EXAMPLES = """\b
 Examples:
@@ -23,9 +72,12 @@ Examples:
 
 
 class _Command(NamedTuple):
-    """Where a command lives and what it does; the module is imported when the command is used."""
+    """Where a command stands (``module``, or ``module:name`` of one of several) and what it does.
 
-    module: str
+    The module is imported when the command is used.
+    """
+
+    place: str
     summary: str
 
 
@@ -39,14 +91,17 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
         "build": _Command("build", "Make the QA and summary splits from raw offline records."),
         "stats": _Command(
-            "stats", "Show what is in a dataset: counts, lengths, labels, coverage of documents."
+            "listing:stats_command",
+            "Show what is in a dataset: counts, lengths, labels, coverage of documents.",
         ),
         "agreement": _Command("agreement", "Show how well annotators agree, and merge their annotations."),
-        "datasets": _Command("datasets", "List the datasets of a folder: id, version, size, what is broken."),
+        "datasets": _Command(
+            "listing:datasets_command", "List the datasets of a folder: id, version, size, what is broken."
+        ),
         "generate": _Command(
             "generate", "Make questions with exact ground truth from a folder of documents."
         ),
-        "schema": _Command("schema", "Print the JSON Schema of a kind of file."),
+        "schema": _Command("listing:schema_command", "Print the JSON Schema of a kind of file."),
     },
     "Evaluate": {
         "evaluate": _Command("evaluate", "Evaluate an agent on a manifest's datasets and decide the gate."),
@@ -62,11 +117,13 @@ GROUPS: dict[str, dict[str, _Command]] = {
         ),
     },
     "Results": {
-        "runs": _Command("runs", "List the runs and their states: running, complete, incomplete, broken."),
+        "runs": _Command(
+            "listing:runs_command", "List the runs and their states: running, complete, incomplete, broken."
+        ),
     },
     "Setting up": {
         "init": _Command("init", "Start a project: folders, a small dataset, annotations, configurations."),
-        "list": _Command("listing", "Show what can be used: metrics, offline methods."),
+        "list": _Command("listing:list_command", "Show what can be used: metrics, offline methods."),
     },
 }
 _COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
@@ -82,8 +139,10 @@ class _LazyGroup(click.Group):
         found = _COMMANDS.get(cmd_name)
         if found is None:
             return None
-        module = import_module(f"rag_evaluation_framework.cli.{found.module}")
-        command: click.Command = module.command
+        module, _, name = found.place.partition(":")
+        command: click.Command = getattr(
+            import_module(f"rag_evaluation_framework.cli.{module}"), name or "command"
+        )
         return command
 
     def resolve_command(

@@ -87,7 +87,7 @@ def command(
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.systems import evaluate_run_files, named
-    from rag_evaluation_framework.reports.rankings import ranking_text
+    from rag_evaluation_framework.reports.system_tables import ranking_text
 
     ranking = evaluate_run_files(
         qrels,

@@ -16,13 +16,13 @@ from rag_evaluation_framework.cli.retrieval_settings import RetrievalSettings, s
 from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, UsageError, counted
+from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.grid_runs import evaluate_sweep, sweep_document, write_sweep
-from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.reports.progress import StepLine
-from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
+from rag_evaluation_framework.reports.system_tables import sweep_text
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder

@@ -1,12 +1,13 @@
-"""Whatever people have, as a manifest with its datasets: a path, an id, rows, samples, a manifest itself."""
+"""Whatever people have, as one Dataset: path, id, rows, LangSmith name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from rag_evaluation_framework.datasets.catalogue import checked_entries
 from rag_evaluation_framework.datasets.recognition import read_dataset
@@ -20,9 +21,11 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.evaluation.golden_runs import find_splits, golden_manifest
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest, read_manifest
 from rag_evaluation_framework.evaluation.preflight import source_of
+from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.responses import History
+from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
@@ -145,3 +148,105 @@ def _dataset_of(rows: list[Any], columns: Mapping[str, str]) -> Dataset:
         except InputError as error:
             raise InputError([replace(issue, file=_IN_MEMORY) for issue in error.issues]) from None
     return replace(read, samples=tuple(replace(sample, origin=None) for sample in read.samples))
+
+
+# Datasets by name: at LangSmith or in a folder, and experiments beside those that a host keeps.
+#
+# With an API key in the environment a name is read from LangSmith with its SDK (the extra ``langsmith``).
+# Without one the same names live in a folder, ``langsmith/`` by default, as ``<name>.jsonl`` or
+# ``<name>.json`` in LangSmith's own shape; any other dialect is read as well.
+#
+# An experiment is what an evaluation found for each query, shown beside the dataset where that is kept.
+# Results stand on their own: a host that fails costs the experiment, never the results.
+
+DATASETS_FOLDER = "langsmith"
+API_KEYS = ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
+
+DATASET_SOURCES: Registry[Callable[[str], Dataset]] = Registry("dataset_source")
+DATASET_SOURCES.register("langsmith", "rag_evaluation_framework.adapters.langsmith:read_langsmith_dataset")
+
+NO_TRACKING = "LANGSMITH_TEST_TRACKING"
+"""LangSmith's own variable for tests that leave nothing behind; ``false`` switches experiments off."""
+
+
+_ENDINGS = tuple(f"{kind}{packed}" for kind in (".jsonl", ".json") for packed in ("", ".gz", ".zst"))
+
+
+def find_dataset(name: str | Path, *, folder: str | Path = DATASETS_FOLDER) -> Dataset:
+    """Read the dataset at a path or, where there is nothing, the one of this name.
+
+    With a LangSmith API key in the environment a name means the one at LangSmith, never a file in the local
+    folder that happens to be called the same.
+    """
+    if not str(name):
+        raise UsageError("dataset: expected a name or a path, got ''")
+    if Path(name).exists():
+        return read_dataset(name)
+    if any(os.environ.get(key) for key in API_KEYS):
+        return DATASET_SOURCES.get("langsmith")(str(name))
+    return read_dataset(_local_file(str(name), Path(folder)))
+
+
+def _local_file(name: str, folder: Path) -> Path:
+    candidates = [folder / f"{name}{ending}" for ending in _ENDINGS]
+    found = [path for path in candidates if path.is_file() and _is_inside(path, folder)]
+    if len(found) > 1:
+        raise UsageError(f"dataset {shown(name)}: expected one file, got {' and '.join(map(str, found))}")
+    if not found:
+        raise MissingDatasetError(
+            f"no dataset {shown(name)}: there is no such path, no {candidates[0]} and no "
+            f"LangSmith API key ({API_KEYS[0]}) to look for it there"
+        )
+    return found[0]
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedDataset(Dataset):
+    """A dataset read from a host, with the ids that the host knows it and its examples by."""
+
+    host: str
+    host_id: str
+    example_ids: Mapping[str, str] = field(hash=False)
+    """The host's id of each sample, by the sample's own."""
+
+
+class ExperimentHost(Protocol):
+    """Keeps experiments."""
+
+    def __call__(self, run: Run, dataset: HostedDataset, *, seconds: float) -> str:
+        """Record a run of a dataset that took so many seconds, and return where it can be seen."""
+
+
+EXPERIMENT_HOSTS: Registry[ExperimentHost] = Registry("experiment_host")
+EXPERIMENT_HOSTS.register("langsmith", "rag_evaluation_framework.adapters.langsmith:upload_experiment")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedExperiment:
+    """Where an experiment can be seen, or why there is none although there should be."""
+
+    url: str | None = None
+    warning: str | None = None
+
+
+def is_recorded(dataset: Dataset, wish: bool | None) -> bool:
+    """Tell whether runs of a dataset become experiments; without a wish, those of hosted datasets do."""
+    if wish and not isinstance(dataset, HostedDataset):
+        raise UsageError("experiments are shown beside a dataset at LangSmith: expected the name of one")
+    if wish is not None:
+        return wish
+    return isinstance(dataset, HostedDataset) and os.environ.get(NO_TRACKING, "").lower() != "false"
+
+
+def recorded_experiment(run: Run, dataset: Dataset, *, seconds: float) -> RecordedExperiment:
+    """Record a run with the host of its dataset; whatever fails is a warning."""
+    if not isinstance(dataset, HostedDataset):
+        return RecordedExperiment()
+    try:
+        return RecordedExperiment(EXPERIMENT_HOSTS.get(dataset.host)(run, dataset, seconds=seconds))
+    except RagEvalError as error:
+        return RecordedExperiment(warning=f"the experiment was not recorded: {error}")

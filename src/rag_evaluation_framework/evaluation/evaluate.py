@@ -23,16 +23,14 @@ from tempfile import mkdtemp
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import UsageError, shown
-from rag_evaluation_framework.evaluation.data import Data, manifest_of
+from rag_evaluation_framework.evaluation.data import Data, find_dataset, manifest_of
 from rag_evaluation_framework.evaluation.golden_runs import plan_golden
 from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
-from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
-from rag_evaluation_framework.evaluation.judges import JudgeLike, OpenedMethods
 from rag_evaluation_framework.evaluation.manifest import JudgeSettings, Manifest, read_thresholds
 from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets
 from rag_evaluation_framework.evaluation.rescoring import scored_again
-from rag_evaluation_framework.evaluation.resources import other_judge_warnings
+from rag_evaluation_framework.evaluation.resources import JudgeLike, OpenedMethods, other_judge_warnings
 from rag_evaluation_framework.evaluation.retrieval_truth import Level, level_of
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.suites import Suite, golden_evaluation, run_suite

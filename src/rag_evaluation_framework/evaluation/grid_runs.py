@@ -27,9 +27,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused
+from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
-from rag_evaluation_framework.evaluation.hosted_datasets import find_dataset
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
 from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, Level, level_of
 from rag_evaluation_framework.extensions import (

@@ -1,4 +1,4 @@
-"""What an evaluation takes: its judge's calls, tokens and money, memory and processor time."""
+"""What an evaluation used: judge's tokens and money, memory, processor time."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import msgspec
 
-from rag_evaluation_framework.errors import StorageError
+from rag_evaluation_framework.components import EMBEDDERS, component_from
+from rag_evaluation_framework.errors import StorageError, UsageError
+from rag_evaluation_framework.evaluation.manifest import JudgeSettings
 from rag_evaluation_framework.evaluation.preflight import Plan
+from rag_evaluation_framework.extensions import Embedder, Registry, built, parse_specification
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
+from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.models.chat import endpoint_of
+from rag_evaluation_framework.judging.rubrics import read_rubric
+from rag_evaluation_framework.models.chat import ChatModel, endpoint_of
+from rag_evaluation_framework.models.clients import as_chat_model
+from rag_evaluation_framework.models.memory import RememberingModel
+from rag_evaluation_framework.models.spending import Spending
+from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, Spread
 from rag_evaluation_framework.results.run_folder import RunFolder, RunGroup
@@ -189,3 +198,72 @@ def _spread(values: list[float]) -> Spread:
     return Spread(
         round(statistics.fmean(values), 1), round(max(values), 1), round(statistics.pstdev(values), 1)
     )
+
+
+# What answers are scored with, set up from what people give: a judge, an embedder, documents.
+
+JudgeLike: TypeAlias = str | JudgeSettings | ChatModel | Judge
+
+_MODELS: Registry[Callable[..., Any]] = Registry("chat model")
+_MODELS.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIChatModel")
+
+
+class OpenedMethods:
+    """Methods, and the models that were opened for them; :meth:`close` closes those."""
+
+    def __init__(
+        self,
+        judge: JudgeLike | None = None,
+        embedder: str | Embedder | None = None,
+        documents: Corpus | str | Path | None = None,
+    ) -> None:
+        self._opened: list[Any] = []
+        settings = JudgeSettings(models=(judge,)) if isinstance(judge, str) else judge
+        spending = Spending() if isinstance(settings, JudgeSettings) else None
+        rubric = settings.rubric if isinstance(settings, JudgeSettings) else None
+        corpus = documents if isinstance(documents, Corpus | None) else Corpus.from_folder(documents)
+        self.methods = ScoringMethods(
+            judge=self._judge(settings, spending),
+            spending=spending,
+            rubric=None if rubric is None else read_rubric(rubric),
+            embedder=component_from(EMBEDDERS, embedder) if isinstance(embedder, str) else embedder,
+            corpus=corpus,
+            threads=settings.concurrency if isinstance(settings, JudgeSettings) else 16,
+        )
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for model in self._opened:
+            model.close(for_good=True)
+
+    def _judge(
+        self, given: JudgeSettings | ChatModel | Judge | None, spending: Spending | None
+    ) -> Judge | None:
+        if given is None or isinstance(given, Judge):
+            return given
+        if not isinstance(given, JudgeSettings):
+            return Judge(as_chat_model(given))
+        models = [self._model(text, given, spending) for text in given.models]
+        if given.cache is not None:
+            models = [RememberingModel(model, given.cache) for model in models]
+        return Judge(*models, votes=given.votes)
+
+    def _model(self, text: str, settings: JudgeSettings, spending: Spending | None) -> ChatModel:
+        arguments: dict[str, Any] = {"model": text}
+        if "(" in text:
+            specification = parse_specification(text)
+            if specification.name != "openai":
+                raise UsageError(f"judge: expected a model's name or openai(model=…), got {text}")
+            arguments = dict(specification.arguments)
+        options = {
+            "base_url": settings.url,
+            "key_env": settings.key_env,
+            "concurrency": settings.concurrency,
+            "timeout": settings.timeout,
+        }
+        arguments = {**{name: value for name, value in options.items() if value is not None}, **arguments}
+        model: ChatModel = built(
+            _MODELS.get("openai"), arguments, of=f"judge {text}", given={"spending": spending}
+        )
+        self._opened.append(model)
+        return model

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.evaluation.data import (
+    DATASETS_FOLDER,
+    find_dataset,
+    is_recorded,
+    recorded_experiment,
+)
 from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import (
     GivenMetric,
     GivenMetrics,
     RetrievalLevel,
     retrieval_level,
-)
-from rag_evaluation_framework.evaluation.hosted_datasets import (
-    DATASETS_FOLDER,
-    find_dataset,
-    is_recorded,
-    recorded_experiment,
 )
 from rag_evaluation_framework.evaluation.retrieval_truth import Level
 from rag_evaluation_framework.extensions import (
@@ -70,7 +70,7 @@ class RetrievalEvaluation(Generic[MetricT]):
 
     ``langsmith_dataset_name`` is the path of a dataset of any dialect, or a name: of a dataset at LangSmith
     where an API key is set, else of one in ``datasets_folder`` (see
-    :mod:`~rag_evaluation_framework.evaluation.hosted_datasets`). A run of a dataset at LangSmith is recorded
+    :mod:`~rag_evaluation_framework.evaluation.data`). A run of a dataset at LangSmith is recorded
     there as an experiment, unless ``upload_experiments`` is false.
     """
 

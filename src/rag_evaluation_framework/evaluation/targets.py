@@ -1,28 +1,35 @@
-"""The system under test, from what people have: an address, a function, a file, an object, or nothing.
-
-================================================  =====================================================
-``http://localhost:4000``                         an agent, asked as the manifest's ``spec.api`` says
-``module:function``, or the function itself       a Python function
-``answers.jsonl``                                 recorded answers
-``openai(model="m", base_url="http://host/v1")``  a model; any component text of a target
-an object with ``answer`` and ``close``           itself
-``None``                                          the rows hold the answers: nobody is asked
-================================================  =====================================================
-"""
+"""Targets from text; Python functions, recorded answers, conversations replayed."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import InputError, TargetError, UsageError, shown
+from rag_evaluation_framework.errors import InputError, Issue, TargetError, UsageError, in_full, shown
+from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, shape
+from rag_evaluation_framework.evaluation.engine import in_own_thread
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.extensions import Registry, Target
-from rag_evaluation_framework.records.responses import History, Request, Response
+from rag_evaluation_framework.files.strict_json import read_lines
+from rag_evaluation_framework.records.responses import (
+    TURNS,
+    History,
+    Request,
+    Response,
+    Usage,
+    unread_field,
+)
 from rag_evaluation_framework.records.samples import Sample
 
 TargetLike: TypeAlias = str | Path | Callable[..., Any] | Target
@@ -33,8 +40,8 @@ _MAKERS.register("http", "rag_evaluation_framework.adapters.http_agent:HttpAgent
 _MAKERS.register("address", "rag_evaluation_framework.adapters.http_agent:shown_address")
 _MAKERS.register("secrets", "rag_evaluation_framework.adapters.http_agent:secrets_in_address")
 _MAKERS.register("text", "rag_evaluation_framework.components:target_from")
-_MAKERS.register("function", "rag_evaluation_framework.adapters.python_callable:PythonCallable")
-_MAKERS.register("history", "rag_evaluation_framework.adapters.conversations:ReferenceHistory")
+_MAKERS.register("function", "rag_evaluation_framework.evaluation.targets:PythonCallable")
+_MAKERS.register("history", "rag_evaluation_framework.evaluation.targets:ReferenceHistory")
 
 
 class Address(str):
@@ -142,3 +149,384 @@ def _hide_what_is_there(manifest: Manifest, secrets: Secrets) -> None:
     """Hide the secrets of headers that this target does not send, where they are set: it may know them."""
     with suppress(InputError):
         manifest.api.resolved_headers(os.environ, secrets=secrets)
+
+
+# A sample put to a system turn by turn, and the response made of what it answered.
+#
+# The user's turns are replayed in order, each after the answer to the one before. What the system itself
+# said is the history, unless the request asks for the answers that the dataset expects: then a mistake in
+# one turn does not spoil the next.
+
+Message = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One turn to be answered: the messages so far, the user's last, and its place among the user's turns."""
+
+    messages: tuple[Message, ...]
+    turn: int
+    turns: int
+
+    @property
+    def text(self) -> str:
+        return self.messages[-1]["content"]
+
+    def key(self, key: str) -> str:
+        """Return the idempotency key of this turn, which is the sample's own where there is one turn only."""
+        return key if self.turns == 1 else f"{key}-{self.turn}"
+
+
+async def replay(
+    sample: Sample, answer: Callable[[Ask], Awaitable[ReadAnswer]], *, history: History = "own"
+) -> Response:
+    """Ask every turn of the user's and return the response to the last; all of them are in its metadata.
+
+    A turn that fails, fails the conversation: the error names it and has the turns answered before.
+    With ``history="reference"`` each turn is asked after the answers that the dataset expects; where it
+    expects none, or a refusal, after the system's own.
+    """
+    turns = sum(turn.role == "user" for turn in sample.turns)
+    messages: list[Message] = []
+    answers: list[ReadAnswer] = []
+    for turn in sample.turns:
+        if turn.role == "system" and turn.content is not None:
+            messages.append({"role": "system", "content": turn.content})
+        if turn.role == "user":
+            messages.append({"role": "user", "content": turn.content or ""})
+            try:
+                answers.append(await answer(Ask(tuple(messages), len(answers) + 1, turns)))
+            except TargetError as error:
+                if turns == 1:
+                    raise
+                raise _in_turn(error, _told(messages, answers), turns) from error
+            messages.append({"role": "assistant", "content": answers[-1].text})
+        if turn.role == "assistant" and turn.reference and history == "reference" and answers:
+            messages[-1] = {"role": "assistant", "content": turn.reference}
+    return response_of(sample, answers, _told(messages, answers))
+
+
+class ReferenceHistory:
+    """Fulfils ``extensions.Target``: asks another target upon the answers that the dataset expects.
+
+    Only a target that is sent the whole conversation can be asked so; it says it is with ``takes_history``.
+    """
+
+    def __init__(self, target: Target) -> None:
+        if not getattr(target, "takes_history", False):
+            raise UsageError(
+                f"history reference: {target.name} is not sent the conversation so far; expected a model, an "
+                "agent with protocol openai-compatible, or a function with a parameter history"
+            )
+        self.name = target.name
+        self.is_live = getattr(target, "is_live", True)
+        self._target = target
+
+    async def answer(self, request: Request) -> Response:
+        """Ask the target."""
+        return await self._target.answer(replace(request, history="reference"))
+
+    async def close(self) -> None:
+        await self._target.close()
+
+
+def response_of(
+    sample: Sample, answers: Sequence[ReadAnswer], turns: Sequence[Mapping[str, Any]] = ()
+) -> Response:
+    """Build the response of a sample from its answers, the last of which counts.
+
+    The contexts are the system's where it returned any, else the dataset's, and the response says which.
+    """
+    last = answers[-1]
+    recorded = sample.recorded.contexts if sample.recorded else ()
+    metadata: dict[str, Any] = {}
+    if len(turns) > 1:
+        metadata[TURNS] = list(turns)
+    if unread := sum(answer.unread_contexts for answer in answers):
+        metadata[unread_field("contexts")] = unread
+    if last.unread_citations:
+        metadata[unread_field("citations")] = last.unread_citations
+    return Response(
+        text=last.text,
+        hits=last.hits,
+        retrieved_nothing=last.retrieved_nothing,
+        contexts=last.contexts or recorded,
+        context_origin="system" if last.contexts else "dataset" if recorded else None,
+        citations=last.citations,
+        usage=_total([answer.usage for answer in answers]),
+        metadata=metadata,
+    )
+
+
+def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[dict[str, Any]]:
+    """Return the turns that have an answer as a response's metadata have them."""
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    return [
+        {
+            "question": question,
+            "answer": answer.text,
+            "contexts": list(answer.contexts),
+            **({"retrieved_nothing": True} if answer.retrieved_nothing else {}),
+        }
+        for question, answer in zip(questions, answers, strict=False)
+    ]
+
+
+def _in_turn(error: TargetError, answered: Sequence[Mapping[str, Any]], turns: int) -> TargetError:
+    """Return the error of a turn as that of its conversation."""
+    return error.reworded(f"turn {len(answered) + 1} of {turns}: {error.message}", answered=answered)
+
+
+def _total(usages: Sequence[Usage | None]) -> Usage | None:
+    """Add up what the turns cost; a part that one turn does not tell is not known for all."""
+    told = [usage for usage in usages if usage is not None]
+    if len(told) < len(usages):
+        return None
+    if len(told) == 1:
+        return told[0]
+    return Usage(
+        input_tokens=_sum([usage.input_tokens for usage in told]),
+        output_tokens=_sum([usage.output_tokens for usage in told]),
+        cost_usd=_sum([usage.cost_usd for usage in told]),
+    )
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    return None if None in parts else sum(parts)
+
+
+# A Python function as the system under test: ``module:function``.
+#
+# It gets the text of the question; or the whole :class:`Sample`, if its first parameter is called
+# ``sample`` or annotated so. Parameters called ``thread_id`` and ``history`` (the messages before this
+# one) are filled where it has them. It returns a text, a dictionary of the shape an HTTP agent would
+# reply with, or a :class:`Response`; it may be a coroutine function. A plain function runs in a thread of
+# its own, which a timeout leaves behind: Python cannot end it.
+
+_FILLED = ("thread_id", "history")
+
+
+class PythonCallable:
+    """Fulfils ``extensions.Target``. ``function`` is the place to import it from, or the function itself."""
+
+    def __init__(
+        self, function: str | Callable[..., Any], *, response_paths: dict[str, str] | None = None
+    ) -> None:
+        self._function = imported_function(function) if isinstance(function, str) else function
+        self.name = function if isinstance(function, str) else _place_of(function)
+        self._reader = AnswerReader(response_paths)
+        self._wants_sample, self._filled = _parameters(self._function)
+        self.takes_history = not self._wants_sample and "history" in self._filled
+
+    async def answer(self, request: Request) -> Response:
+        """Call the function, once for a sample or once for each of the user's turns."""
+        deadline = time.monotonic() + request.timeout
+        if not self._wants_sample:
+            return await self._replayed(request, deadline)
+        given = {"thread_id": request.thread_id, "history": []}
+        result = await self._called(request.sample, given, deadline)
+        if isinstance(result, Response):
+            return result
+        return response_of(request.sample, [self._read(result)])
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _replayed(self, request: Request, deadline: float) -> Response:
+        whole: Response | None = None
+
+        async def read(ask: Ask) -> ReadAnswer:
+            nonlocal whole
+            given = {"thread_id": request.thread_id, "history": list(ask.messages[:-1])}
+            result = await self._called(ask.text, given, deadline)
+            whole = result if isinstance(result, Response) else None
+            if whole is not None:
+                return ReadAnswer(
+                    text=whole.text or "",
+                    contexts=whole.contexts,
+                    retrieved_nothing=whole.retrieved_nothing,
+                )
+            return self._read(result)
+
+        response = await replay(request.sample, read, history=request.history)
+        if whole is None:
+            return response
+        return replace(whole, metadata={**response.metadata, **whole.metadata})
+
+    async def _called(self, question: str | Sample, given: dict[str, Any], deadline: float) -> Any:
+        try:
+            async with asyncio.timeout(max(deadline - time.monotonic(), 0.0)):
+                return await self._returned(question, given)
+        except TimeoutError:
+            raise TargetError("timeout", "no answer in time", retry=True) from None
+
+    async def _returned(self, question: str | Sample, given: dict[str, Any]) -> Any:
+        filled = {name: given[name] for name in self._filled}
+        try:
+            if inspect.iscoroutinefunction(self._function):
+                return await self._function(question, **filled)
+            result = await in_own_thread(lambda: self._function(question, **filled), name="target")
+            return await result if inspect.isawaitable(result) else result
+        except TargetError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's function may raise anything
+            raise TargetError("callable-error", in_full(error)) from None
+
+    def _read(self, result: Any) -> ReadAnswer:
+        if not isinstance(result, str | dict):
+            raise TargetError(
+                "no-answer", f"expected a text, a dictionary or a Response, got {type(result).__name__}"
+            )
+        return self._reader.read(result)
+
+
+def imported_function(place: str) -> Callable[..., Any]:
+    """Import ``module:function``, from the current directory too; what goes wrong is a ``UsageError``."""
+    module_name, _, attributes = place.partition(":")
+    if not module_name or not attributes:
+        raise UsageError(f"target: expected module:function, got {shown(place)}")
+    folder = os.getcwd()  # noqa: PTH109 - sys.path has plain texts
+    if folder not in sys.path and "" not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: Any = import_module(module_name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's module may raise anything
+        raise UsageError(f"target {shown(place)}: cannot import {module_name} ({in_full(error)})") from None
+    for attribute in attributes.split("."):
+        found = getattr(found, attribute, None)
+    if not callable(found):
+        raise UsageError(
+            f"target {shown(place)}: expected a function {attributes} in {module_name}, got none"
+        )
+    function: Callable[..., Any] = found
+    return function
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[bool, tuple[str, ...]]:
+    """Tell whether a function wants the sample, and which of the other things it has a parameter for."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # builtins may have no signature
+        return False, ()
+    first = parameters[0] if parameters else None
+    wants_sample = first is not None and (
+        first.name == "sample" or first.annotation in (Sample, "Sample") or _names_sample(first.annotation)
+    )
+    names = {parameter.name for parameter in parameters[1:]}
+    return wants_sample, tuple(name for name in _FILLED if name in names)
+
+
+def _names_sample(annotation: object) -> bool:
+    return isinstance(annotation, str) and annotation.rpartition(".")[2] == "Sample"
+
+
+def _place_of(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '?')}:{name}"
+
+
+# Answers that a system gave earlier, as the system under test: a JSON object a line.
+#
+# ``{"id": …, "answer": …, "contexts": […], "citations": […]}``: everything but the pairing is read as an
+# HTTP agent's reply is. A line pairs with the sample of its ``id`` (``sample_id``, ``query_id``,
+# ``task_id``), else with the one sample that asks exactly its ``input`` (``question``, ``query``,
+# ``query_text``, ``user_input``). A line with an ``error`` instead of an answer is a failure that was
+# recorded. The latency is what the line tells as ``latency_ms`` (``latencyMs``), else it is not known.
+
+_IDS = ("id", "sample_id", "query_id", "task_id")
+_QUESTIONS = ("input", "question", "query", "query_text", "user_input")
+_LATENCIES = ("latency_ms", "latencyMs")
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What one line of the file says."""
+
+    line: int
+    answer: ReadAnswer | TargetError
+    latency_ms: float | None = None
+
+
+class RecordedAnswers:
+    """Fulfils ``extensions.Target``. The file is read whole, and all of its problems are in one error."""
+
+    is_live = False
+
+    def __init__(self, path: str | Path, *, response_paths: Mapping[str, str] | None = None) -> None:
+        self.name = str(path)
+        self._reader = AnswerReader(response_paths)
+        self._by_id: dict[str, _Recorded] = {}
+        self._by_question: dict[str, list[_Recorded]] = {}
+        issues: list[Issue] = []
+        for line, record in read_lines(path, on_error=lambda error: issues.extend(error.issues)):
+            try:
+                self._take(line, record)
+            except InputError as error:
+                issues.extend(error.located(self.name, line).issues)
+        if issues:
+            raise InputError(issues)
+
+    async def answer(self, request: Request) -> Response:
+        """Return the recorded answer; a sample that has none is a failure."""
+        found = self._found(request)
+        if isinstance(found.answer, TargetError):
+            raise TargetError(found.answer.kind, found.answer.message)
+        return replace(response_of(request.sample, [found.answer]), latency_ms=found.latency_ms)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _take(self, line: int, record: Any) -> None:
+        if not isinstance(record, dict):
+            raise _problem("an object with an answer", shape(record))
+        identifier = _first_text(record, _IDS)
+        question = _first_text(record, _QUESTIONS)
+        if identifier is None and question is None:
+            raise _problem("an id or an input to pair the answer by", "neither")
+        recorded = _Recorded(line, self._answer(record), _latency(record))
+        if identifier is not None:
+            earlier = self._by_id.setdefault(identifier, recorded)
+            if earlier is not recorded:
+                raise _problem("each id once", f"{identifier!r} again, first on line {earlier.line}")
+        if question is not None:
+            self._by_question.setdefault(question, []).append(recorded)
+
+    def _answer(self, record: Mapping[str, Any]) -> ReadAnswer | TargetError:
+        try:
+            return self._reader.read(
+                {name: value for name, value in record.items() if name not in _QUESTIONS}
+            )
+        except TargetError:
+            if record.get("error"):
+                return TargetError("recorded-failure", str(record["error"]))
+            raise _problem(self._reader.expected, shape(record)) from None
+
+    def _found(self, request: Request) -> _Recorded:
+        sample = request.sample
+        if sample.id in self._by_id:
+            return self._by_id[sample.id]
+        found = self._by_question.get(sample.question, [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            lines = ", ".join(str(each.line) for each in found[:5])
+            raise TargetError("ambiguous-answer", f"{self.name}: the question stands on lines {lines}")
+        raise TargetError("no-recorded-answer", f"{self.name}: neither the id nor the question is there")
+
+
+def _first_text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    values = (record.get(name) for name in names)
+    return next((str(value) for value in values if type(value) in (str, int) and str(value)), None)
+
+
+def _latency(record: Mapping[str, Any]) -> float | None:
+    written = next((record[name] for name in _LATENCIES if record.get(name) is not None), None)
+    if written is None:
+        return None
+    if type(written) not in (int, float) or not isfinite(written) or written < 0:
+        raise _problem("a latency of 0 or more milliseconds", shown(written))
+    return float(written)
+
+
+def _problem(expected: str, found: str) -> InputError:
+    return InputError([Issue("invalid-recorded-answer", expected, found)])

@@ -1,4 +1,4 @@
-"""What metrics are computed with, how a metric's method is chosen, and what methods found out of late."""
+"""Methods: judge, embedder, support, documents; how a metric's method is chosen; the cards."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import Dialect, Embedder, Registry
@@ -209,3 +212,50 @@ def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
         frozenset(question for each in asking for question in each.asks) if by_judge else frozenset(),
         is_slow=by_judge,
     )
+
+
+# The cards of the offline methods: what each sees, what it does not, and how far it agrees with
+# people.
+#
+# A card is a file, ``judging/cards/<name>.json``; :func:`method_cards` reads them all.
+
+
+class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A figure measured against people's labels, its 95 % interval, and what to read it by."""
+
+    figure: str
+    data: str
+    n: int
+    value: float
+    low: float
+    high: float
+    note: str = ""
+
+
+class MethodCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a user should know of an offline method before trusting its figures."""
+
+    name: str
+    """The method's label, as it stands beside every figure."""
+    version: int
+    metrics: tuple[str, ...]
+    """The metrics that it is used by."""
+    summary: str
+    sees: tuple[str, ...]
+    does_not_see: tuple[str, ...]
+    agreement: tuple[Agreement, ...]
+    fitted_on: str
+    licence: str
+    date: str
+
+
+@cache
+def method_cards() -> tuple[MethodCard, ...]:
+    """Return the cards of all offline methods, by name."""
+    folder = files(__package__) / "cards"
+    found = [
+        msgspec.json.decode(entry.read_bytes(), type=MethodCard)
+        for entry in folder.iterdir()
+        if entry.name.endswith(".json")
+    ]
+    return tuple(sorted(found, key=lambda card: card.name))

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from rag_evaluation_framework.reports.blame import blame_cells, blame_title, untold_blame
 from rag_evaluation_framework.reports.exchanges import (
     exchanges,
     named_run_notes,
     samples_to_show,
     unscored_lines,
 )
-from rag_evaluation_framework.reports.refusals import refusal_cells
 from rag_evaluation_framework.reports.tables import figure, one_line
+from rag_evaluation_framework.reports.terminal import blame_cells, blame_title, refusal_cells, untold_blame
 from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Verdict

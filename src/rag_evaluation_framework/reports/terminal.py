@@ -1,4 +1,4 @@
-"""An evaluation or a comparison as text for a terminal: the verdict, figures, what went wrong."""
+"""An Evaluation or Comparison as text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.preflight import Plan, Prices
 from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.evaluation.systems import RULES
-from rag_evaluation_framework.reports.blame import blame_text
-from rag_evaluation_framework.reports.comparisons import comparisons_text, interval_text
 from rag_evaluation_framework.reports.exchanges import (
     doubtful_claims,
     run_notes,
@@ -19,14 +17,107 @@ from rag_evaluation_framework.reports.exchanges import (
     shortfall_of,
     unscored_lines,
 )
-from rag_evaluation_framework.reports.rankings import ranking_text
-from rag_evaluation_framework.reports.refusals import refusal_cells
-from rag_evaluation_framework.reports.retrieval_sweep import sweep_text
+from rag_evaluation_framework.reports.system_tables import (
+    comparisons_text,
+    interval_header,
+    interval_text,
+    ranking_text,
+    sweep_text,
+)
 from rag_evaluation_framework.reports.tables import figure, one_line, text_table
+from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Check, Verdict
 from rag_evaluation_framework.results.run_folder import CELLS
+
+# Where answers fail, as a block of text for a terminal and as the cells of a table for other reports.
+
+_WORDS = {
+    "ok": "right",
+    "retrieval_missed": "relevant text not retrieved",
+    "not_used": "retrieved but not used",
+    "contradicted": "used but contradicted",
+    "wrong_citation": "right answer, wrong citation",
+    "refused_wrongly": "declined although it was retrieved",
+    "answered_wrongly": "answered where it should decline",
+}
+_LISTED_REASONS = 3
+
+
+def blame_text(summary: BlameSummary) -> str:
+    """Render the counts and shares of each kind, and what is missing where the kind is unknown."""
+    return "\n".join(_blame_lines(summary))
+
+
+def blame_title(summary: BlameSummary) -> str:
+    """Name the method, and say for how many answers it is known where they fail."""
+    return f"where it fails ({summary.method}): {summary.told:,} of {counted(summary.total, 'answer')}"
+
+
+def blame_cells(summary: BlameSummary) -> tuple[list[str], list[list[str]]]:
+    """Return the headers and a row for each kind that occurs; no rows if no kind is known."""
+    shown = [share for share in summary.shares if share.kind != "unknown" and share.count]
+    interval = next((share.interval for share in shown), None)
+    confidence = 0.95 if interval is None else interval.confidence
+    headers = ["", "part", "answers", "share", interval_header(confidence)]
+    return headers, [_row(share) for share in shown]
+
+
+def untold_blame(summary: BlameSummary) -> str | None:
+    """Say for how many answers the kind is unknown, and what is missing; ``None`` if it is known for all."""
+    unknown = summary.total - summary.told
+    if not unknown:
+        return None
+    reasons = list(summary.unknown_because.items())
+    listed = "; ".join(f"{one_line(why)} ({count:,})" for why, count in reasons[:_LISTED_REASONS])
+    more = "; …" if len(reasons) > _LISTED_REASONS else ""
+    return f"cannot be told for {unknown:,}: {listed}{more}"
+
+
+def _blame_lines(summary: BlameSummary) -> Iterator[str]:
+    yield blame_title(summary)
+    headers, rows = blame_cells(summary)
+    if rows:
+        yield ""
+        yield text_table(headers, rows, align="<<>>>")
+    untold = untold_blame(summary)
+    if untold is not None:
+        yield ""
+        yield untold
+
+
+def _row(share: BlameShare) -> list[str]:
+    interval = share.interval
+    return [
+        _WORDS[share.kind],
+        "" if share.part == "neither" else share.part,
+        f"{share.count:,}",
+        "–" if share.share is None else f"{share.share:.1%}",
+        "–" if interval is None else f"[{interval.low:.1%}, {interval.high:.1%}]",
+    ]
+
+
+# What should be declined against what was: the cells of one table for a terminal and for Markdown.
+
+
+def refusal_cells(table: RefusalTable) -> tuple[list[str], list[list[str]]]:
+    """Return the headers and the rows: the two-by-two table, then over-refusal split by split."""
+    rows = [
+        ["should refuse", *_counts(table.should_refuse)],
+        ["should answer", *_counts(table.should_answer)],
+        *([f"  {name}", *_counts(counts)] for name, counts in table.by_split.items()),
+    ]
+    headers = [f"refusals ({', '.join(table.methods)})", "refused", "answered", "refused", "95% interval"]
+    return headers, rows
+
+
+def _counts(counts: Refusals) -> list[str]:
+    interval = counts.interval
+    share = "–" if counts.rate is None else f"{counts.rate:.1%}"
+    ends = "–" if interval is None else f"[{interval.low:.1%}, {interval.high:.1%}]"
+    return [f"{counts.refused:,}", f"{counts.answered:,}", share, ends]
+
 
 _LISTED_SAMPLES, _LISTED_OF_A_SPLIT = 5, 3
 _LISTED_CLAIMS = 3

@@ -19,7 +19,7 @@ from typing import Any
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS, KIND
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.errors import TargetError, UsageError, invalid, refused, shown
-from rag_evaluation_framework.evaluation.hosted_datasets import API_KEYS, DATASETS_FOLDER
+from rag_evaluation_framework.evaluation.data import API_KEYS, DATASETS_FOLDER
 from rag_evaluation_framework.evaluation.retrieval_truth import CHUNKER, FINGERPRINTS
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker, Registry, component_text
 from rag_evaluation_framework.files.access import plain_name

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from rag_evaluation_framework.errors import ModelError, UsageError, counted, shown
-from rag_evaluation_framework.evaluation.hosted_datasets import DATASETS_FOLDER
+from rag_evaluation_framework.evaluation.data import DATASETS_FOLDER
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.records.chunks import (

@@ -1,42 +1,147 @@
-"""Where an answer and what came with it stand in a system's reply.
-
-A reply is a JSON object, or just a string, which is then the answer. Looked for in this order:
-
-==========  ============================================================================================
-answer      ``response``, ``message``, ``content``, ``choices[0].message.content``, ``choices[0].text``,
-            ``answer``, ``output``, ``output_text``, ``text``. Each may be a text, an object with
-            ``content`` or ``text``, or a list of such parts. The first that is not empty counts.
-contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
-            ``source_documents``, ``documents``, ``chunks``, ``passages``, ``sources``: texts, or objects
-            with ``text``, ``content``, ``page_content``, ``snippet`` or ``chunk``. Plain strings under
-            ``sources`` are names, not contexts. An item without a text is counted; beside others that
-            have one it stays in its place as an empty context, so that ``[2]`` is still the second. A reply
-            with nothing but empty lists there says that nothing was retrieved; one without says nothing.
-hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``), ``score`` and position
-            (``file``, ``start``, ``end``: see :mod:`.answer_citations`) of those objects, where each that
-            has a text also has an id or a position
-citations   ``citations``, ``references``: see :mod:`.answer_citations`
-usage       ``usage``, ``token_usage``: ``prompt_tokens`` or ``input_tokens``, ``completion_tokens`` or
-            ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``
-==========  ============================================================================================
-
-All but the answer are also looked for within ``message``, ``choices[0].message`` and ``metadata``. Paths
-given by the user replace the search for what they name.
-"""
+"""Where an answer and what came with it stand in a reply."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from rag_evaluation_framework.adapters.answer_citations import read_citations, read_position
-from rag_evaluation_framework.adapters.reply_paths import ReplyPath
-from rag_evaluation_framework.errors import TargetError, UnknownNameError
+from rag_evaluation_framework.errors import InputError, TargetError, UnknownNameError, invalid
 from rag_evaluation_framework.evaluation.manifest import REPLY_PARTS
-from rag_evaluation_framework.records.citations import Citation
+from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
+from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit, Usage
+
+# Citations as systems return them beside an answer, and the positions that come with contexts.
+#
+# The forms and names of both are those of :mod:`rag_evaluation_framework.records.citations`. What cannot
+# be read is counted, never guessed.
+
+
+def read_citations(items: Iterable[Any]) -> tuple[tuple[Citation, ...], int]:
+    """Return the citations that can be read, in order, and how many cannot."""
+    citations: list[Citation] = []
+    unread = 0
+    for item in items:
+        try:
+            citations += citations_in(item)
+        except InputError:
+            unread += 1
+    return tuple(citations), unread
+
+
+def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
+    """Return the characters of a file that a context says it is, if they count from the file's start.
+
+    With a page they may count from the start of that page, so they are not read.
+    """
+    try:
+        file, start, end, page = (given_field(item, field)[1] for field in ("file", "start", "end", "page"))
+        return CharacterSpan(DocumentId(file), start, end) if page is None else None
+    except InputError:
+        return None
+
+
+# Paths into a JSON value: ``result.answer``, ``choices[0].message.content``, ``sources[*].text``.
+#
+# A name with dots or brackets in it is quoted: ``["a.b"]``. ``[-1]`` is the last item, ``[*]`` every
+# item, which makes the outcome a list. A path is only ever looked up, never run.
+
+_STEP = re.compile(
+    r"""(?:(?P<dot>\.)?(?P<name>[^\s.\[\]"']+)
+        |\[\s*(?:(?P<index>-?[0-9]{1,9})|(?P<all>\*)|"(?P<quoted>[^"]*)"|'(?P<single>[^']*)')\s*\])""",
+    re.VERBOSE,
+)
+
+
+class _Every:
+    """The step ``[*]``."""
+
+
+_EVERY = _Every()
+_Step = str | int | _Every
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyPath:
+    """A path that was read from its text. ``str()`` gives the text back."""
+
+    text: str
+    steps: tuple[_Step, ...]
+
+    @classmethod
+    def parse(cls, text: str, *, field: str = "") -> ReplyPath:
+        """Read a path; ``field`` says in an error message where it was written."""
+        steps: list[_Step] = []
+        position = 0
+        while position < len(text):
+            match = _STEP.match(text, position)
+            if match is None or (match["name"] is not None and bool(match["dot"]) != bool(steps)):
+                raise invalid(field, "a path such as result.answers[0].text", text)
+            steps.append(_step(match))
+            position = match.end()
+        if not steps:
+            raise invalid(field, "a path such as result.answers[0].text", text)
+        return cls(text, tuple(steps))
+
+    def find(self, value: Any) -> Any:
+        """Return what stands at the path, or ``None`` where there is no such place."""
+        return _found(value, self.steps)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _step(match: re.Match[str]) -> _Step:
+    if match["index"] is not None:
+        return int(match["index"])
+    if match["all"]:
+        return _EVERY
+    return next(match[group] for group in ("name", "quoted", "single") if match[group] is not None)
+
+
+def _found(value: Any, steps: tuple[_Step, ...]) -> Any:
+    for place, step in enumerate(steps):
+        if isinstance(step, _Every):
+            if not isinstance(value, list):
+                return None
+            found = [_found(item, steps[place + 1 :]) for item in value]
+            return None if found and all(item is None for item in found) else found
+        if isinstance(step, str):
+            value = value.get(step) if isinstance(value, dict) else None
+        elif isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+# Where an answer and what came with it stand in a system's reply.
+#
+# A reply is a JSON object, or just a string, which is then the answer. Looked for in this order:
+#
+# ==========  ============================================================================================
+# answer      ``response``, ``message``, ``content``, ``choices[0].message.content``, ``choices[0].text``,
+#             ``answer``, ``output``, ``output_text``, ``text``. Each may be a text, an object with
+#             ``content`` or ``text``, or a list of such parts. The first that is not empty counts.
+# contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
+#             ``source_documents``, ``documents``, ``chunks``, ``passages``, ``sources``: texts, or objects
+#             with ``text``, ``content``, ``page_content``, ``snippet`` or ``chunk``. Plain strings under
+#             ``sources`` are names, not contexts. An item without a text is counted; beside others that
+#             have one it stays in its place as an empty context, so that ``[2]`` is still the second. A reply
+#             with nothing but empty lists there says that nothing was retrieved; one without says nothing.
+# hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``), ``score`` and position
+#             (``file``, ``start``, ``end``: see :mod:`.answer_citations`) of those objects, where each that
+#             has a text also has an id or a position
+# citations   ``citations``, ``references``: see :mod:`.answer_citations`
+# usage       ``usage``, ``token_usage``: ``prompt_tokens`` or ``input_tokens``, ``completion_tokens`` or
+#             ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``
+# ==========  ============================================================================================
+#
+# All but the answer are also looked for within ``message``, ``choices[0].message`` and ``metadata``.
+# Paths given by the user replace the search for what they name.
 
 _ANSWERS = (
     "response",

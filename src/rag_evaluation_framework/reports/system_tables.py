@@ -1,14 +1,20 @@
-"""A sweep over retrieval pipelines as text for a terminal: ranked, with intervals and tests."""
+"""Systems side by side as text: ranked runs, cells of a sweep, comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.tables import text_table
+from rag_evaluation_framework.metrics.judged_rankings import RankingRules
+from rag_evaluation_framework.reports.tables import figure, one_line, text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.statistics.intervals import Interval
+
+# A sweep over retrieval pipelines as text for a terminal: ranked, with intervals and tests.
 
 _PARTS = ("chunker", "retriever", "reranker")
 _NOTHING = "–"
@@ -20,7 +26,7 @@ def sweep_text(sweep: Evaluation) -> str:
     """Render one table for each k, and what the figures rest on."""
     comparisons = () if sweep.comparison is None else sweep.comparison.metrics
     parts = [_title(sweep), *_tables(sweep), *([_tests(comparisons)] if comparisons else [])]
-    return "\n\n".join([*parts, "\n".join(_notes(sweep))])
+    return "\n\n".join([*parts, "\n".join(_sweep_notes(sweep))])
 
 
 def _title(sweep: Evaluation) -> str:
@@ -124,7 +130,7 @@ def _tests(comparisons: Sequence[MetricComparison]) -> str:
     return "\n".join(lines)
 
 
-def _notes(sweep: Evaluation) -> Iterator[str]:
+def _sweep_notes(sweep: Evaluation) -> Iterator[str]:
     configuration = sweep.head.configuration
     figure = _first(sweep).metrics.get(configuration["rank_by"])
     if figure is not None and figure.interval:
@@ -187,3 +193,132 @@ def _interval(figure: Figure | None) -> str:
     if figure is None or figure.interval is None:
         return _NOTHING
     return f"[{figure.interval.low:.3f}, {figure.interval.high:.3f}]"
+
+
+# Comparisons with a baseline as text: the table, the tests behind it, and what was left out.
+
+
+def comparisons_text(comparisons: Sequence[MetricComparison], *, system: str, unit: str) -> str:
+    """Render comparisons with one baseline.
+
+    ``system`` is what is compared (``run``, ``model``), ``unit`` what pairs (``query``, ``sample``).
+    """
+    first = comparisons[0]
+    rows = [
+        [
+            each.metric,
+            one_line(each.contender),
+            f"{each.difference:+.4f}",
+            interval_text(each.interval),
+            probability_text(each.p_adjusted),
+            "–" if each.effect_size is None else f"{each.effect_size:+.2f}",
+            f"{each.wins}/{each.ties}/{each.losses}",
+            figure(each.smallest_detectable),
+            each.verdict,
+        ]
+        for each in comparisons
+    ]
+    headers = ["metric", system, "difference", interval_header(1 - first.alpha), "p (Holm)", "effect d"]
+    headers += ["wins/ties/losses", "detectable", "verdict"]
+    table = text_table(headers, rows, align="<<>>>>>><")
+    title = f"compared with {one_line(first.baseline)}, {unit} by {unit}"
+    return f"{title}\n\n{table}\n\n" + "\n".join(_comparison_notes(comparisons, unit))
+
+
+def interval_header(confidence: float) -> str:
+    return f"{100 * confidence:g}% interval"
+
+
+def interval_text(interval: Interval | None) -> str:
+    return "–" if interval is None else f"[{figure(interval.low)}, {figure(interval.high)}]"
+
+
+def probability_text(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _comparison_notes(comparisons: Sequence[MetricComparison], unit: str) -> Iterator[str]:
+    """Say which tests were made, and of each system what could not be paired."""
+    plural = unit.removesuffix("y") + "ies" if unit.endswith("y") else f"{unit}s"
+    tests = "; ".join(dict.fromkeys(each.test for each in comparisons))
+    corrected = sum(each.p_value is not None for each in comparisons)
+    yield (
+        f"tests: {tests}; Holm's correction over {corrected}; detectable: the smallest difference that this "
+        f"many {plural} would show four times in five"
+    )
+    for each in {each.contender: each for each in comparisons}.values():
+        if each.n_unpaired:
+            paired = counted(each.n, unit, plural)
+            yield (
+                f"{one_line(each.contender)}: compared over the {paired} scored on both sides; "
+                f"{each.n_unpaired:,}, scored on one side only, left out"
+            )
+
+
+# Ranking results as text for a terminal.
+
+
+def ranking_text(ranking: Evaluation, *, rows: bool = False) -> str:
+    """Render means with intervals, then the comparisons, then (if asked for) every query."""
+    parts = [_means(ranking), _notes(ranking)]
+    if ranking.comparison is not None and ranking.comparison.metrics:
+        parts.append(comparisons_text(ranking.comparison.metrics, system="run", unit="query"))
+    if rows:
+        parts.extend(_per_query(name, part) for name, part in ranking.parts.items())
+    return "\n\n".join(parts)
+
+
+def _means(ranking: Evaluation) -> str:
+    rows = [
+        [
+            metric if position == 0 else "",
+            name,
+            "–" if figure.value is None else f"{figure.value:.4f}",
+            interval_text(figure.interval),
+            str(figure.n_scored),
+            str(figure.n_skipped),
+        ]
+        for metric in ranking.metrics
+        for position, (name, figure) in enumerate(
+            (name, part.metrics[metric]) for name, part in ranking.parts.items()
+        )
+    ]
+    interval = interval_header(ranking.head.configuration["confidence"])
+    return text_table(["metric", "run", "mean", interval, "scored", "skipped"], rows, align="<<>>>>")
+
+
+def _notes(ranking: Evaluation) -> str:
+    """Say what the figures rest on: rules, interval methods, and queries that were treated separately."""
+    methods = dict.fromkeys(
+        figure.interval.method
+        for part in ranking.parts.values()
+        for figure in part.metrics.values()
+        if figure.interval
+    )
+    lines = [f"rules: {_rules(ranking.head.configuration['rules'])}"]
+    if methods:
+        lines.append("intervals: " + "; ".join(methods))
+    lines += [f"{name}: {note}" for name, part in ranking.parts.items() for note in part.warnings]
+    return "\n".join(lines)
+
+
+def _rules(rules: Mapping[str, Any]) -> str:
+    """Put the rules in a sentence."""
+    level = rules["relevance_level"]
+    if rules == asdict(RankingRules.trec_eval(relevance_level=level)):
+        text = "those of trec_eval"
+    else:
+        text = (
+            "ties by document id; judged queries missing from a run count 0; "
+            "queries without a relevant document are skipped"
+        )
+    return text if level == 1 else f"{text}; relevant from grade {level}"
+
+
+def _per_query(name: str, part: Evaluation) -> str:
+    columns = {metric: part.columns.scored(metric) for metric in part.metrics}
+    queries = next(iter(columns.values()), {})
+    rows = [[query, *(f"{column[query]:.4f}" for column in columns.values())] for query in queries]
+    return f"{name}, per query\n\n" + text_table(["query", *columns], rows, align="<" + ">" * len(columns))
