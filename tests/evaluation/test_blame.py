@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
@@ -41,6 +42,8 @@ from rag_evaluation_framework.records.scores import (
     Label,
     SupportMethod,
 )
+
+TABLES = tables_beside(__file__)
 
 SHIP = "The ferry is green."
 HARBOUR = "The harbour is deep."
@@ -412,21 +415,7 @@ HALL = "Anna Berg is the mayor. Her office is in Room 12."
 
 @pytest.mark.parametrize(
     ("answer", "value", "kind", "otherwise"),
-    [
-        # What an answer tells beside what it declines: both names, one of them, neither, nothing at all.
-        ("The mayor is Anna Berg, in Room 12, but I can't share her number.", 1.0, "ok", "ok"),
-        ("It is Anna Berg, but I don't know where her office is.", 0.5, "not_used", "retrieval_missed"),
-        (
-            "I'm sorry, I can't answer that. The hall opens at nine.",
-            0.0,
-            "refused_wrongly",
-            "retrieval_missed",
-        ),
-        ("I'm sorry, I can't help with that.", 0.0, "refused_wrongly", "retrieval_missed"),
-        # The same where it asks back.
-        ("Anna Berg, Room 12. Do you want to know more?", 1.0, "ok", "ok"),
-        ("Which mayor do you mean?", 0.0, "not_used", "retrieval_missed"),
-    ],
+    TABLES["an_answer_that_declines_a_part_is_blamed_by_what_it_tells"],
 )
 def test_an_answer_that_declines_a_part_is_blamed_by_what_it_tells(
     answer: str, value: float, kind: str, otherwise: str

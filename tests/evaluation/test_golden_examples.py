@@ -24,6 +24,7 @@ from format_examples import (
     GOLDEN_TRACKING,
 )
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.golden_sets import (
     BOUNDARY,
     FACTUAL,
@@ -35,6 +36,8 @@ from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Sample, Turn
 from rag_evaluation_framework.records.scores import Score
+
+TABLES = tables_beside(__file__)
 
 FACT = FACTUAL.sample(GOLDEN_FACTUAL[0])
 RELATION = RELATIONSHIP.sample(GOLDEN_RELATIONSHIP[0])
@@ -230,19 +233,7 @@ def asked(question: str, *names: str) -> Sample:
     return replace(FACT, turns=turns, expectation=Entities(names=names), reference=None)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "The mayor is Anna Berg. I don't know when she was elected.",
-        "Unfortunately the document does not say when, but Anna Berg is the mayor.",
-        "The mayor is Anna Berg, but I can't share her phone number.",
-        "The mayor is Anna Berg, though I don't know since when.",
-        "The mayor is Anna Berg; the text does not say since when.",
-        "I can't give legal advice, but the mayor is Anna Berg.",
-        "I'm not sure, but I think it is Anna Berg.",
-        "Anna Berg is the mayor. Which year are you interested in?",
-    ],
-)
+@pytest.mark.parametrize("answer", TABLES["what_stands_beside_a_part_that_declines_or_asks_is_told"])
 def test_what_stands_beside_a_part_that_declines_or_asks_is_told(answer: str) -> None:
     assert scored("entity_coverage", asked("Who is the mayor?", "Anna Berg"), answer).value == 1.0
 
@@ -262,24 +253,7 @@ def test_what_stands_beside_it_is_told_in_chinese_too(answer: str) -> None:
     assert scored("entity_coverage", asked("谁是队长？", "王明"), answer).value == 1.0
 
 
-@pytest.mark.parametrize(
-    ("answer", "names"),
-    [
-        ("I don't know if Dr. Anna Berg is the mayor.", ["Anna Berg"]),
-        ("Do you mean the mayor? Or Anna Berg?", ["Anna Berg"]),
-        ("The mayor is Anna Berg? I don't know.", ["Anna Berg"]),
-        ("Sorry, the documents do not mention 12 euros or mooring.", ["12 euros", "mooring"]),
-        ("你是想问玛拉妮热情，还是喜欢探险？", ["热情", "探险"]),
-        ("I could not find the price, the opening hours or the address of Anna Berg.", ["Anna Berg"]),
-        ("Whether Anna Berg is the mayor, I cannot say.", ["Anna Berg"]),
-        ("The text does not say who is the mayor, that is, if it is Anna Berg.", ["Anna Berg"]),
-        ("I could not find the mayor, who is Anna Berg.", ["Anna Berg"]),
-        ("没有资料表明，队长是王明。", ["王明"]),
-        ("我不清楚队长是李强，还是王明。", ["王明"]),
-        ("我不知道谁是队长，副队长是王明。", ["王明"]),
-        ("资料中没有提到队长，也没有提到王明。", ["王明"]),
-    ],
-)
+@pytest.mark.parametrize(("answer", "names"), TABLES["a_part_that_declines_asks_or_guesses_tells_nothing"])
 def test_a_part_that_declines_asks_or_guesses_tells_nothing(answer: str, names: list[str]) -> None:
     assert scored("entity_coverage", asked("Who is it?", *names), answer).value == 0.0
 

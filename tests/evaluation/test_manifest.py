@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.evaluation.manifest import read_manifest
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.results.gate import Threshold
+
+TABLES = tables_beside(__file__)
 
 SEED = """\
 spec:
@@ -157,29 +160,7 @@ spec:
 
 
 @pytest.mark.parametrize(
-    ("thresholds", "problem"),
-    [
-        ("{string_match: 80}", "string_match: expected a number from 0 to 1, got 80"),
-        ("{hallucination: 5}", "hallucination: expected a number from 0 to 1, got 5"),
-        (
-            "{string_match: yes}",
-            "string_match: expected a number from 0 to 1, or {min: …} or {max: …}, got 'yes'",
-        ),
-        (
-            "{string_match: true}",
-            "string_match: expected a number from 0 to 1, or {min: …} or {max: …}, got True",
-        ),
-        ("{string_match: {least: 0.5}}", "string_match: expected min, max or both, got least"),
-        (
-            "{string_match: {min: 0.9, max: 0.1}}",
-            "string_match: expected min of at most max, got min 0.9 above",
-        ),
-        (
-            "{string_mach: 0.5}",
-            "string_mach: expected the name of a metric, got unknown metric 'string_mach'",
-        ),
-        ("[0.5]", "spec.evaluation.thresholds: expected a mapping, got [0.5]"),
-    ],
+    ("thresholds", "problem"), TABLES["a_threshold_that_can_never_or_always_be_met_is_a_problem"]
 )
 def test_a_threshold_that_can_never_or_always_be_met_is_a_problem(
     tmp_path: Path, thresholds: str, problem: str

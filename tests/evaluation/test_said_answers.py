@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
+
+TABLES = tables_beside(__file__)
 
 BOAT = "The boat leaves at noon. It returns at six."
 FEE = "费用是20欧元。5月5日前支付。"
@@ -19,23 +22,7 @@ def scored(name: str, answer: str, context: str, reference: str = "The boat leav
     return scorer_for(name).score(sample, Response(text=answer, contexts=(context,)))
 
 
-@pytest.mark.parametrize(
-    "mark",
-    [
-        "[1]",
-        "[t.md:?:0-24]",
-        "[t.md:2:0-24, 30-44]",
-        '[t.md:?:0-24 | excerpt: "The boat. Leaves"]',
-        "[t.md:?:24-0]",
-        "【1】",
-        "[Doc 1]",
-        "[^1]",
-        "([fees.pdf](https://example.org/fees))",
-        "[1, p. 3]",
-        "[1†source]",
-        "(Source: fees.pdf)",
-    ],
-)
+@pytest.mark.parametrize("mark", TABLES["how_an_answer_cites_changes_no_figure"])
 @pytest.mark.parametrize(
     "name", ["faithfulness", "claim_precision", "claim_recall", "answer_correctness", "grounded_fraction"]
 )

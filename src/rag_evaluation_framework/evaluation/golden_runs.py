@@ -327,6 +327,8 @@ def _doubts(dataset: DatasetPlan) -> Iterator[str]:
     """Yield what there is to warn about in the records of a split, in a line."""
     dialect = GOLDEN_DIALECTS[SPLITS[dataset.name].dialect]
     path = dataset.entry.path
+    if path is None:
+        return
     doubts = [issue.located(str(path)) for issue in record_file_issues(path, dialect)]
     if doubts:
         yield f"{dataset.name}: {counted(len(doubts), 'warning')} (rag-eval validate lists all): {doubts[0]}"

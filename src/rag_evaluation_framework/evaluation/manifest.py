@@ -12,8 +12,8 @@
         metrics: [answer_similarity, latency]
         thresholds: {answer_similarity: 0.8, latency: {max: 2000}}
         ciGate: true
-        judge: {model: gpt-4o-mini}     # see evaluation.manifests.judge_settings
-      api: …                            # see evaluation.manifests.agent_api
+        judge: {model: gpt-4o-mini}     # see JudgeSettings
+      api: …                            # see AgentApi
 
 All problems of a file are reported at once, each with its line. A key that is almost one of ours is a
 problem too: a misspelt ``thresholds`` would switch the gate off without a word.

@@ -27,10 +27,10 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Registry, Scorer
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.judge import scoring_one_answer
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Field, Method, NoValueError
+from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
     TURNS,

@@ -1,6 +1,6 @@
 """A plan carried out, dataset by dataset: one evaluation with a part for each of them.
 
-Each dataset is a run of its own; the runs of one evaluation are tied together (``results.run_groups``). The
+Each dataset is a run of its own; the runs of one evaluation are tied together (``RunGroup``). The
 first that does not complete ends the evaluation; what was planned and not reached is a part that was not
 begun. Rows are read from the run's folder when asked for: only figures and scores are held in memory.
 """

@@ -7,17 +7,15 @@ import json
 import re
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from statistics import median
 from typing import Any, Generic, TypeVar
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, UsageError, shown
-from rag_evaluation_framework.models.chat import ChatModel, Message
+from rag_evaluation_framework.models.chat import FAILURES_OF_THE_ANSWER, ChatModel, Message
 from rag_evaluation_framework.models.prompts import FieldValue, Prompt, load_prompt, messages_for
 from rag_evaluation_framework.models.spending import total_usage
 from rag_evaluation_framework.models.structured import ask
@@ -115,21 +113,6 @@ def _no_majority(prompt: Prompt, asked: int) -> ModelError:
 
 Kept = TypeVar("Kept")
 
-_FAILURES: ContextVar[dict[tuple[int, bytes], Exception] | None] = ContextVar("failures", default=None)
-
-
-@contextmanager
-def scoring_one_answer() -> Iterator[None]:
-    """Within it, what failed once has failed for all who ask: the metrics of an answer share their verdicts.
-
-    An endpoint may answer a moment later, and then one metric would have a score and another none.
-    """
-    token = _FAILURES.set({})
-    try:
-        yield
-    finally:
-        _FAILURES.reset(token)
-
 
 class Memory(Generic[Kept]):
     """The last ``size`` results by key; whoever asks for one that is being made waits for it.
@@ -146,7 +129,7 @@ class Memory(Generic[Kept]):
 
     def recall(self, key: bytes, make: Callable[[], Kept]) -> tuple[Kept, bool]:
         """Return the result for a key, made now if it is not known, and whether it was known."""
-        failures, place = _FAILURES.get(), (id(self), key)
+        failures, place = FAILURES_OF_THE_ANSWER.get(), (id(self), key)
         if failures and place in failures:
             raise failures[place].with_traceback(None)
         try:

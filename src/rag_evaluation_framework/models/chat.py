@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -130,3 +132,22 @@ class EndpointWatch:
             self._failed += 1
             is_down = self._failed >= IN_A_ROW or (not self._answered and error.kind in _TURNED_AWAY)
         return ModelOutageError(error.kind, error.message) if is_down else error
+
+
+FAILURES_OF_THE_ANSWER: ContextVar[dict[tuple[int, bytes], Exception] | None] = ContextVar(
+    "failures", default=None
+)
+"""What failed while the metrics of one answer are made, by judge and question."""
+
+
+@contextmanager
+def scoring_one_answer() -> Iterator[None]:
+    """Within it, what failed once has failed for all who ask: the metrics of an answer share their verdicts.
+
+    An endpoint may answer a moment later, and then one metric would have a score and another none.
+    """
+    token = FAILURES_OF_THE_ANSWER.set({})
+    try:
+        yield
+    finally:
+        FAILURES_OF_THE_ANSWER.reset(token)

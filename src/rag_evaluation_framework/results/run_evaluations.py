@@ -82,7 +82,7 @@ def summed_up(
     def documented() -> Iterator[RunRow]:
         return map(as_documented, rows())
 
-    given = {
+    given: dict[str, Any] = {
         "resources": performance.resources,
         "judge_usage": performance.judge_usage,
         "verdicts": verdicts,
@@ -268,7 +268,7 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
         text=query.get("generated_answer"),
         contexts=tuple(query.get("contexts") or ()),
         latency_ms=query.get("latency_ms"),
-        failure=None if not error else Failure(error["kind"], error["message"]),
+        failure=None if not error else Failure(kind=error["kind"], message=error["message"]),
     )
     result = SampleResult(str(query.get("query_id")), response, tuple(scores))
     return Row(place, result, passes=query.get("pass"))
