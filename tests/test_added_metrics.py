@@ -97,9 +97,10 @@ def asked_back(answer_class: str, should_decline: bool) -> float | None:
 
 PROGRAM = """
 import json
-from rag_evaluation_framework import Entities, Hit, Refusal, Response, Sample, Turn, parse_metric
+from rag_evaluation_framework import Entities, Hit, Refusal, Response, Sample, Turn
 from rag_evaluation_framework.evaluation.scoring import score
 from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.metrics.declaration import parse_metric
 
 def scored(metric, response, expectation=None, turns=(Turn(role="user", content="When?"),), **sample):
     asked = Sample(id="s", turns=turns, expectation=expectation, **sample)
