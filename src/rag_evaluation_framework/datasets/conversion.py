@@ -1,6 +1,6 @@
 """From one dialect into another, saying beforehand what the target cannot hold.
 
-What a file says is counted by the names of :mod:`.sample_fields`; what the target does not hold would be
+What a file says is counted by the names of :mod:`.dialect`; what the target does not hold would be
 lost, and is refused unless that is allowed. Between two dialects of records it goes sample by sample: memory
 does not grow with the file. Within one dialect (from CSV to JSON, say) nothing is ever lost.
 """

@@ -183,11 +183,11 @@ class RecordDialect:
     those fields down again as plain lists and dictionaries, leaving out what is empty. What a record has
     beyond ``encode(decode(record))`` is kept in ``Sample.extra`` by itself, and written back. A record
     without an id is decoded with the id ``UNNAMED``, and a sample of that id is encoded without one; see
-    :mod:`.sample_ids`. Errors raised by ``decode`` name the path within the record:
+    the section on ids. Errors raised by ``decode`` name the path within the record:
     ``citations[0].end_char``.
 
     ``holds`` names what ``encode`` writes and ``decode`` reads back equal, in the names of
-    :mod:`.sample_fields`.
+    the section on fields.
     """
 
     name: str

@@ -102,7 +102,7 @@ class SourceText:
         return [Span(self._lines[index].end, self._scene_end(index)) for index in decorated or found]
 
     def places_of(self, snippet: str, within: Span) -> list[Span]:
-        """Return where a snippet stands in a stretch, exactly or else tolerantly; see :mod:`.snippets`."""
+        """Return where a snippet stands in a stretch, exactly or else tolerantly; see ``text.search``."""
         for candidate in dict.fromkeys((snippet, without_dots(snippet))):
             if candidate.strip():
                 found = exact_places(candidate, self.text, within) or self._squeezed.places(candidate, within)
@@ -186,7 +186,7 @@ def _even(name: str) -> str:
 # of the golden set upwards to the project (two folders up: ``evaluation/datasets/`` lies in
 # ``evaluation/`` in the project), then in the folder ``golden_contexts`` beside the set or beside its
 # folder. A name that leads out of the folder is refused. Which lines are scene headers, and what counts
-# as the same snippet, is told in :mod:`.scenes` and :mod:`.snippets`. Nothing is guessed: a context that
+# as the same snippet, is told below and in ``text.search``. Nothing is guessed: a context that
 # names no file, or a snippet that stands in several places, is said to be undecided and gives no span.
 
 CONTEXTS_FOLDER = "golden_contexts"

@@ -3,7 +3,7 @@
 Each is a JSON array written by hand. ``//`` comments are accepted (validation warns of them) and are lost
 when the file is written; every field is kept. The ground truth ``Refusal`` is an expectation, never a text;
 a snippet of dots alone is one that has still to be filled in, and counts as missing. What must not be empty
-is in :mod:`..checks.golden_rules`.
+is in :mod:`.consistency`.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def schema_text(kind: str, *, lenient: bool = False) -> str:
 # Checks a value against the schema of its kind, and says what is wrong in our own words.
 #
 # The shipped schema is what is enforced: the validator runs it as it stands, and this module only words
-# what the validator found. Rules that a schema cannot state are in :mod:`consistency_rules`.
+# what the validator found. Rules that a schema cannot state are in :mod:`.consistency`.
 
 _TYPES: Mapping[str, str] = {
     "string": "text",

@@ -133,9 +133,9 @@ def _found(value: Any, steps: tuple[_Step, ...]) -> Any:
 #             have one it stays in its place as an empty context, so that ``[2]`` is still the second. A reply
 #             with nothing but empty lists there says that nothing was retrieved; one without says nothing.
 # hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``), ``score`` and position
-#             (``file``, ``start``, ``end``: see :mod:`.answer_citations`) of those objects, where each that
+#             (``file``, ``start``, ``end``: see above) of those objects, where each that
 #             has a text also has an id or a position
-# citations   ``citations``, ``references``: see :mod:`.answer_citations`
+# citations   ``citations``, ``references``: see above
 # usage       ``usage``, ``token_usage``: ``prompt_tokens`` or ``input_tokens``, ``completion_tokens`` or
 #             ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``
 # ==========  ============================================================================================

@@ -2,7 +2,7 @@
 
 Refused: NaN and infinities, numbers beyond a double, duplicate keys, lone surrogates, text that is not
 UTF-8, bare control characters, anything after the value, nesting beyond
-:data:`~rag_evaluation_framework.files.values.MAX_DEPTH`. Integers are exact up to 4,300 digits. A byte
+:data:`~rag_evaluation_framework.files.json_scanner.MAX_DEPTH`. Integers are exact up to 4,300 digits. A byte
 order mark at the start is dropped.
 
 Reading runs at the speed of msgspec's decoder, which is strict about all of this except duplicate keys

@@ -325,7 +325,7 @@ def _key(word: str) -> str:
 # Whether the clause around a place denies what was asked: "Anna Berg is not the mayor", 安娜不是镇长.
 #
 # A negation reaches to the end of its clause. What it denies there may be the name itself, which is read
-# in :mod:`.stances`, or what the question asked of it, which is read here. Only a plain denial is one:
+# among the stances, or what the question asked of it, which is read here. Only a plain denial is one:
 # not where the clause makes an exception, "nobody except Anna", nor where the next one says that it is so
 # by now, "but she is now".
 
@@ -384,8 +384,8 @@ def _clause_around(text: str, start: int) -> tuple[int, int]:
 # Where a text names something.
 #
 # Chinese names are found anywhere, since nothing separates words; others stand between the edges of words
-# and may carry a plural's ending. A name counts where the text states it (:mod:`.stances`), and where it
-# does not deny of it what was asked (:mod:`.clause_denials`).
+# and may carry a plural's ending. A name counts where the text states it, and where it
+# does not deny of it what was asked.
 
 _IN_NUMBER = re.compile(r"\d[.:]\d")  # 2.5 is not named by 5
 _ENDINGS = ("", "s", "es")

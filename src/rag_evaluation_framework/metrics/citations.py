@@ -232,7 +232,7 @@ def evaluate_citation_spans(
     """Pair the predicted citations with the true ones and measure how far they agree.
 
     A citation is a SpanCitation, a CharacterSpan, or ``{file_name, page_number, start_char, end_char}``, also
-    by the other names that :mod:`.citation_forms` knows.
+    by the other names that :mod:`rag_evaluation_framework.records.citations` knows.
     Pairs are one to one, within the same file (and page where both have one), and share as many characters
     as possible. A citation without a page may be on any. The same place twice, on either side, is one. So
     many more predicted citations as are ``unreadable`` were meant and have no characters: they are unpaired.

@@ -3,7 +3,7 @@
 A document is relevant when its grade reaches the relevance level (1 unless the rules say otherwise). A
 negative grade is trec_eval's mark for "pooled but not judged" and counts as no judgement. Every function
 returns one value per query; nothing here divides by zero or returns NaN. Which queries enter the mean is
-decided by the rules of :func:`~rag_evaluation_framework.metrics.evaluate_ranking.evaluate_ranking`.
+decided by the rules of :func:`~rag_evaluation_framework.metrics.ranking.evaluate_ranking`.
 """
 
 from __future__ import annotations

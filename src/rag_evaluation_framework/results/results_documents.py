@@ -18,7 +18,7 @@
     metadata                 the head: dataset and its hash, target, seed, versions of metrics and packages
 
 A metric is ``{value, confidence_interval, n_scored, n_skipped, n_failed, higher_is_better, method}``,
-and what :mod:`.metric_details` adds. What was not measured is left out. ``timestamp`` is when the run
+and what :mod:`.summaries` adds. What was not measured is left out. ``timestamp`` is when the run
 began, so that summing up the same run again gives the same bytes. Two equal runs differ in
 ``performance_metrics``, in the times of ``summary`` and in the ``latency_ms`` of the queries. JSON is
 written as a stream: memory does not grow with the run.

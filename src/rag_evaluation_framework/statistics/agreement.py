@@ -166,7 +166,7 @@ def _apart_relative_squared(c: Floats | float, k: Floats) -> Floats:
 # Everything that kappa and alpha need of the ratings is a sum over what was rated, so each cluster (a
 # query with all that was rated in it) is reduced to a row of totals once. Resampling clusters is then
 # resampling rows, and units that nobody marked can be counted instead of listed. The figures are those of
-# :mod:`.agreement`.
+# the functions above.
 
 Parts = Callable[[Floats], tuple[Floats, Floats]]
 """Turns totals, a row each, into observed and expected disagreement."""
