@@ -17,12 +17,12 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks._chroma_convention import chroma_spans, piecewise_spans
 from benchmarks._labelled_data import DATA
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.metrics.spans import SpanReport, evaluate_spans
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
-from rag_evaluation_framework.retrieval.chroma_convention import chroma_spans, piecewise_spans
 from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker, RecursiveCharacterChunker, sliced
 from rag_evaluation_framework.retrieval.embedders import RememberingEmbedder
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever

@@ -79,7 +79,7 @@ SLOW = {
 
 # How much there is to hold in the head. These only go down, but for what new work adds, in its own commit;
 # the aim of the redesign is 230 files, 52,000 lines (better 48,000) and 42,000 lines of tests.
-LIMITS = {"files": 245, "lines": 64_500, "lines of tests": 54_000, "names at the door": 93}
+LIMITS = {"files": 241, "lines": 64_200, "lines of tests": 51_900, "names at the door": 92}
 LONGEST = {"judging/answer_classes.py": 680}
 """What is still longer than a module may be."""
 
