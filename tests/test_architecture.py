@@ -144,8 +144,7 @@ def test_a_room_imports_only_from_rooms_above_it(module: Path) -> None:
             assert ROOMS.index(parts[1]) <= ROOMS.index(room), f"{module} imports {name}"
 
 
-# In datasets, dialects check what they read, and checks read what they check.
-@pytest.mark.parametrize("room", sorted(set(ROOMS) - {"datasets"}))
+@pytest.mark.parametrize("room", sorted(ROOMS))
 def test_the_folders_and_modules_of_a_room_do_not_import_each_other_in_circles(room: str) -> None:
     imported: dict[str, set[str]] = defaultdict(set)
     for module in (PACKAGE / room).rglob("*.py"):
