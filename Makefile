@@ -71,4 +71,4 @@ bench: $(VENV)/.bench ## measure speed against the named peers (docs/performance
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(RESULTS) runs .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(RESULTS) .mypy_cache .ruff_cache .hypothesis build dist
