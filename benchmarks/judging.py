@@ -24,7 +24,7 @@ from rag_evaluation_framework.judging.judged_answers import (
     judge_relevancy,
     judge_safety,
 )
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.rubrics import DEFAULT_RUBRIC, judge_rubric
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.models.chat import Completion, Message
@@ -110,7 +110,7 @@ def _print_calls() -> None:
 def _scored(name: str, judge: Judge) -> str:
     sample, response = _sample(0)
     try:
-        score = scorer_for(f"{name}(method=judge)", ScoringMethods(judge=judge)).score(sample, response)
+        score = scorer_for(f"{name}(method=judge)", Methods(judge=judge)).score(sample, response)
     except RagEvalError as error:
         return f"not scored: {error}"
     return score.status if score.reason is None else f"{score.status}: {score.reason}"

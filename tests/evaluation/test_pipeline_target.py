@@ -26,7 +26,7 @@ from rag_evaluation_framework.evaluation.retrieval_evaluation import (
 )
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,
@@ -35,7 +35,7 @@ from rag_evaluation_framework.records.chunks import (
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Request, Response
-from rag_evaluation_framework.records.runs import RunOutcome, RunSettings, SampleResult
+from rag_evaluation_framework.records.runs import Options, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
@@ -124,9 +124,7 @@ def run(
 ) -> tuple[RunOutcome, RunFolder]:
     folder = folder or new_folder(directory)
     asked = (dataset or questions()).samples
-    outcome = run_samples(
-        asked, target, scorers, folder=folder, settings=RunSettings(concurrency=concurrency)
-    )
+    outcome = run_samples(asked, target, scorers, folder=folder, options=Options(concurrency=concurrency))
     return outcome, folder
 
 
@@ -302,7 +300,7 @@ def test_a_target_serves_one_run_after_another(tmp_path: Path) -> None:
     target = PipelineTarget(OneChunk())
     for number in range(2):
         folder = new_folder(tmp_path / str(number))
-        outcome = run_samples(samples(20), target, (), folder=folder, settings=RunSettings())
+        outcome = run_samples(samples(20), target, (), folder=folder)
         assert (outcome.completed, outcome.failed) == (True, 0)
 
 
@@ -330,7 +328,7 @@ def span_scorer(metric: str, *relevant: tuple[int, int]) -> MetricScorer:
 
 def scorer_of(metric: str, **truth: Any) -> MetricScorer:
     reader = partial(CheckedHitsReader, **{"spans": {}, "chunks": {}, **truth})
-    return MetricScorer(parse_metric(metric), ScoringMethods(), reader=reader)
+    return MetricScorer(parse_metric(metric), Methods(), reader=reader)
 
 
 def hits(*spans: tuple[int, int]) -> Response:

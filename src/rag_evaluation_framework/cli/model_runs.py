@@ -24,11 +24,11 @@ from rag_evaluation_framework.cli.evaluate_models_options import (
     DatasetType,
     ModelOptions,
 )
-from rag_evaluation_framework.cli.output import print_json, spending_told, waiting_notice
+from rag_evaluation_framework.cli.evaluation_output import spending_told, waiting_notice
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings, split_version
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, shown
-from rag_evaluation_framework.evaluation.evaluate import kinship_warnings, opened_methods
 from rag_evaluation_framework.evaluation.model_runs import (
     ModelEvaluation,
     ModelParameters,
@@ -48,13 +48,12 @@ from rag_evaluation_framework.evaluation.preflight import (
     check_writable,
     select_samples,
 )
-from rag_evaluation_framework.evaluation.rescoring import check_scored_alike, scored_as_wanted
-from rag_evaluation_framework.evaluation.resources import judge_fields
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets, names_a_secret
+from rag_evaluation_framework.evaluation.suites import check_scored_alike, judge_fields, scored_as_wanted
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.records.runs import Progress, RunSettings
+from rag_evaluation_framework.judging.methods import Methods, kinship_warnings, opened_methods
+from rag_evaluation_framework.records.runs import Options, Progress
 from rag_evaluation_framework.reports.model_evaluations import (
     SideBySide,
     side_by_side_document,
@@ -164,7 +163,7 @@ class ModelWork:
         scorers: Sequence[MetricScorer],
         seed: int,
         secrets: Secrets,
-        methods: ScoringMethods,
+        methods: Methods,
     ) -> None:
         self._methods = methods
         self.runs, self.seed = runs, seed
@@ -209,14 +208,10 @@ class ModelWork:
             target,
             self._scorers,
             folder=folder,
-            settings=RunSettings(
+            options=Options(
                 concurrency=self._options.concurrency,
                 attempt_timeout=self._options.timeout,
-                # Room for every attempt and the waits between them.
-                sample_timeout=max(300.0, self._options.timeout * _MAX_ATTEMPTS),
                 max_attempts=_MAX_ATTEMPTS,
-                seed=self.seed,
-                scoring_threads=self._methods.threads,
             ),
             methods=self._methods,
             on_progress=None if on_progress is None else lambda progress: on_progress(model, progress),
@@ -317,7 +312,7 @@ def evaluate_models(options: ModelOptions, scoring: Mapping[str, Any]) -> int:
         return _evaluate(options, methods, secrets)
 
 
-def _evaluate(options: ModelOptions, methods: ScoringMethods, secrets: Secrets) -> int:
+def _evaluate(options: ModelOptions, methods: Methods, secrets: Secrets) -> int:
     runs = ModelRuns(options.models)
     if options.resume:
         runs = ModelRuns.resumed(options.resume, options.runs_dir, models=options.models)

@@ -11,18 +11,18 @@ from typing import Any
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.evaluation.resources import ResourceMeter, RunSpending
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
+from rag_evaluation_framework.evaluation.suites import ResourceMeter, RunSpending
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files.access import plain_name
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.runs import (
     JudgeUsage,
+    Options,
     Progress,
     ResourceUsage,
     RunHead,
     RunOutcome,
-    RunSettings,
     package_versions,
 )
 from rag_evaluation_framework.results.comparison import (
@@ -230,8 +230,8 @@ def evaluate_model(
     scorers: Sequence[MetricScorer],
     *,
     folder: RunFolder,
-    settings: RunSettings,
-    methods: ScoringMethods | None = None,
+    options: Options,
+    methods: Methods | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> ModelEvaluation:
     """Ask one model the samples that its run still lacks, and sum up the run.
@@ -239,13 +239,20 @@ def evaluate_model(
     A complete run needs no target, but its samples are still checked to be the same. ``methods`` are those of
     the scorers: what their judge costs is counted.
     """
-    with ResourceMeter() as meter, RunSpending(folder, methods or ScoringMethods()) as spending:
+    methods = methods or Methods()
+    with ResourceMeter() as meter, RunSpending(folder, methods) as spending:
         if target is None:
             check_unchanged(samples, folder.samples_path)
             outcome = _as_it_stands(folder)
         else:
             outcome = run_samples(
-                samples, target, scorers, folder=folder, settings=settings, on_progress=on_progress
+                samples,
+                target,
+                scorers,
+                folder=folder,
+                options=options,
+                threads=methods.threads,
+                on_progress=on_progress,
             )
     summary = summarise_run(
         rows_of_folder(folder),
