@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias, TypeGuard
 
 from rag_evaluation_framework.datasets.schemas import schema, schema_issues
@@ -181,24 +182,16 @@ def _citation_spans(record: Any, within: str = "") -> Iterator[Issue]:
         yield from span_issues(record.get("citations"), path, start="start_char", end="end_char")
 
 
-def _unique_in(name: str, field: str) -> Rule:
-    """Build the rule that a list under ``name`` (or the value itself) repeats no id."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        records = _items(_field(value, name) if name else value, name)
-        return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
-
-    return rule
+def _repeated_ids(value: Any, *, name: str, field: str) -> Iterator[Issue]:
+    """A list under ``name`` (or the value itself) repeats no id."""
+    records = _items(_field(value, name) if name else value, name)
+    return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
 
 
-def _citations_in(name: str) -> Rule:
-    """Build the rule that the citations of each record under ``name`` are spans."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        for path, record in _items(_field(value, name), name):
-            yield from _citation_spans(record, path)
-
-    return rule
+def _citations_of(value: Any, *, name: str) -> Iterator[Issue]:
+    """The citations of each record under ``name`` are spans."""
+    for path, record in _items(_field(value, name), name):
+        yield from _citation_spans(record, path)
 
 
 def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -314,15 +307,11 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _golden(kind: str) -> tuple[Rule, ...]:
-    """Return the rules of a golden set, of which a value may be one record or all of them."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        for path, record in [("", value)] if isinstance(value, dict) else _items(value, ""):
-            for issue in golden_record_issues(kind, record):
-                yield issue.located(within=path)
-
-    return _unique_in("", "id"), rule
+def _golden_records(value: Any, *, kind: str) -> Iterator[Issue]:
+    """The rules of a golden set, of which a value may be one record or all of them."""
+    for path, record in [("", value)] if isinstance(value, dict) else _items(value, ""):
+        for issue in golden_record_issues(kind, record):
+            yield issue.located(within=path)
 
 
 def _query_counts(value: Any) -> Iterator[Issue]:
@@ -360,20 +349,23 @@ def _is_share(metric: str) -> bool:
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "evaluation-dataset": (
-        _unique_in("queries", "query_id"),
-        _unique_in("documents", "document_id"),
-        _citations_in("queries"),
+        partial(_repeated_ids, name="queries", field="query_id"),
+        partial(_repeated_ids, name="documents", field="document_id"),
+        partial(_citations_of, name="queries"),
     ),
     "annotation": (_annotation_spans, _overall_scores),
     "annotations": (_annotation_ids, _annotation_spans, _overall_scores),
     "results": (
-        _unique_in("query_results", "query_id"),
-        _citations_in("query_results"),
+        partial(_repeated_ids, name="query_results", field="query_id"),
+        partial(_citations_of, name="query_results"),
         _intervals,
         _query_counts,
         _shares,
     ),
-    **{kind: _golden(kind) for kind in GOLDEN_RULES},
+    **{
+        kind: (partial(_repeated_ids, name="", field="id"), partial(_golden_records, kind=kind))
+        for kind in GOLDEN_RULES
+    },
     "offline-record": (_aligned_sources,),
     "qa-pair": (_aligned_sources,),
     "summary": (_aligned_sources,),

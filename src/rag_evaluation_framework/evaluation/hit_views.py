@@ -46,7 +46,6 @@ _NO_POSITIONS = "its hits have no positions"
 _EXCERPT = "pa_chunk_"
 _CONTEXT_NUMBER = re.compile(r"\A\[\d+\]\s*")
 _OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")
-_RULES = RankingRules()
 # A list of hits is short: all of it is looked at, however deep each metric goes.
 _WHOLE = Depth(None, False)
 
@@ -87,7 +86,9 @@ class RankingReader(Reader):
             raise NoValueError(ranking)
         grades = {documents.id_of(name): grade for name, grade in sample.relevant_documents.items()}
         try:
-            blocks = judge_mappings({sample.id: grades}, {sample.id: ranking}, rules=_RULES, reading=_WHOLE)
+            blocks = judge_mappings(
+                {sample.id: grades}, {sample.id: ranking}, rules=RankingRules(), reading=_WHOLE
+            )
             found = [judged for _, judged in blocks]
         except InputError as error:  # such as a grade that is no whole number
             raise NoValueError(str(error), failed=True) from error
