@@ -9,8 +9,13 @@ from typing import Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.model_runs import ModelEvaluation, SharedData
 from rag_evaluation_framework.evaluation.preflight import Prices
-from rag_evaluation_framework.reports.system_tables import comparisons_text, interval_text
-from rag_evaluation_framework.reports.tables import figure, one_line, text_table
+from rag_evaluation_framework.reports.tables import (
+    comparisons_text,
+    figure,
+    interval_text,
+    one_line,
+    text_table,
+)
 from rag_evaluation_framework.results.comparison import MetricComparison
 
 

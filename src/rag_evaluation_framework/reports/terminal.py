@@ -17,14 +17,15 @@ from rag_evaluation_framework.reports.exchanges import (
     shortfall_of,
     unscored_lines,
 )
-from rag_evaluation_framework.reports.system_tables import (
+from rag_evaluation_framework.reports.system_tables import ranking_text, sweep_text
+from rag_evaluation_framework.reports.tables import (
     comparisons_text,
+    figure,
     interval_header,
     interval_text,
-    ranking_text,
-    sweep_text,
+    one_line,
+    text_table,
 )
-from rag_evaluation_framework.reports.tables import figure, one_line, text_table
 from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
