@@ -25,7 +25,7 @@ from rag_evaluation_framework.judging.judged_answers import (
     judge_safety,
 )
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.judging.rubrics import DEFAULT_RUBRIC, judge_rubric
+from rag_evaluation_framework.judging.rubrics import default_rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.models.chat import Completion, Message
 from rag_evaluation_framework.records.responses import Response
@@ -126,7 +126,7 @@ def _print_times() -> None:
         ("answer class", lambda s, a, c: judge_answer_class(judge, s.question, a)),
         ("context relevance", lambda s, a, c: judge_context_relevance(judge, s.question, c)),
         ("preference, both orders", lambda s, a, c: judge_preference(judge, s.question, a, a[::-1])),
-        ("rubric", lambda s, a, c: judge_rubric(judge, DEFAULT_RUBRIC, question=s.question, answer=a)),
+        ("rubric", lambda s, a, c: judge_rubric(judge, default_rubric(), question=s.question, answer=a)),
     ]
     print(f"{'verdict':<40}{'CPU ms':>8}")
     for name, ask in asked:

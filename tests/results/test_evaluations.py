@@ -49,7 +49,7 @@ def test_an_answer_is_blamed_once_however_often_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     support = CountedSupport()
-    monkeypatch.setattr(blame, "_SUPPORT", support)
+    monkeypatch.setattr(blame, "LexicalSupport", lambda: support)
     found = evaluated(tmp_path)
     asked = support.asked
     assert asked > 0

@@ -309,10 +309,9 @@ def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
 
 
 # No judge is asked: what a run costs does not depend on what is told of it.
-_SUPPORT = LexicalSupport()
-BLAMED_BY = _SUPPORT.name
+BLAMED_BY = LexicalSupport.name
 
 
 def blamed(sample: Sample, response: Response, documents: CitableTexts) -> Blame:
     """Find out where an answer of a run failed."""
-    return blame(sample, response, _SUPPORT, documents=documents)
+    return blame(sample, response, LexicalSupport(), documents=documents)

@@ -455,8 +455,15 @@ def compare(
 
 
 def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
-    """Return several systems over the same samples as one evaluation, each compared with the first."""
+    """Return several systems over the same samples as one evaluation, each compared with the first.
+
+    Only those that were measured are compared.
+    """
     first = next(iter(systems.values()))
+    measured = {name: each for name, each in systems.items() if each.shortfall is None}
+    comparison = None
+    if first.shortfall is None and len(measured) > 1:
+        comparison = compare_columns(measured, force=True, seed=first.head.seed)
     stopped = next((each.outcome for each in systems.values() if not each.outcome.completed), None)
     return Evaluation(
         kind="systems",
@@ -466,6 +473,6 @@ def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
         outcome=stopped or first.outcome,
         parts=systems,
         parts_are="systems",
-        comparison=compare_columns(systems, force=True) if len(systems) > 1 else None,
+        comparison=comparison,
         warnings=tuple(dict.fromkeys(each for part in systems.values() for each in part.warnings)),
     )

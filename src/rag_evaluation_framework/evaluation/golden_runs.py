@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, SPLITS
-from rag_evaluation_framework.datasets.recognition import DIALECTS, is_named_for, recognise
+from rag_evaluation_framework.datasets.recognition import is_named_for, recognise
 from rag_evaluation_framework.datasets.validation import record_file_issues
-from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -110,7 +110,7 @@ def _splits_in(folder: Path) -> dict[str, Path]:
 
 def _split_of(path: Path) -> str | None:
     for name, split in SPLITS.items():
-        if is_named_for(path, DIALECTS.get(split.dialect)):  # if it is broken, planning says what is wrong
+        if is_named_for(path, split.dialect):  # if it is broken, planning says what is wrong
             return name
     try:
         dialect = recognise(path).name
@@ -391,7 +391,7 @@ def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
 
     def write(path: Path) -> None:
         """Write one results document of all splits, in the format that the name asks for; by default JSON."""
-        if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
+        if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
             write_results(document(), path)
         else:
             write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")
