@@ -71,6 +71,11 @@ TIMEOUT = click.option(
     default=60.0,
     help="Seconds allowed for one request, or for all turns of a conversation together.",
 )
+ALLOW_MISSING = click.option(
+    "--allow-missing",
+    is_flag=True,
+    help="Skip a metric where a sample lacks what it needs, instead of refusing the dataset.",
+)
 BASE_URL = click.option(
     "--base-url",
     metavar="URL",

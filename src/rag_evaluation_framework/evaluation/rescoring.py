@@ -27,7 +27,7 @@ from rag_evaluation_framework.evaluation.scoring import (
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
-from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, RunOutcome
+from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
@@ -312,19 +312,12 @@ def scored_again(
     kept = TemporaryFile()  # noqa: SIM115  # it lives as long as the evaluation, whose rows are read from it
     rows, columns = RescoredRows(rescoring, kept=kept), ColumnsBuilder()
     summary = rows.summary(IntervalSettings(seed=seed), columns=columns, on_progress=on_progress)
-    counts = folder.counts
     return summed_up(
         rescoring.head,
         summary,
         kind=kind,
         order=[scorer.name for scorer in rescoring.scorers],
-        outcome=RunOutcome(
-            completed=not counts.remaining,
-            interrupted=False,
-            done=counts.done,
-            failed=counts.failed,
-            remaining=counts.remaining,
-        ),
+        outcome=folder.counts.outcome,
         rows=rows,
         columns=columns,
         blame=rows.blame(),
@@ -353,11 +346,12 @@ def _rescoring(
             folder=folder, samples=samples, scorers=scorers, methods=methods, are_blamed=is_blamed
         )
     if path is None:
-        path = _recorded_dataset(folder)
+        path = recorded_dataset(folder)
     return Rescoring.planned(folder, Path(path), metrics=metrics, methods=methods, format=format)
 
 
-def _recorded_dataset(folder: RunFolder) -> Path:
+def recorded_dataset(folder: RunFolder) -> Path:
+    """Return the dataset where the run had it; :class:`UsageError` if it is no longer there."""
     recorded = folder.head.configuration.get("dataset_path")
     if not isinstance(recorded, str):
         raise UsageError(
