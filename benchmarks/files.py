@@ -14,8 +14,8 @@ import msgspec
 import yaml
 
 from rag_evaluation_framework.files import strict_json, yaml_documents
-from rag_evaluation_framework.files.json_scanner import scan
 from rag_evaluation_framework.files.access import compress
+from rag_evaluation_framework.files.json_scanner import scan
 from rag_evaluation_framework.files.strict_json import read_lines
 
 _WORDS = (
