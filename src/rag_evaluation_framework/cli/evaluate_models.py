@@ -96,7 +96,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         "--temperature", default="0", help="Sampling temperature of new runs; none leaves it to the endpoint."
     ),
     click.option("--max-tokens", type=click.IntRange(1), help="Maximum length of an answer in new runs."),
-    metrics_option(f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"),
+    metrics_option(help=f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"),
     ALLOW_MISSING,
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N samples."),
     click.option("--seed", type=int, help="Random seed; the same seed gives the same figures.  [default: 0]"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.blame import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.engine import run_samples
@@ -369,7 +369,7 @@ def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
 
     def write(path: Path) -> None:
         """Write one results document of all splits, in the format that the name asks for; by default JSON."""
-        if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
+        if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
             write_results(document(), path)
         else:
             write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")
