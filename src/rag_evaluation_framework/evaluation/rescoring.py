@@ -262,7 +262,7 @@ def scored_again(
 
 
 def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evaluation:
-    """Return an evaluation with its parts scored again; the figures of a single one are those of the whole."""
+    """Return an evaluation with its parts scored again; the figures of a single one are the whole's."""
     (only,) = parts.values() if len(parts) == 1 else (None,)
     return replace(
         evaluation,
