@@ -40,7 +40,7 @@ def planned(
     folder: Path, *thresholds: str, config: Path | None = None, splits: Sequence[str] = (), **options: Any
 ) -> Plan:
     return plan_golden(
-        golden_manifest(folder, config=config, thresholds=thresholds), splits=splits, **options
+        golden_manifest(folder, config=config, thresholds=thresholds), datasets=splits, **options
     )
 
 
