@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.blame import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.engine import run_samples
@@ -73,7 +73,7 @@ from rag_evaluation_framework.results.run_folder import (
     RunGroup,
     group_fields,
 )
-from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.results.sample_list import check_unchanged, content_hash
 from rag_evaluation_framework.results.summaries import (
     PERFORMANCE,
     TOTAL_TIME,
@@ -258,6 +258,14 @@ def evaluation_of(
     )
 
 
+def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: ScoringMethods) -> Evaluation:
+    """Sum up a run of the dataset's samples without asking anybody."""
+    check_unchanged(dataset.selection, folder.samples_path)
+    with RunSpending(folder, methods) as spending:
+        outcome = folder.counts.outcome
+    return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
+
+
 def _rows(dataset: DatasetPlan, folder: RunFolder, *, is_blamed: bool) -> Iterator[Row]:
     """Yield the finished samples in the order of the dataset."""
     bounds = sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers))
@@ -315,6 +323,7 @@ def _head(dataset: DatasetPlan, suite: Suite, target: Target, *, leader: RunHead
     return RunHead(
         run_id=NEW_RUN,
         dataset_id=dataset.name,
+        dataset_version=dataset.entry.version,
         dataset_hash=content_hash(dataset.selection),
         target=target.name,
         configuration={
@@ -360,7 +369,7 @@ def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
 
     def write(path: Path) -> None:
         """Write one results document of all splits, in the format that the name asks for; by default JSON."""
-        if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
+        if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
             write_results(document(), path)
         else:
             write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")

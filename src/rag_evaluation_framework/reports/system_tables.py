@@ -8,11 +8,10 @@ from typing import Any
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
-from rag_evaluation_framework.reports.tables import figure, one_line, text_table
+from rag_evaluation_framework.reports.tables import comparisons_text, systems_table, text_table
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
-from rag_evaluation_framework.statistics.intervals import Interval
 
 # A sweep over retrieval pipelines as text for a terminal: ranked, with intervals and tests.
 
@@ -195,98 +194,24 @@ def _interval(figure: Figure | None) -> str:
     return f"[{figure.interval.low:.3f}, {figure.interval.high:.3f}]"
 
 
-# Comparisons with a baseline as text: the table, the tests behind it, and what was left out.
-
-
-def comparisons_text(comparisons: Sequence[MetricComparison], *, system: str, unit: str) -> str:
-    """Render comparisons with one baseline.
-
-    ``system`` is what is compared (``run``, ``model``), ``unit`` what pairs (``query``, ``sample``).
-    """
-    first = comparisons[0]
-    rows = [
-        [
-            each.metric,
-            one_line(each.contender),
-            f"{each.difference:+.4f}",
-            interval_text(each.interval),
-            probability_text(each.p_adjusted),
-            "–" if each.effect_size is None else f"{each.effect_size:+.2f}",
-            f"{each.wins}/{each.ties}/{each.losses}",
-            figure(each.smallest_detectable),
-            each.verdict,
-        ]
-        for each in comparisons
-    ]
-    headers = ["metric", system, "difference", interval_header(1 - first.alpha), "p (Holm)", "effect d"]
-    headers += ["wins/ties/losses", "detectable", "verdict"]
-    table = text_table(headers, rows, align="<<>>>>>><")
-    title = f"compared with {one_line(first.baseline)}, {unit} by {unit}"
-    return f"{title}\n\n{table}\n\n" + "\n".join(_comparison_notes(comparisons, unit))
-
-
-def interval_header(confidence: float) -> str:
-    return f"{100 * confidence:g}% interval"
-
-
-def interval_text(interval: Interval | None) -> str:
-    return "–" if interval is None else f"[{figure(interval.low)}, {figure(interval.high)}]"
-
-
-def probability_text(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
-def _comparison_notes(comparisons: Sequence[MetricComparison], unit: str) -> Iterator[str]:
-    """Say which tests were made, and of each system what could not be paired."""
-    plural = unit.removesuffix("y") + "ies" if unit.endswith("y") else f"{unit}s"
-    tests = "; ".join(dict.fromkeys(each.test for each in comparisons))
-    corrected = sum(each.p_value is not None for each in comparisons)
-    yield (
-        f"tests: {tests}; Holm's correction over {corrected}; detectable: the smallest difference that this "
-        f"many {plural} would show four times in five"
-    )
-    for each in {each.contender: each for each in comparisons}.values():
-        if each.n_unpaired:
-            paired = counted(each.n, unit, plural)
-            yield (
-                f"{one_line(each.contender)}: compared over the {paired} scored on both sides; "
-                f"{each.n_unpaired:,}, scored on one side only, left out"
-            )
-
-
 # Ranking results as text for a terminal.
 
 
 def ranking_text(ranking: Evaluation, *, rows: bool = False) -> str:
     """Render means with intervals, then the comparisons, then (if asked for) every query."""
-    parts = [_means(ranking), _notes(ranking)]
+    means = systems_table(
+        ranking.parts,
+        ranking.metrics,
+        system="run",
+        confidence=ranking.head.configuration["confidence"],
+        counts=("scored", "skipped"),
+    )
+    parts = [means, _notes(ranking)]
     if ranking.comparison is not None and ranking.comparison.metrics:
         parts.append(comparisons_text(ranking.comparison.metrics, system="run", unit="query"))
     if rows:
         parts.extend(_per_query(name, part) for name, part in ranking.parts.items())
     return "\n\n".join(parts)
-
-
-def _means(ranking: Evaluation) -> str:
-    rows = [
-        [
-            metric if position == 0 else "",
-            name,
-            "–" if figure.value is None else f"{figure.value:.4f}",
-            interval_text(figure.interval),
-            str(figure.n_scored),
-            str(figure.n_skipped),
-        ]
-        for metric in ranking.metrics
-        for position, (name, figure) in enumerate(
-            (name, part.metrics[metric]) for name, part in ranking.parts.items()
-        )
-    ]
-    interval = interval_header(ranking.head.configuration["confidence"])
-    return text_table(["metric", "run", "mean", interval, "scored", "skipped"], rows, align="<<>>>>")
 
 
 def _notes(ranking: Evaluation) -> str:
