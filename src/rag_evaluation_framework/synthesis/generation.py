@@ -23,10 +23,10 @@ from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response, Usage
 from rag_evaluation_framework.records.runs import (
+    Options,
     Progress,
     RunHead,
     RunOutcome,
-    RunSettings,
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Dataset, Sample
@@ -194,11 +194,9 @@ def _asked(
     by_id = {task.id: task for task in tasks}
     target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
     seed = folder.head.seed
-    settings = RunSettings(
-        concurrency=concurrency, attempt_timeout=_LONGEST_TASK, sample_timeout=_LONGEST_TASK, seed=seed
-    )
+    options = Options(concurrency=concurrency, attempt_timeout=_LONGEST_TASK, sample_timeout=_LONGEST_TASK)
     return run_samples(
-        lambda: _samples(tasks, seed), target, [], folder=folder, settings=settings, on_progress=on_progress
+        lambda: _samples(tasks, seed), target, [], folder=folder, options=options, on_progress=on_progress
     )
 
 
