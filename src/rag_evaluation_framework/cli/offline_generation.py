@@ -13,7 +13,7 @@ import click
 
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.components import chunker_from
+from rag_evaluation_framework.components import chunker_from, retriever_from
 from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.evaluation.preflight import check_writable
@@ -22,7 +22,6 @@ from rag_evaluation_framework.models.chat import ChatModel
 from rag_evaluation_framework.models.memory import RememberingModel
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
-from rag_evaluation_framework.retrieval.retrievers import retriever_from
 from rag_evaluation_framework.synthesis.drafts import Rejection
 from rag_evaluation_framework.synthesis.extractive import NAME, VERSION, generate_extractively
 from rag_evaluation_framework.synthesis.offline_records import (
