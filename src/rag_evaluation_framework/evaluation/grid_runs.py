@@ -39,9 +39,9 @@ from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import (
+    Options,
     RunHead,
     RunOutcome,
-    RunSettings,
     SampleResult,
     package_versions,
 )
@@ -252,7 +252,6 @@ class _Sweep:
             PipelineTarget(pipeline, cell.k, texts=False, name=str(cell)),
             self._scorers[pipeline.chunking.chunker],
             folder=folder,
-            settings=RunSettings(seed=self._intervals.seed),
             on_finished=keep,
         )
         performance: dict[str, Any] = {}
