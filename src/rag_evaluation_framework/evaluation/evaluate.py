@@ -165,7 +165,7 @@ def _evaluated(job: Job, on_progress: OnProgress | None) -> Evaluation:
             resume=job.resume,
         )
         return swept
-    if isinstance(job.target, Mapping) and _are_rankings(job.data, job.target):
+    if isinstance(job.target, Mapping) and (job.options.rules or _are_rankings(job.data, job.target)):
         ranked: Evaluation = _GEARS.get("rankings")(
             Path(str(job.data)),
             {name: Path(str(each)) for name, each in job.target.items()},

@@ -90,7 +90,7 @@ def evaluate_over(
     if not isinstance(data, str | Path | Dataset):
         raise UsageError(f"a grid is evaluated on a dataset: expected one or its path, got {shown(data)}")
     options = options or Options()
-    if options.level not in (None, *LEVELS):
+    if options.level is not None and options.level not in LEVELS:
         raise UnknownNameError("level", options.level, LEVELS)
     dataset = data if isinstance(data, Dataset) else find_dataset(data)
     if documents is None and not dataset.documents:

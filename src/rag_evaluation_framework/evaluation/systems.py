@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from rag_evaluation_framework.datasets.trec import FORMATS, RetrievalRun, read_qrels, read_run
+from rag_evaluation_framework.datasets.trec import Format, RetrievalRun, read_qrels, read_run
 from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, counted
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metrics
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
@@ -58,8 +58,8 @@ def evaluate_run_files(
     ``baseline`` is the name of a run or its file.
     """
     format_: Any = None if options is None else options.format
-    if format_ not in (None, *FORMATS):
-        raise UnknownNameError("format of judgements and runs", format_, FORMATS)
+    if format_ not in (None, *get_args(Format)):
+        raise UnknownNameError("format of judgements and runs", format_, get_args(Format))
     problems = Problems()
     with problems.collected():
         bound = parse_metrics(DEFAULT_RANKING_METRICS if metrics is None else metrics)

@@ -100,8 +100,8 @@ class Options:
     room for all of them and the waits between, unless ``sample_timeout`` says otherwise.
     ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
     ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
-    ``rules`` are those of ranked runs; ``level`` is that of retrieval pipelines, and ``workers`` how many
-    threads cut and rerank. Means of systems side by side have an ``interval`` and differences a paired
+    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``level`` is that of
+    retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have an ``interval`` and differences a paired
     ``test``, both at the level ``confidence``.
     """
 
@@ -114,7 +114,7 @@ class Options:
     max_attempts: int = 5
     allow_missing: bool = False
     history: History = "own"
-    rules: Literal["ours", "trec_eval"] = "ours"
+    rules: Literal["ours", "trec_eval"] | None = None
     level: Literal["token", "chunk", "document"] | None = None
     workers: int = 1
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
