@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.evaluation.manifest import (
     EVALUATION,
-    AgentApi,
     DatasetEntry,
     Manifest,
     ManifestReader,
@@ -50,7 +49,7 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
-from rag_evaluation_framework.judging.methods import JudgeSettings, Methods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, without_parameters
 from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
 from rag_evaluation_framework.records.responses import TURNS, History
@@ -144,33 +143,16 @@ _THRESHOLD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoldenSettings:
-    """The gate of a golden run, the metrics that take the place of a split's own, and the system's API."""
-
-    file: Path | None = None
-    thresholds: tuple[Threshold, ...] = ()
-    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    lines: Mapping[str, int | None] = field(default_factory=dict, hash=False)
-    """Where the metrics of each split are written."""
-    gate: bool = False
-    api: AgentApi = field(default_factory=AgentApi)
-    judge: JudgeSettings | None = None
-
-
-def read_golden_settings(path: str | Path) -> GoldenSettings:
-    """Read settings from a file; :class:`InputError` has every problem with its line."""
-    path = Path(path)
+def _read_settings(path: Path) -> Manifest:
+    """Read settings from a file: the gate, the API, and the splits that have metrics of their own."""
     reader = ManifestReader(path, expected="settings with spec.evaluation")
     reader.mapping(*EVALUATION)
     reader.check_keys(_KEYS, *EVALUATION)
-    metrics, lines = _metrics(reader)
-    settings = GoldenSettings(
+    settings = Manifest(
         file=path,
+        datasets=tuple(_entries(reader).values()),
         thresholds=reader.thresholds(),
-        metrics=metrics,
-        lines=lines,
-        gate=reader.gate(),
+        ci_gate=reader.gate(),
         api=read_api(reader),
         judge=read_judge(reader),
     )
@@ -178,8 +160,33 @@ def read_golden_settings(path: str | Path) -> GoldenSettings:
     return settings
 
 
-def with_thresholds(settings: GoldenSettings, written: Iterable[str]) -> GoldenSettings:
-    """Return the settings with thresholds as the command line writes them; these switch the gate on."""
+def _entries(reader: ManifestReader) -> dict[str, DatasetEntry]:
+    """Return the splits that are listed with metrics of their own."""
+    place = (*EVALUATION, "datasets")
+    if reader.at(*place) is None:
+        return {}
+    found: dict[str, DatasetEntry] = {}
+    for number in range(len(reader.items(*place, expected="a list of splits with metrics"))):
+        at = (*place, number)
+        if not isinstance(reader.at(*at), dict):
+            reader.problem(at, "a split with name and metrics", shown(reader.at(*at)))
+            continue
+        reader.check_keys(_DATASET_KEYS, *at)
+        name = reader.text(*at, "name")
+        if name in found:
+            reader.repeated((*at, "name"), first=found[name].line)
+        elif name:
+            try:
+                _check_split(name)
+            except UnknownNameError as error:
+                reader.problem((*at, "name"), "the name of a split", str(error))
+        metrics = reader.metrics(*at, "metrics")
+        found[name] = DatasetEntry(name=name, path=None, metrics=metrics, line=reader.line(at))
+    return found
+
+
+def _read_thresholds(written: Iterable[str]) -> tuple[Threshold, ...]:
+    """Return thresholds as the command line writes them."""
     problems = Problems()
     found: list[Threshold] = []
     texts: dict[tuple[str | None, str, Operator], str] = {}
@@ -192,8 +199,7 @@ def with_thresholds(settings: GoldenSettings, written: Iterable[str]) -> GoldenS
                 raise UsageError(f"--threshold {shown(text)}: {told}")
             found.append(threshold)
     problems.raise_all()
-    thresholds = (*settings.thresholds, *found)
-    return replace(settings, thresholds=thresholds, gate=settings.gate or bool(found))
+    return tuple(found)
 
 
 def _written(text: str) -> Threshold:
@@ -220,50 +226,37 @@ def _check_split(name: str) -> None:
         raise UnknownNameError("split", name, list(SPLITS))
 
 
-def _metrics(reader: ManifestReader) -> tuple[dict[str, tuple[str, ...]], dict[str, int | None]]:
-    """Return the metrics of the splits that are listed with metrics of their own, and their lines."""
-    place = (*EVALUATION, "datasets")
-    if reader.at(*place) is None:
-        return {}, {}
-    found: dict[str, tuple[str, ...]] = {}
-    lines: dict[str, int | None] = {}
-    for number in range(len(reader.items(*place, expected="a list of splits with metrics"))):
-        at = (*place, number)
-        if not isinstance(reader.at(*at), dict):
-            reader.problem(at, "a split with name and metrics", shown(reader.at(*at)))
-            continue
-        reader.check_keys(_DATASET_KEYS, *at)
-        name = reader.text(*at, "name")
-        if name in found:
-            reader.repeated((*at, "name"), first=lines[name])
-        elif name:
-            lines[name] = reader.line(at)
-            try:
-                _check_split(name)
-            except UnknownNameError as error:
-                reader.problem((*at, "name"), "the name of a split", str(error))
-        found[name] = reader.metrics(*at, "metrics")
-    return found, lines
-
-
 def golden_manifest(
-    folder: str | Path, settings: GoldenSettings | None = None, *, history: History = "own"
+    folder: str | Path,
+    *,
+    config: str | Path | None = None,
+    thresholds: Iterable[str] = (),
+    history: History = "own",
 ) -> Manifest:
-    """Return the manifest that a folder of golden sets stands for; its datasets are the splits."""
-    settings = settings or GoldenSettings()
+    """Return the manifest that a folder of golden sets stands for; its datasets are the splits.
+
+    Settings may stand in the file ``config``; ``thresholds`` are written as on the command line, and switch
+    the gate on. All that is wrong with either is in one error.
+    """
+    settings, problems = Manifest(file=Path(folder), datasets=()), Problems()
+    bounds: tuple[Threshold, ...] = ()
+    with problems.collected():
+        settings = settings if config is None else _read_settings(Path(config))
+    with problems.collected():
+        bounds = _read_thresholds(thresholds)
+    problems.raise_all()
     found = find_splits(folder)
-    entries = tuple(
-        DatasetEntry(name=name, path=path, metrics=_metrics_of(name, settings), line=settings.lines.get(name))
-        for name, path in found.items()
-    )
-    _check_splits(settings, found)
-    return Manifest(
-        file=settings.file or Path(folder),
-        datasets=entries,
-        thresholds=settings.thresholds,
-        ci_gate=settings.gate,
-        api=settings.api,
-        judge=settings.judge,
+    _check_splits(settings, bounds, found)
+    listed = {entry.name: entry for entry in settings.datasets}
+    plain = {name: DatasetEntry(name=name, path=None, metrics=SPLITS[name].metrics) for name in found}
+    entries = ({**plain, **listed}[name] for name in found)
+    return replace(
+        settings,
+        datasets=tuple(
+            replace(entry, path=found[entry.name], metrics=_with_refusals(entry.metrics)) for entry in entries
+        ),
+        thresholds=(*settings.thresholds, *bounds),
+        ci_gate=settings.ci_gate or bool(bounds),
         kind="golden",
         missing=tuple(name for name in SPLITS if name not in found),
         configuration={"golden": str(folder), "history": history},
@@ -295,29 +288,27 @@ def plan_golden(
     return Plan(datasets=fitted, warnings=tuple(warnings))
 
 
-def _check_splits(settings: GoldenSettings, found: Mapping[str, Path]) -> None:
+def _check_splits(settings: Manifest, bounds: Sequence[Threshold], found: Mapping[str, Path]) -> None:
     """Raise :class:`InputError` for settings of splits that the folder does not have."""
     expected = f"a split that the folder has ({', '.join(found)})"
-    file = None if settings.file is None else str(settings.file)
     absent = [
-        Issue("missing-split", expected, shown(split), file=file, line=settings.lines.get(split))
-        for split in settings.metrics
-        if split not in found
+        Issue("missing-split", expected, shown(entry.name), file=str(settings.file), line=entry.line)
+        for entry in settings.datasets
+        if entry.name not in found
     ]
     absent += [
         Issue("missing-split", expected, shown(each.dataset), f"threshold {each}")
-        for each in settings.thresholds
+        for each in bounds
         if each.dataset is not None and each.dataset not in found
     ]
     if absent:
         raise InputError(absent)
 
 
-def _metrics_of(split: str, settings: GoldenSettings) -> tuple[str, ...]:
+def _with_refusals(metrics: tuple[str, ...]) -> tuple[str, ...]:
     """Return what a split is scored by: always by its refusals too, for the table of all splits."""
-    chosen = settings.metrics.get(split, SPLITS[split].metrics)
-    there = {without_parameters(name) for name in chosen}
-    return (*chosen, *(name for name in REFUSALS if name not in there))
+    there = {without_parameters(name) for name in metrics}
+    return (*metrics, *(name for name in REFUSALS if name not in there))
 
 
 def _check_thresholds(thresholds: Iterable[Threshold], datasets: Sequence[DatasetPlan]) -> None:
