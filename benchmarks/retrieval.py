@@ -120,7 +120,8 @@ def _one_by_one(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
     for specification in CHUNKERS:
         for reranker in RERANKERS:
             for k in KS:
-                chunks = chunk_corpus(corpus, chunker_from(specification)).chunks
+                chunking = chunk_corpus(corpus, chunker_from(specification))
+                chunks = chunking.chunks
                 store = ExactVectorStore()
                 store.add(chunks, embedder.embed([chunk.content for chunk in chunks]).tolist())
                 values: dict[str, list[float]] = {name: [] for name in METRICS}
@@ -133,7 +134,7 @@ def _one_by_one(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
                     for name, metric in METRICS.items():
                         values[name].append(metric.calculate(found, truth[sample.id]))
                 means = {name: fsum(scores) / len(scores) for name, scores in values.items()}
-                figures[f"{chunker} {reranker} {k}"] = means
+                figures[f"{chunking.chunker} {reranker} {k}"] = means
     return figures
 
 

@@ -101,8 +101,8 @@ class Options:
     ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
     ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
     ``rules`` are those of ranked runs: where any are given, targets are such runs. ``level`` is that of
-    retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have an ``interval`` and differences a paired
-    ``test``, both at the level ``confidence``.
+    retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
+    an ``interval`` and differences a paired ``test``, both at the level ``confidence``.
     """
 
     format: str | None = None

@@ -1,7 +1,8 @@
 """Plain text tables that line up in any terminal, and other people's texts made fit for them.
 
 :func:`systems_table` sets figures of several systems side by side, with intervals and counts;
-:func:`comparisons_text` is the table of tests against a baseline. Both serve every report of several runs, and :func:`sweep_text` and :func:`ranking_text` are made of them.
+:func:`comparisons_text` is the table of tests against a baseline. Both serve every report of several runs;
+:func:`sweep_text` and :func:`ranking_text` are made of them.
 """
 
 from __future__ import annotations
