@@ -144,8 +144,10 @@ def grid_of(
     for name in retrievers:
         if name in (DENSE, FUSED):
             dense = [DenseRetriever(embedder, store) for embedder in remembering for store in stores]
-            fused = [FusedRetriever(lexical=BM25Retriever(), dense=each) for each in dense]
-            expanded += dense if name == DENSE else fused
+            if name == FUSED:
+                expanded += [FusedRetriever(lexical=BM25Retriever(), dense=each) for each in dense]
+            else:
+                expanded += dense
         else:
             expanded += _built(RETRIEVERS, [name])
     return Grid(
