@@ -101,7 +101,7 @@ def test_what_is_empty_is_never_asked_and_what_is_doubtful_is_said(tmp_path: Pat
         "[0].metrics.expected_entities[0]",
     ]
     path = tmp_path / FILES["multiturn"]
-    assert planned(tmp_path, splits=["multiturn"]).warnings == (
+    assert planned(tmp_path, datasets=["multiturn"]).warnings == (
         "multiturn: 2 warnings (rag-eval validate lists all): "
         f"{path}:1: [0].conversation[1].ground_truth: expected an answer, or Refusal, got '...'",
     )
@@ -166,7 +166,7 @@ def test_one_context_that_cannot_be_located_is_warned_about_and_the_others_count
     records = json.loads(path.read_text(encoding="utf-8"))
     records[1]["golden_context"]["snippet"] = "no such text"
     path.write_text(json.dumps(records), encoding="utf-8")
-    plan = planned(tmp_path / "golden", splits=["facts"])
+    plan = planned(tmp_path / "golden", datasets=["facts"])
     assert [scorer.name for scorer in plan.datasets[0].scorers][-3:] == [*SPANS, "over_refusal"]
     assert plan.datasets[0].unmeasured == {}
     (warning,) = plan.warnings
@@ -176,7 +176,7 @@ def test_one_context_that_cannot_be_located_is_warned_about_and_the_others_count
 
 
 def test_splits_and_samples_can_be_chosen() -> None:
-    plan = planned(GOLDEN, splits=["facts"], choice=SampleChoice(sample_size=2))
+    plan = planned(GOLDEN, datasets=["facts"], choice=SampleChoice(sample_size=2))
     assert [(each.name, len(each.selection)) for each in plan.datasets] == [("facts", 2)]
 
 
@@ -235,7 +235,7 @@ def test_a_threshold_that_its_split_cannot_be_held_to_is_an_error(
     written: str, splits: Sequence[str], problem: str
 ) -> None:
     with pytest.raises(UsageError, match=problem):
-        planned(GOLDEN, "entity_coverage=0.5", written, splits=splits)
+        planned(GOLDEN, "entity_coverage=0.5", written, datasets=splits)
 
 
 def test_a_threshold_of_one_split_may_be_of_spans_that_cannot_be_located(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_two_bounds_of_one_metric_are_an_error_that_names_both() -> None:
 
 def test_a_threshold_that_no_split_is_scored_by_is_warned_about() -> None:
     told = "bleu: no dataset is scored by it, so its threshold is not evaluated"
-    plan = planned(GOLDEN, "entity_coverage=0.5", "bleu>=0.2", "bleu<=0.9", splits=["boundary"])
+    plan = planned(GOLDEN, "entity_coverage=0.5", "bleu>=0.2", "bleu<=0.9", datasets=["boundary"])
     assert list(plan.warnings) == [told]
 
 
@@ -539,7 +539,7 @@ def test_a_broken_file_does_not_hide_what_is_wrong_with_the_others(tmp_path: Pat
         planned(tmp_path)
     files = [Path(issue.file or "").name for issue in error.value.issues]
     assert list(dict.fromkeys(files)) == [FILES["relations"], FILES["tracking"], FILES["boundary"]]
-    assert [each.name for each in planned(tmp_path, splits=["facts"]).datasets] == ["facts"]
+    assert [each.name for each in planned(tmp_path, datasets=["facts"]).datasets] == ["facts"]
 
 
 def test_all_thresholds_that_cannot_be_read_are_named_at_once() -> None:

@@ -5,20 +5,24 @@ The plan is one like any other: the same engine runs it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, SPLITS
 from rag_evaluation_framework.datasets.recognition import is_named_for, recognise
 from rag_evaluation_framework.datasets.validation import record_file_issues
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
     Problems,
     RagEvalError,
+    StorageError,
     UnknownNameError,
     UsageError,
     counted,
@@ -40,14 +44,33 @@ from rag_evaluation_framework.evaluation.preflight import (
     plan_evaluation,
     threshold_warnings,
 )
+from rag_evaluation_framework.evaluation.suites import unscored
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import plain_name
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, without_parameters
 from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
-from rag_evaluation_framework.records.responses import History
-from rag_evaluation_framework.records.runs import SampleChoice
+from rag_evaluation_framework.records.responses import TURNS, History
+from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results.gate import Operator, Threshold
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.gate import Operator, PassCounter, Threshold
+from rag_evaluation_framework.results.results_documents import RunVerdicts, results_document
+from rag_evaluation_framework.results.run_evaluations import as_documented
+from rag_evaluation_framework.results.run_folder import RESULTS_FILE
+from rag_evaluation_framework.results.summaries import (
+    PERFORMANCE,
+    TOTAL_TIME,
+    Figure,
+    IntervalSettings,
+    RunRow,
+    RunSummary,
+    summarise_run,
+)
 
 # The five golden sets, the splits of a golden run, and where a folder has them.
 #
@@ -243,9 +266,10 @@ def golden_manifest(
 def plan_golden(
     manifest: Manifest,
     *,
-    splits: Sequence[str] = (),
+    datasets: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     choice: SampleChoice | None = None,
-    methods: ScoringMethods | None = None,
+    methods: Methods | None = None,
 ) -> Plan:
     """Plan a run over the splits named, or all of them; all problems are in one error.
 
@@ -255,13 +279,13 @@ def plan_golden(
     """
     # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
     tolerant = replace(choice or SampleChoice(), allow_missing=True)
-    plan = plan_evaluation(manifest, datasets=splits, choice=tolerant, methods=methods)
-    datasets = tuple(map(_fitted, plan.datasets))
-    _check_thresholds(manifest.thresholds, datasets)
+    plan = plan_evaluation(manifest, datasets=datasets, metrics=metrics, choice=tolerant, methods=methods)
+    fitted = tuple(map(_fitted, plan.datasets))
+    _check_thresholds(manifest.thresholds, fitted)
     warnings = threshold_warnings(manifest, plan.datasets)
     for dataset in plan.datasets:
         warnings += (*_doubts(dataset), *context_warnings([dataset]))
-    return Plan(datasets=datasets, warnings=tuple(warnings))
+    return Plan(datasets=fitted, warnings=tuple(warnings))
 
 
 def _check_splits(settings: Manifest, bounds: Sequence[Threshold], found: Mapping[str, Path]) -> None:
@@ -341,3 +365,146 @@ def _by_turn(sample: Sample) -> Sequence[Sample]:
         if turn.role == "assistant"
     ]
     return turns or [sample]
+
+
+# The splits of golden sets as one evaluation: refusals of all of them, and one results document.
+#
+# Refusals are counted answer by answer, the turns of a conversation one by one: what should have been
+# declined in any split, and what should have been answered in each.
+
+
+def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
+    """Return the evaluation of a folder's splits with refusals; its results are written if complete."""
+    whole = replace(suite, refusals=_refusals(suite))
+
+    def document() -> dict[str, Any]:
+        return golden_document(whole, folder=folder)
+
+    def write(path: Path) -> None:
+        """Write one results document of all splits, in the format that the name asks for; by default JSON."""
+        if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
+            write_results(document(), path)
+        else:
+            write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")
+
+    whole = replace(whole, document=document, write_document=write)
+    if whole.outcome.completed and whole.folder is not None:
+        try:
+            write(whole.folder / RESULTS_FILE)
+        except StorageError as error:
+            return replace(whole, outcome=replace(whole.outcome, completed=False, reason=str(error)))
+    return whole
+
+
+def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
+    """Return the results of all splits, and the verdict of the gate, as one document of plain values."""
+    splits = {part.name: part for part in golden.runs}
+    rows = list(_golden_rows(splits))
+    document = results_document(
+        _golden_head(splits, folder),
+        lambda: iter(rows),
+        _summary(splits, rows),
+        judge_usage=golden.performance.judge_usage,
+        verdicts=RunVerdicts(pass_rate=pass_rate(golden), blame=golden.blame),
+    )
+    usages = {name: part.performance.judge_usage for name, part in splits.items()}
+    if by_split := {name: usage.to_dict() for name, usage in usages.items() if usage is not None}:
+        document[PERFORMANCE]["judge_usage_by_split"] = by_split
+    reasons = unscored(golden)
+    document["golden"] = {
+        "splits": {name: _split(part, reasons.get(name, {})) for name, part in splits.items()},
+        "missing_splits": list(golden.missing),
+        "refusals": None if golden.refusals is None else golden.refusals.to_dict(),
+        "gate": None if golden.verdict is None else golden.verdict.to_dict(),
+        "warnings": list(golden.warnings),
+    }
+    return document
+
+
+def pass_rate(golden: Evaluation) -> Figure:
+    """Return the share of all samples that pass, each by the thresholds of its split."""
+    counts = PassCounter()
+    for part in golden.runs:
+        rate = part.metrics[PASS_RATE]
+        passed = round((rate.value or 0) * rate.n_scored)
+        counts += PassCounter(
+            passed=passed, failed=rate.n_scored - passed, unmeasured=rate.n_failed, undecided=rate.n_skipped
+        )
+    return counts.summary()
+
+
+def _refusals(suite: Evaluation) -> RefusalTable:
+    should_refuse = Refusals()
+    by_split: dict[str, Refusals] = {}
+    methods: set[str] = set()
+    for part in suite.runs:
+        for row in part.rows:
+            for score in row.scores:
+                name = without_parameters(score.metric)
+                if name not in (REFUSAL_RECALL, OVER_REFUSAL) or not (counts := _declined(score)).total:
+                    continue
+                methods.add(score.method)
+                if name == REFUSAL_RECALL:
+                    should_refuse += counts
+                else:
+                    by_split[part.name] = by_split.get(part.name, Refusals()) + counts
+    return RefusalTable(should_refuse=should_refuse, by_split=by_split, methods=tuple(sorted(methods)))
+
+
+def _declined(score: Score) -> Refusals:
+    """Count the answers behind a score: the turns that have a value, else its own."""
+    turns = score.details.get(TURNS)
+    own = [] if score.value is None else [score.value]
+    values = [turn["value"] for turn in turns] if isinstance(turns, list) else own
+    refused = sum(value == 1 for value in values)
+    return Refusals(refused, len(values) - refused)
+
+
+def _golden_rows(splits: Mapping[str, Evaluation]) -> Iterator[RunRow]:
+    for name, part in splits.items():
+        for row in map(as_documented, part.rows):
+            result = replace(row.result, sample_id=f"{name}/{row.result.sample_id}")
+            yield replace(row, result=result, verdict={"split": name, **row.verdict})
+
+
+def _summary(splits: Mapping[str, Evaluation], rows: list[RunRow]) -> RunSummary:
+    parts = list(splits.values())
+    summary = summarise_run(
+        rows,
+        total=sum(part.counts.total for part in parts),
+        intervals=IntervalSettings(seed=parts[0].head.seed),
+        directions={name: figure.higher_is_better for part in parts for name, figure in part.metrics.items()},
+    )
+    # The splits are run one after another, each on a clock of its own.
+    seconds = sum(part.performance.figures.get(TOTAL_TIME, 0.0) for part in parts)
+    whole_time = {TOTAL_TIME: round(seconds, 3)} if seconds else {}
+    return replace(summary, performance={**summary.performance, **whole_time})
+
+
+def _golden_head(splits: Mapping[str, Evaluation], folder: Path) -> RunHead:
+    """Return the head of the first run, changed to speak for all of them."""
+    heads = {name: part.head for name, part in splits.items()}
+    first = next(iter(heads.values()))
+    hashes = "".join(f"{name} {head.dataset_hash}\n" for name, head in heads.items())
+    of_one = ("dataset_path", "metrics", "thresholds")
+    common = {name: value for name, value in first.configuration.items() if name not in of_one}
+    own = {split: {name: head.configuration.get(name) for name in of_one} for split, head in heads.items()}
+    return replace(
+        first,
+        dataset_id=folder.resolve().name,
+        dataset_hash=f"sha256:{hashlib.sha256(hashes.encode()).hexdigest()}",
+        configuration={**common, "splits": own},
+        metric_versions={name: n for head in heads.values() for name, n in head.metric_versions.items()},
+    )
+
+
+def _split(part: Evaluation, reasons: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "run_id": part.head.run_id,
+        "total": part.counts.total,
+        "finished": part.counts.finished,
+        "errors": part.counts.errors,
+        "metrics": {name: figure.to_dict() for name, figure in part.metrics.items()},
+        "not_scored": dict(reasons),
+        "blame": None if part.blame is None else part.blame.to_dict(),
+    }

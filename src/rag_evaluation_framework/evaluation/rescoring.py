@@ -16,19 +16,20 @@ from typing import Any
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.blame import BLAMED_BY, are_blamed, blamed
-from rag_evaluation_framework.evaluation.resources import JUDGE, judge_change, judge_fields, judge_usage
+from rag_evaluation_framework.evaluation.blame import BLAMED_BY, blamed
 from rag_evaluation_framework.evaluation.scoring import (
     MetricScorer,
+    are_blamed,
     check_scorers,
     located_for,
     scored_result,
     scorers_for,
     writable_result,
 )
+from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_head
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
-from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead
+from rag_evaluation_framework.judging.methods import Methods, with_documents
+from rag_evaluation_framework.records.runs import OnProgress, Progress
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
@@ -141,7 +142,7 @@ class RescoredRows:
         folder: RunFolder,
         samples: Samples,
         scorers: Sequence[MetricScorer],
-        methods: ScoringMethods,
+        methods: Methods,
         *,
         is_golden: bool = False,
     ) -> None:
@@ -156,7 +157,7 @@ class RescoredRows:
         folder: RunFolder,
         dataset: Path,
         metrics: Sequence[str],
-        methods: ScoringMethods,
+        methods: Methods,
         *,
         format: str | None = None,  # noqa: A002  # as the command line calls it
     ) -> RescoredRows:
@@ -227,7 +228,7 @@ class RescoredRows:
 def scored_again(
     evaluation: Evaluation | RunFolder,
     metrics: Sequence[str],
-    methods: ScoringMethods,
+    methods: Methods,
     *,
     dataset: str | Path | None = None,
     format: str | None = None,  # noqa: A002  # as the command line calls it
@@ -310,49 +311,3 @@ def recorded_dataset(folder: RunFolder) -> Path:
             f"no dataset at {path}, where run {folder.head.run_id} had it: give it with --dataset FILE"
         )
     return path
-
-
-def rescored_head(
-    folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods | None = None
-) -> RunHead:
-    """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
-    judge of ``methods`` in place of the one it had.
-    """
-    before = {name: value for name, value in folder.head.configuration.items() if name != JUDGE}
-    metrics = {scorer.name: scorer.method for scorer in scorers}
-    return replace(
-        folder.head,
-        configuration={**before, "metrics": metrics, **judge_fields(methods or ScoringMethods())},
-        metric_versions={scorer.name: scorer.version for scorer in scorers},
-    )
-
-
-# How a resumed run is scored: as it began or, while it has no answers, as is wanted now.
-
-
-def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods) -> None:
-    """Raise :class:`UsageError` if a run that has answers would go on with scores made in another way."""
-    if not folder.counts.done:
-        return
-    began = folder.head.configuration.get("metrics", {})
-    for scorer in scorers:
-        if began.get(scorer.name, scorer.method) != scorer.method:
-            raise UsageError(
-                f"cannot resume with another method: expected {scorer.name} by {began[scorer.name]}, "
-                f"got {scorer.method}"
-            )
-    if changed := judge_change(folder.head, methods):
-        raise UsageError(f"cannot resume with another judge: expected {changed[0]}, got {changed[1]}")
-
-
-def scored_as_wanted(
-    folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods
-) -> RunFolder:
-    """Return a run to go on with. One that has no answers yet, because the judge's address was wrong for
-    example, takes today's methods and judge.
-    """
-    if folder.counts.done:
-        return folder
-    has_judge = any(scorer.questions for scorer in scorers)
-    head = rescored_head(folder, scorers, methods if has_judge else None)
-    return folder if head == folder.head else folder.amended(head)

@@ -17,10 +17,10 @@ from rag_evaluation_framework.models.spending import total_usage
 from rag_evaluation_framework.models.structured import Forgetting, ask
 from rag_evaluation_framework.records.responses import Failure, Request, Response, Usage
 from rag_evaluation_framework.records.runs import (
+    Options,
     Progress,
     RunHead,
     RunOutcome,
-    RunSettings,
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Sample
@@ -400,14 +400,9 @@ def ask_for_questions(
     """
     by_id = {task.id: task for task in tasks}
     target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
-    settings = RunSettings(
-        concurrency=concurrency,
-        attempt_timeout=_LONGEST_TASK,
-        sample_timeout=_LONGEST_TASK,
-        seed=seed,
-    )
+    options = Options(concurrency=concurrency, attempt_timeout=_LONGEST_TASK, sample_timeout=_LONGEST_TASK)
     outcome = run_samples(
-        lambda: _samples(tasks, seed), target, [], folder=folder, settings=settings, on_progress=on_progress
+        lambda: _samples(tasks, seed), target, [], folder=folder, options=options, on_progress=on_progress
     )
     responses = {entry.result.sample_id: entry.result.response for entry in folder.entries()}
     if outcome.completed:
