@@ -16,7 +16,7 @@ from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageE
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers
-from rag_evaluation_framework.records.runs import RunHead, RunSettings
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.results_documents import write_results_document
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import rows_of_folder, summarise_run
@@ -53,7 +53,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         RecordedAnswers(path / "answers.jsonl"),
         scorers_for(["exact_match", "token_f1"]),
         folder=run,
-        settings=RunSettings(),
     )
     write_results_document(
         path / "ports.results.json",

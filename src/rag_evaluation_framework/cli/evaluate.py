@@ -41,7 +41,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         metavar="NAME",
         help="Evaluate only this dataset; may be repeated.  [default: all]",
     ),
-    metrics_option("Score by this metric instead of the manifest's; may be repeated."),
+    metrics_option(help="Score by this metric instead of the manifest's; may be repeated."),
     click.option(
         "--tag",
         "tags",
