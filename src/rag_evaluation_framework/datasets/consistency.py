@@ -173,6 +173,9 @@ def span_issues(spans: Any, within: str, *, start: str, end: str) -> Iterator[Is
 def _citation_spans(record: Any, within: str = "") -> Iterator[Issue]:
     if isinstance(record, dict):
         path = f"{within}.citations" if within else "citations"
+        for place, citation in items(record.get("citations"), path):
+            if citation.get("file_name") == "":
+                yield Issue("invalid-value", "a file name", "''", f"{place}.file_name")
         yield from span_issues(record.get("citations"), path, start="start_char", end="end_char")
 
 
@@ -276,7 +279,10 @@ def _squad_answers(value: Any) -> Iterator[Issue]:
             text, start = answer.get("text"), answer.get("answer_start")
             if not isinstance(context, str) or not isinstance(text, str) or not is_whole(start):
                 continue
-            if not context.startswith(text, max(start, 0)):
+            if not text:
+                expected = "an answer of at least one character"
+                yield Issue("empty-text", expected, "''", f"{answer_path}.text")
+            elif not context.startswith(text, max(start, 0)):
                 found = shown(context[max(start, 0) :][: len(text)])
                 yield Issue("text-differs", f"{shown(text)} at character {start}", found, answer_path)
 
