@@ -27,7 +27,6 @@ from rag_evaluation_framework.evaluation.retrieval_truth import relevant_spans
 from rag_evaluation_framework.extensions import Embedder, Reranker
 from rag_evaluation_framework.metrics.spans import SpanIoU, SpanPrecision, SpanRecall
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import FETCH_FACTOR
 from rag_evaluation_framework.retrieval.positions import position_aware
@@ -104,7 +103,7 @@ def _swept(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
         rerankers=RERANKERS,
         k=KS,
     )
-    options = GridOptions(intervals=IntervalSettings(method="normal"))
+    options = GridOptions(interval_method="normal")
     sweep = evaluate_grid(corpus, dataset, grid, TokenLevel(dataset, corpus), options=options)
     figures: Figures = {}
     for each in sweep.parts.values():

@@ -20,7 +20,6 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.storage import compare_documents
-from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.statistics.paired import holm
@@ -42,7 +41,8 @@ def swept(corpus: Corpus, *, seed: int = 0, **options: Any) -> Evaluation:
         "vector_stores": ["exact"],
         "rerankers": [None, "lexical"],
         "k": (3, 5),
-        "intervals": IntervalSettings(resamples=1000, seed=seed),
+        "seed": seed,
+        "resamples": 1000,
         "now": lambda: NOON,
         **options,
     }

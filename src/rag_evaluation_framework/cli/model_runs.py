@@ -189,7 +189,7 @@ class ModelWork:
         evaluations: list[ModelEvaluation] = []
         for model in self.runs.models:
             evaluations.append(self._evaluated(model, on_progress))
-            if evaluations[-1].outcome.interrupted:
+            if evaluations[-1].evaluation.outcome.interrupted:
                 break
         return evaluations
 
@@ -198,7 +198,7 @@ class ModelWork:
         paths = output_paths(self._options.output, self.runs.models)
         for each in evaluations if paths else ():
             paths[each.model].parent.mkdir(parents=True, exist_ok=True)
-            each.write_results(self._samples.selection, paths[each.model])
+            each.write_results(paths[each.model])
 
     def _evaluated(self, model: str, on_progress: Callable[[str, Progress], None] | None) -> ModelEvaluation:
         target, folder = self._target(model), self._run_of(model)
@@ -400,6 +400,6 @@ def _prices(texts: Sequence[str]) -> dict[str, Prices]:
 
 
 def _exit_code(evaluations: Sequence[ModelEvaluation]) -> int:
-    if any(each.outcome.interrupted for each in evaluations):
+    if any(each.evaluation.outcome.interrupted for each in evaluations):
         return _INTERRUPTED
     return 0 if all(each.is_measured for each in evaluations) else _INCOMPLETE

@@ -24,7 +24,6 @@ from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.reports.progress import StepLine
 from rag_evaluation_framework.reports.system_tables import sweep_text
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
 
 
@@ -75,7 +74,7 @@ def _sweep(settings: RetrievalSettings, line: StepLine | None, **options: Any) -
         fetch_k=settings.fetch_k,
         level=settings.level,  # type: ignore[arg-type]  # checked where it is used
         rank_by=settings.rank_by,
-        intervals=IntervalSettings(seed=settings.seed),
+        seed=settings.seed,
         on_step=line.step if line else None,
         on_texts=line.texts if line else None,
         configuration={"arguments": _given_again()},

@@ -48,9 +48,8 @@ from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.comparison import Comparison, PairedTest
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.run_evaluations import compare_columns
+from rag_evaluation_framework.results.run_evaluations import compare_evaluations
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
-from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.sweep import Grid
 
 _SHORTEST_SAMPLE_TIMEOUT = 300.0
@@ -382,7 +381,7 @@ def _swept(
         dataset_name=None if isinstance(data, Dataset) else Path(data).name,
         options=GridOptions(
             rank_by=ranked_by,
-            intervals=IntervalSettings(seed=seed),
+            seed=seed,
             runs_directory=Path(runs_directory) if runs_directory is not None else None,
             resume=resume,
         ),
@@ -408,7 +407,9 @@ def compare(
     if not others:
         raise UsageError("compare: expected two evaluations or more, got one")
     names = _names([first, *others])
-    return compare_columns(dict(zip(names, [first, *others], strict=True)), test=test, force=force, seed=seed)
+    return compare_evaluations(
+        dict(zip(names, [first, *others], strict=True)), test=test, force=force, seed=seed
+    )
 
 
 def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
@@ -417,7 +418,7 @@ def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
     stopped = next((each.outcome for each in systems.values() if not each.outcome.completed), None)
     comparison = None
     if len(systems) > 1:
-        comparison = compare_columns(systems, force=True)
+        comparison = compare_evaluations(systems, force=True)
     return Evaluation(
         kind="systems",
         head=first.head,

@@ -49,7 +49,7 @@ from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL
 from rag_evaluation_framework.records.responses import History
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results.gate import Operator, Threshold
+from rag_evaluation_framework.results.evaluations import Operator, Threshold
 
 # The five golden sets, the splits of a golden run, and where a folder has them.
 #

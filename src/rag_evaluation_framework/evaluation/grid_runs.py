@@ -60,13 +60,12 @@ from rag_evaluation_framework.results.comparison import (
     compare_systems,
     corrected_together,
 )
-from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Performance, Row
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.journal import JournalEntry
-from rag_evaluation_framework.results.results_documents import results_document, write_results_document
 from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
 from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
 from rag_evaluation_framework.results.storage import SUFFIX
-from rag_evaluation_framework.results.summaries import IntervalSettings, RunRow, summarise_run
+from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.embedders import OnTexts
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import (
@@ -78,6 +77,7 @@ from rag_evaluation_framework.retrieval.sweep import (
     grid_of,
     swept_cells,
 )
+from rag_evaluation_framework.statistics.intervals import IntervalMethod
 
 UNNAMED_DATASET = "dataset"
 PERFORMANCE_FILE = "performance.json"
@@ -100,7 +100,9 @@ class GridOptions:
 
     rank_by: str | None = None
     test: PairedTest = "randomisation"
-    intervals: IntervalSettings = field(default_factory=IntervalSettings)
+    seed: int = 0
+    resamples: int = 10_000
+    interval_method: IntervalMethod = "auto"
     workers: int = 1
     runs_directory: Path | None = None
     resume: str | None = None
@@ -268,7 +270,7 @@ class _Sweep:
             PipelineTarget(pipeline, pipeline.cell.k, texts=False, name=str(pipeline.cell)),
             self._scorers[pipeline.chunking.chunker],
             folder=folder,
-            settings=RunSettings(seed=self.options.intervals.seed),
+            settings=RunSettings(seed=self.options.seed),
             on_finished=keep,
         )
         performance: dict[str, Any] = {}
@@ -296,7 +298,7 @@ class _Sweep:
             target=target,
             configuration=configuration,
             metric_versions=dict(_versions(self.level.metrics)),
-            seed=self.options.intervals.seed,
+            seed=self.options.seed,
             packages=package_versions(),
             started_at=self.started_at,
         )
@@ -309,39 +311,26 @@ class _Sweep:
         outcome: RunOutcome,
         performance: Mapping[str, Any],
     ) -> Evaluation:
-        columns = ColumnsBuilder()
-        for result in results:
-            columns.add(result)
-        rows = [RunRow(result) for result in results]
-        summary = summarise_run(rows, total=len(self.samples), intervals=self.options.intervals)
-        summary = replace(summary, performance=performance)
         is_kept = self.options.runs_directory is not None
         kept = _KeptRows(folder, None if is_kept else tuple(results), self.samples)
-        warnings: tuple[str, ...] = ()
-        if summary.failed:
-            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in summary.failures.items())
-            queries = counted(summary.total, "query", "queries")
-            warnings = (f"{cell}: {summary.failed:,} of {queries} without an answer ({kinds})",)
-        return Evaluation(
+        part = summed_up(
+            folder.head,
+            (Row(index, result) for index, result in enumerate(results)),
             kind="retrieval",
-            head=folder.head,
-            metrics={each.metric: each for each in summary.metrics},
-            counts=Counts(
-                total=summary.total,
-                finished=summary.finished,
-                failed=summary.failed,
-                errors=summary.failed,
-                failures=summary.failures,
-            ),
             outcome=outcome,
-            columns=columns.columns(),
+            rows=kept.rows,
+            total=len(self.samples),
+            intervals={"method": self.options.interval_method, "resamples": self.options.resamples},
             performance=Performance(performance),
-            warnings=warnings,
             folder=folder.path if is_kept else None,
-            read_rows=kept.rows,
-            write_document=lambda path: write_results_document(path, folder.head, kept.run_rows, summary),
-            document=lambda: results_document(folder.head, kept.run_rows, summary),
         )
+        part = replace(part, performance=Performance(performance))
+        if not part.counts.failed:
+            return part
+        kinds = ", ".join(f"{kind}: {count:,}" for kind, count in part.counts.failures.items())
+        queries = counted(part.counts.total, "query", "queries")
+        warning = f"{cell}: {part.counts.failed:,} of {queries} without an answer ({kinds})"
+        return replace(part, warnings=(warning,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,10 +345,6 @@ class _KeptRows:
         known = {sample.id: sample for sample in self.samples}
         for index, result in enumerate(self._results()):
             yield Row(index, result, known.get(result.sample_id))
-
-    def run_rows(self) -> Iterator[RunRow]:
-        known = {sample.id: sample for sample in self.samples}
-        return (RunRow(result, known.get(result.sample_id)) for result in self._results())
 
     def _results(self) -> Iterator[SampleResult]:
         return self.folder.results(order="dataset") if self.results is None else iter(self.results)
@@ -419,7 +404,6 @@ def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
 
 def _comparisons(ranked: Sequence[Evaluation], metric: str, options: GridOptions) -> list[MetricComparison]:
     compared: list[MetricComparison] = []
-    intervals = options.intervals
     for k in dict.fromkeys(part.head.configuration["k"] for part in ranked):
         scores = {
             str(part.head.target): {metric: values}
@@ -434,9 +418,9 @@ def _comparisons(ranked: Sequence[Evaluation], metric: str, options: GridOptions
                 [parse_metric(metric)],
                 baseline=next(iter(scores)),
                 test=options.test,
-                alpha=1 - intervals.confidence,
-                resamples=intervals.resamples,
-                seed=intervals.seed,
+                alpha=1 - INTERVALS["confidence"],
+                resamples=options.resamples,
+                seed=options.seed,
             )
     return corrected_together(compared)
 

@@ -17,30 +17,17 @@ from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.records.runs import (
-    JudgeUsage,
     Progress,
-    ResourceUsage,
     RunHead,
     RunOutcome,
     RunSettings,
     package_versions,
 )
-from rag_evaluation_framework.results.comparison import (
-    MetricComparison,
-    compare_scored,
-    corrected_together,
-    scored_run,
-    shared_metrics,
-)
-from rag_evaluation_framework.results.results_documents import write_run_results
+from rag_evaluation_framework.results.comparison import MetricComparison, compare_scored, scored_run
+from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, tied_runs
 from rag_evaluation_framework.results.sample_list import Samples, check_unchanged
-from rag_evaluation_framework.results.summaries import (
-    IntervalSettings,
-    RunSummary,
-    rows_of_folder,
-    summarise_run,
-)
+from rag_evaluation_framework.results.summaries import Performance
 
 _MODELS = "models"
 _FIRST_RUN = "first_run"
@@ -196,10 +183,7 @@ class ModelEvaluation:
 
     model: str
     folder: RunFolder
-    outcome: RunOutcome
-    summary: RunSummary
-    resources: ResourceUsage
-    judge_usage: JudgeUsage | None = None
+    evaluation: Evaluation
     shortfall: str | None = None
 
     @property
@@ -209,19 +193,12 @@ class ModelEvaluation:
     @property
     def can_go_on(self) -> bool:
         """Whether resuming may help: samples are left to ask, and not all of the others failed for good."""
-        progress = self.folder.counts.before_resuming(self.summary.total)
+        progress = self.folder.counts.before_resuming(self.evaluation.counts.total)
         return progress.done < progress.total and not 0 < progress.done == progress.failed
 
-    def write_results(self, samples: Samples, path: Path | None = None) -> None:
+    def write_results(self, path: Path | None = None) -> None:
         """Write the results document, by default into the run's folder."""
-        write_run_results(
-            self.folder,
-            path,
-            samples=samples,
-            summary=self.summary,
-            resources=self.resources,
-            judge_usage=self.judge_usage,
-        )
+        self.evaluation.save(path or self.folder.results_path)
 
 
 def evaluate_model(
@@ -247,23 +224,25 @@ def evaluate_model(
             outcome = run_samples(
                 samples, target, scorers, folder=folder, settings=settings, on_progress=on_progress
             )
-    summary = summarise_run(
+    summed = summed_up(
+        folder.head,
         rows_of_folder(folder),
+        kind="answers",
+        outcome=outcome,
+        rows=lambda: rows_of_folder(folder, samples),
         total=outcome.done + outcome.remaining,
-        intervals=IntervalSettings(seed=folder.head.seed),
         directions={scorer.name: scorer.higher_is_better for scorer in scorers},
+        performance=Performance(resources=meter.usage, judge_usage=spending.usage),
+        folder=folder.path,
     )
     evaluation = ModelEvaluation(
         model=str(folder.head.target),
         folder=folder,
-        outcome=outcome,
-        summary=summary,
-        resources=meter.usage,
-        judge_usage=spending.usage,
+        evaluation=summed,
         shortfall=_shortfall(folder, outcome),
     )
     if outcome.completed:
-        evaluation.write_results(samples)
+        evaluation.write_results()
     return evaluation
 
 
@@ -275,18 +254,8 @@ def compare_models(evaluations: Sequence[ModelEvaluation], *, seed: int = 0) -> 
     measured = [each for each in evaluations if each.is_measured]
     if not measured or measured[0] is not evaluations[0]:
         return []
-    baseline, *contenders = (scored_run(each.folder, each.model) for each in measured)
-    compared: list[MetricComparison] = []
-    for contender in contenders:
-        metrics = [
-            name
-            for name in shared_metrics(baseline, contender)
-            if baseline.metrics[name].values.keys() & contender.metrics[name].values.keys()
-        ]
-        if metrics:
-            compared += compare_scored(baseline, contender, metrics, seed=seed)
-    order = list(baseline.metrics)
-    return corrected_together(sorted(compared, key=lambda each: order.index(each.metric)))
+    runs = [scored_run(each.folder, each.model) for each in measured]
+    return list(compare_scored(runs, force=True, seed=seed).metrics)
 
 
 def _as_it_stands(folder: RunFolder) -> RunOutcome:

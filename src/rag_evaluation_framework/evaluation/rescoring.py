@@ -37,27 +37,16 @@ from rag_evaluation_framework.results.breakdowns import (
     read_blame,
 )
 from rag_evaluation_framework.results.evaluations import (
-    NO_COLUMNS,
-    ColumnsBuilder,
-    EvaluatedTurn,
     Evaluation,
     Kind,
-    Performance,
     Row,
     Rows,
-    evaluated_turns,
-)
-from rag_evaluation_framework.results.run_evaluations import summed_up
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import Samples
-from rag_evaluation_framework.results.summaries import (
-    IntervalSettings,
-    RunRow,
-    RunSummary,
-    listed_samples,
     rows_of_folder,
-    summarise_run,
+    summed_up,
 )
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import Samples, listed_samples
+from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -72,7 +61,7 @@ def rescored_rows(
     *,
     threads: int = 16,
     on_progress: OnProgress | None = None,
-) -> Iterator[RunRow]:
+) -> Iterator[Row]:
     """Yield the rows of a run with the scores of these scorers in place of those it had.
 
     ``samples`` must hold every sample of the run as it was; it may hold others too. If a scorer is slow, such
@@ -81,20 +70,16 @@ def rescored_rows(
     """
     check_scorers(scorers)
 
-    def rescored(row: RunRow) -> RunRow:
+    def rescored(row: Row) -> Row:
         if row.sample is None:
             return row
-        result = scored_result(row.sample, row.result.response, scorers)
+        result = scored_result(row.sample, row.response, scorers)
         return replace(row, result=writable_result(row.sample, result, scorers))
 
-    rows = _rows_to_score(folder, samples)
+    rows = rows_of_folder(folder, samples)
     if any(scorer.is_slow for scorer in scorers):
         return _InThreads(rescored, threads, _Teller(folder, on_progress)).rows(rows)
     return map(rescored, rows)
-
-
-def _rows_to_score(folder: RunFolder, samples: Samples) -> Iterator[RunRow]:
-    return (row for row in rows_of_folder(folder, samples) if row.sample is not None)
 
 
 class _Teller:
@@ -106,7 +91,7 @@ class _Teller:
         self._began = time.monotonic()
         self._failed = 0
 
-    def scored(self, row: RunRow) -> None:
+    def scored(self, row: Row) -> None:
         """Take note of a row."""
         self._failed += row.result.response.failure is not None
 
@@ -120,12 +105,12 @@ class _Teller:
 class _InThreads:
     """Scores rows in threads, and gives them back in order; no more than a few hundred are held."""
 
-    def __init__(self, rescored: Callable[[RunRow], RunRow], threads: int, teller: _Teller) -> None:
+    def __init__(self, rescored: Callable[[Row], Row], threads: int, teller: _Teller) -> None:
         self._rescored, self._threads, self._teller = rescored, threads, teller
         self._given = 0
-        self._waiting: deque[Future[RunRow]] = deque()
+        self._waiting: deque[Future[Row]] = deque()
 
-    def rows(self, rows: Iterable[RunRow]) -> Iterator[RunRow]:
+    def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="scoring")
         try:
             for row in rows:
@@ -138,7 +123,7 @@ class _InThreads:
             # Nobody waits for a judge any more where this ends early; whoever opened the judge closes it.
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _next(self) -> RunRow:
+    def _next(self) -> Row:
         while not wait([self._waiting[0]], timeout=_TELL_SECONDS).done:
             self._teller.tell(self._given + sum(each.done() for each in self._waiting))
         row = self._waiting.popleft().result()
@@ -203,37 +188,11 @@ class RescoredRows:
         self._rescoring, self._kept = rescoring, kept
         weakref.finalize(self, kept.close)
 
-    def summary(
-        self,
-        intervals: IntervalSettings,
-        *,
-        columns: ColumnsBuilder,
-        on_progress: OnProgress | None = None,
-    ) -> RunSummary:
-        """Score the rows, keep their scores, and sum them up."""
-        planned = self._rescoring
-
-        def scored() -> Iterator[RunRow]:
-            for row in self._scored(on_progress):
-                columns.add(row.result)
-                yield row
-
-        return summarise_run(
-            scored(),
-            total=planned.folder.counts.total,
-            intervals=intervals,
-            directions={scorer.name: scorer.higher_is_better for scorer in planned.scorers},
-        )
-
     def __call__(self) -> Iterator[Row]:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
-        rows = _rows_to_score(self._rescoring.folder, self._rescoring.samples)
-        for place, (row, (scores, found)) in enumerate(zip(rows, self._found(), strict=True)):
-            result = replace(row.result, scores=scores)
-            turns: tuple[EvaluatedTurn, ...] = ()
-            if row.sample is not None:
-                turns = evaluated_turns(row.sample, result, None if found is None else found.turns)
-            yield Row(place, result, row.sample, row.timing, blame=found, turns=turns)
+        rows = rows_of_folder(self._rescoring.folder, self._rescoring.samples)
+        for row, (scores, found) in zip(rows, self._found(), strict=True):
+            yield replace(row, result=replace(row.result, scores=scores), blame=found)
 
     def blame(self) -> BlameSummary | None:
         """Sum up where the answers fail; ``None`` if that is not told."""
@@ -248,7 +207,8 @@ class RescoredRows:
             scores, found = strict_json.decode(line)
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
-    def _scored(self, on_progress: OnProgress | None) -> Iterator[RunRow]:
+    def scored(self, on_progress: OnProgress | None) -> Iterator[Row]:
+        """Score the rows, and keep what is found."""
         self._kept.seek(0)
         planned, documents = self._rescoring, self._rescoring.methods.documents.texts
         rows = rescored_rows(
@@ -296,8 +256,6 @@ def scored_again(
             verdict=None,
             comparison=None,
             refusals=None,
-            document=None if only is None else only.document,
-            write_document=None if only is None else only.write_document,
         )
     rows_of: Rows | None = None
     kind: Kind
@@ -310,14 +268,12 @@ def scored_again(
         rows_of = evaluation.read_rows
     rescoring = _rescoring(rows_of, folder, metrics, methods, dataset=dataset, format=format)
     kept = TemporaryFile()  # noqa: SIM115  # it lives as long as the evaluation, whose rows are read from it
-    rows, columns = RescoredRows(rescoring, kept=kept), ColumnsBuilder()
-    summary = rows.summary(IntervalSettings(seed=seed), columns=columns, on_progress=on_progress)
+    rows = RescoredRows(rescoring, kept=kept)
     counts = folder.counts
-    return summed_up(
+    scored = summed_up(
         rescoring.head,
-        summary,
+        rows.scored(on_progress),
         kind=kind,
-        order=[scorer.name for scorer in rescoring.scorers],
         outcome=RunOutcome(
             completed=not counts.remaining,
             interrupted=False,
@@ -326,12 +282,15 @@ def scored_again(
             remaining=counts.remaining,
         ),
         rows=rows,
-        columns=columns,
-        blame=rows.blame(),
+        total=counts.total,
+        order=[scorer.name for scorer in rescoring.scorers],
+        directions={scorer.name: scorer.higher_is_better for scorer in rescoring.scorers},
+        intervals={"seed": seed},
         performance=Performance(judge_usage=judge_usage(rescoring.methods)),
         folder=folder.path,
         kept=(kept, keep),
     )
+    return replace(scored, blame=rows.blame())
 
 
 def _rescoring(

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.blame import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.engine import run_samples
@@ -21,9 +20,6 @@ from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.rescoring import check_scored_alike, scored_as_wanted
 from rag_evaluation_framework.evaluation.resources import ResourceMeter, RunSpending, judge_fields
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import plain_name
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import ScoringMethods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL
@@ -48,14 +44,11 @@ from rag_evaluation_framework.results.breakdowns import (
 )
 from rag_evaluation_framework.results.comparison import check_baseline, compare_with_baseline
 from rag_evaluation_framework.results.evaluations import (
-    NO_COLUMNS,
-    ColumnsBuilder,
-    Counts,
     Evaluation,
     Kind,
-    Performance,
     Row,
-    evaluated_turns,
+    rows_of_folder,
+    summed_up,
 )
 from rag_evaluation_framework.results.gate import (
     Gate,
@@ -63,9 +56,9 @@ from rag_evaluation_framework.results.gate import (
     missed_bounds,
     sample_bounds,
     sample_passes,
+    with_pass_rate,
 )
-from rag_evaluation_framework.results.results_documents import RunVerdicts, results_document
-from rag_evaluation_framework.results.run_evaluations import as_documented, summed_up
+from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.run_folder import (
     NEW_RUN,
     RESULTS_FILE,
@@ -75,15 +68,12 @@ from rag_evaluation_framework.results.run_folder import (
 )
 from rag_evaluation_framework.results.sample_list import content_hash
 from rag_evaluation_framework.results.summaries import (
+    NO_COLUMNS,
     PERFORMANCE,
     TOTAL_TIME,
+    Counts,
     Figure,
-    IntervalSettings,
-    RunRow,
-    RunSummary,
-    listed_samples,
-    rows_of_folder,
-    summarise_run,
+    Performance,
 )
 
 _NOT_BEGUN = "not begun"
@@ -144,6 +134,7 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
     stopped = next((part.outcome for part in parts.values() if not part.outcome.completed), None)
     counts = [part.counts for part in parts.values()]
     usages = [part.performance.judge_usage for part in begun if part.performance.judge_usage is not None]
+    blames = [part.blame for part in begun if part.blame is not None]
     is_single = len(parts) == 1
     return Evaluation(
         kind=suite.kind,
@@ -160,14 +151,12 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
         parts=parts,
         parts_are="splits" if suite.kind == "golden" else "datasets",
         comparison=first.comparison if is_single else None,
-        blame=blame_of_all(part.blame for part in begun if part.blame is not None),
+        blame=blame_of_all(blames) if blames else None,
         performance=Performance(judge_usage=sum(usages[1:], usages[0]) if usages else None),
         warnings=suite.plan.warnings,
         target=suite.shown_target,
         missing=suite.missing,
         folder=first.folder,
-        write_document=first.write_document if is_single else None,
-        document=first.document if is_single else None,
     )
 
 
@@ -228,54 +217,39 @@ def evaluation_of(
 ) -> Evaluation:
     """Sum up one dataset's run."""
     passes = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
-    columns = ColumnsBuilder()
-    summary = summarise_run(
-        _counted(folder, passes, columns),
-        total=len(dataset.selection),
-        intervals=IntervalSettings(seed=folder.head.seed),
-        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-    )
-    blame = _blamed(dataset, folder)
+    blame: BlameSummary | None = None
 
     def rows() -> Iterator[Row]:
         return _rows(dataset, folder, is_blamed=blame is not None)
 
-    return summed_up(
+    evaluation = summed_up(
         folder.head,
-        summary,
+        passes.counted(rows_of_folder(folder)),
         kind="golden" if dataset.is_golden else "answers",
-        order=[scorer.name for scorer in dataset.scorers],
         outcome=outcome,
         rows=rows,
-        errors=passes.errors,
-        pass_rate=passes.summary(),
-        columns=columns,
-        blame=blame,
+        total=len(dataset.selection),
+        order=[scorer.name for scorer in dataset.scorers],
+        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
         performance=performance,
         thresholds=dataset.thresholds,
         unmeasured=dataset.unmeasured,
         folder=folder.path,
     )
+    blame = _blamed(dataset, folder)
+    return with_pass_rate(replace(evaluation, blame=blame), passes)
 
 
 def _rows(dataset: DatasetPlan, folder: RunFolder, *, is_blamed: bool) -> Iterator[Row]:
     """Yield the finished samples in the order of the dataset."""
     bounds = sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers))
-    listed = enumerate(listed_samples(dataset.selection, folder.samples_path))
     blames = read_blames(folder.blame_path) if is_blamed else iter(())
-    for entry in folder.entries(order="dataset"):
-        result = entry.result
-        sample = next(sample for place, sample in listed if place == entry.index)
-        found = next((found for sample_id, found in blames if sample_id == result.sample_id), None)
-        yield Row(
-            index=entry.index,
-            result=result,
-            sample=sample,
-            timing=entry.timing,
-            passes=sample_passes(result, bounds),
-            misses=missed_bounds(result, bounds),
-            blame=found,
-            turns=evaluated_turns(sample, result, None if found is None else found.turns),
+    for row in rows_of_folder(folder, dataset.selection):
+        yield replace(
+            row,
+            passes=sample_passes(row.result, bounds),
+            misses=missed_bounds(row.result, bounds),
+            blame=next((found for sample_id, found in blames if sample_id == row.id), None),
         )
 
 
@@ -294,14 +268,7 @@ def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
 def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
     for row in rows_of_folder(folder, dataset.selection):
         if row.sample is not None:
-            yield row.result.sample_id, blamed(row.sample, row.result.response, dataset.documents)
-
-
-def _counted(folder: RunFolder, counter: PassCounter, columns: ColumnsBuilder) -> Iterator[RunRow]:
-    for row in rows_of_folder(folder):
-        counter.add(row.result)
-        columns.add(row.result)
-        yield row
+            yield row.id, blamed(row.sample, row.result.response, dataset.documents)
 
 
 def _head(dataset: DatasetPlan, suite: Suite, target: Target, *, leader: RunHead | None) -> RunHead:
@@ -354,21 +321,10 @@ def _check_baselines(plan: Plan, baseline: RunGroup) -> None:
 def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
     """Return the evaluation of a folder's splits with refusals; its results are written if complete."""
     whole = replace(suite, refusals=_refusals(suite))
-
-    def document() -> dict[str, Any]:
-        return golden_document(whole, folder=folder)
-
-    def write(path: Path) -> None:
-        """Write one results document of all splits, in the format that the name asks for; by default JSON."""
-        if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
-            write_results(document(), path)
-        else:
-            write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")
-
-    whole = replace(whole, document=document, write_document=write)
+    whole = replace(whole, document=golden_document(whole, folder=folder))
     if whole.outcome.completed and whole.folder is not None:
         try:
-            write(whole.folder / RESULTS_FILE)
+            whole.save(whole.folder / RESULTS_FILE)
         except StorageError as error:
             return replace(whole, outcome=replace(whole.outcome, completed=False, reason=str(error)))
     return whole
@@ -392,13 +348,8 @@ def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
     """Return the results of all splits, and the verdict of the gate, as one document of plain values."""
     splits = {part.name: part for part in golden.runs}
     rows = list(_golden_rows(splits))
-    document = results_document(
-        _golden_head(splits, folder),
-        lambda: iter(rows),
-        _summary(splits, rows),
-        judge_usage=golden.performance.judge_usage,
-        verdicts=RunVerdicts(pass_rate=pass_rate(golden), blame=golden.blame),
-    )
+    whole = _summed_up(golden, splits, rows, folder)
+    document = results_document(whole)
     usages = {name: part.performance.judge_usage for name, part in splits.items()}
     if by_split := {name: usage.to_dict() for name, usage in usages.items() if usage is not None}:
         document[PERFORMANCE]["judge_usage_by_split"] = by_split
@@ -419,10 +370,11 @@ def pass_rate(golden: Evaluation) -> Figure:
     for part in golden.runs:
         rate = part.metrics[PASS_RATE]
         passed = round((rate.value or 0) * rate.n_scored)
-        counts += PassCounter(
-            passed=passed, failed=rate.n_scored - passed, unmeasured=rate.n_failed, undecided=rate.n_skipped
-        )
-    return counts.summary()
+        counts.passed += passed
+        counts.failed += rate.n_scored - passed
+        counts.unmeasured += rate.n_failed
+        counts.undecided += rate.n_skipped
+    return counts.rate()
 
 
 def _refusals(suite: Evaluation) -> RefusalTable:
@@ -452,25 +404,35 @@ def _declined(score: Score) -> Refusals:
     return Refusals(refused, len(values) - refused)
 
 
-def _golden_rows(splits: Mapping[str, Evaluation]) -> Iterator[RunRow]:
+def _golden_rows(splits: Mapping[str, Evaluation]) -> Iterator[Row]:
     for name, part in splits.items():
-        for row in map(as_documented, part.rows):
-            result = replace(row.result, sample_id=f"{name}/{row.result.sample_id}")
-            yield replace(row, result=result, verdict={"split": name, **row.verdict})
+        for row in part.rows:
+            yield replace(row, result=replace(row.result, sample_id=f"{name}/{row.id}"), split=name)
 
 
-def _summary(splits: Mapping[str, Evaluation], rows: list[RunRow]) -> RunSummary:
+def _summed_up(
+    golden: Evaluation, splits: Mapping[str, Evaluation], rows: list[Row], folder: Path
+) -> Evaluation:
     parts = list(splits.values())
-    summary = summarise_run(
+    whole = summed_up(
+        _golden_head(splits, folder),
         rows,
+        kind="golden",
+        outcome=golden.outcome,
+        rows=lambda: rows,
         total=sum(part.counts.total for part in parts),
-        intervals=IntervalSettings(seed=parts[0].head.seed),
         directions={name: figure.higher_is_better for part in parts for name, figure in part.metrics.items()},
+        performance=Performance(judge_usage=golden.performance.judge_usage),
+        blame=golden.blame,
     )
     # The splits are run one after another, each on a clock of its own.
     seconds = sum(part.performance.figures.get(TOTAL_TIME, 0.0) for part in parts)
     whole_time = {TOTAL_TIME: round(seconds, 3)} if seconds else {}
-    return replace(summary, performance={**summary.performance, **whole_time})
+    return replace(
+        whole,
+        metrics={**whole.metrics, PASS_RATE: pass_rate(golden)},
+        performance=replace(whole.performance, figures={**whole.performance.figures, **whole_time}),
+    )
 
 
 def _golden_head(splits: Mapping[str, Evaluation], folder: Path) -> RunHead:

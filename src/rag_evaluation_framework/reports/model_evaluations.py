@@ -11,9 +11,8 @@ from rag_evaluation_framework.evaluation.model_runs import ModelEvaluation, Shar
 from rag_evaluation_framework.evaluation.preflight import Prices
 from rag_evaluation_framework.reports.tables import (
     comparisons_text,
-    figure,
-    interval_text,
     one_line,
+    systems_table,
     text_table,
 )
 from rag_evaluation_framework.results.comparison import MetricComparison
@@ -35,7 +34,7 @@ class SideBySide:
 
     def cost_of(self, evaluation: ModelEvaluation) -> float | None:
         """Return the cost in US dollars: from the price given, else what the endpoint reported."""
-        usage = evaluation.summary.performance.get("api_usage", {})
+        usage = evaluation.evaluation.performance.figures.get("api_usage", {})
         prices = self.prices.get(evaluation.model)
         if prices is None:
             told: float | None = usage.get("estimated_cost_usd")
@@ -76,35 +75,21 @@ def side_by_side_document(shown: SideBySide) -> dict[str, Any]:
 
 
 def _metrics(shown: SideBySide) -> str:
-    rows = []
-    for metric in shown.metrics:
-        for place, each in enumerate(shown.evaluations):
-            summary = each.summary.metric(metric)
-            counts = (summary.n_scored, summary.n_skipped, summary.n_failed) if summary else (0, 0, 0)
-            rows.append(
-                [
-                    metric if place == 0 else "",
-                    one_line(each.model),
-                    figure(summary.value if summary else None),
-                    interval_text(summary.interval if summary else None),
-                    *(f"{count:,}" for count in counts),
-                ]
-            )
-    headers = ["metric", "model", "mean", "95% interval", "scored", "skipped", "failed"]
-    return text_table(headers, rows, align="<<>>>>>")
+    models = {each.model: each.evaluation for each in shown.evaluations}
+    return systems_table(models, shown.metrics, system="model")
 
 
 def _runs(shown: SideBySide) -> str:
     rows = []
     for each in shown.evaluations:
-        summary = each.summary
-        usage, latency = (summary.performance.get(name, {}) for name in ("api_usage", "latency_stats"))
+        counts, figures = each.evaluation.counts, each.evaluation.performance.figures
+        usage, latency = (figures.get(name, {}) for name in ("api_usage", "latency_stats"))
         cost = shown.cost_of(each)
         rows.append(
             [
                 one_line(each.model),
                 each.folder.head.run_id,
-                f"{summary.finished - summary.failed:,} of {summary.total:,}",
+                f"{counts.finished - counts.failed:,} of {counts.total:,}",
                 _count(usage.get("input_tokens")),
                 _count(usage.get("output_tokens")),
                 "–" if cost is None else f"${cost:,.4f}",
@@ -119,11 +104,11 @@ def _runs(shown: SideBySide) -> str:
 def _lines(shown: SideBySide) -> Iterator[str]:
     """Yield what went wrong, and what to do about it."""
     for each in shown.evaluations:
-        name, summary = one_line(each.model), each.summary
-        if summary.failures:
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in summary.failures.items())
-            yield f"{name}: {summary.failed:,} without an answer: {kinds}"
-        yield from (f"{name}: note: {note}" for note in each.outcome.notes)
+        name, counts = one_line(each.model), each.evaluation.counts
+        if counts.failures:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
+            yield f"{name}: {counts.failed:,} without an answer: {kinds}"
+        yield from (f"{name}: note: {note}" for note in each.evaluation.outcome.notes)
         if each.shortfall is not None:
             advice = (
                 f"go on with --resume {each.folder.head.run_id}"
@@ -137,7 +122,8 @@ def _lines(shown: SideBySide) -> Iterator[str]:
 
 
 def _model(shown: SideBySide, evaluation: ModelEvaluation) -> dict[str, Any]:
-    summary, outcome = evaluation.summary, evaluation.outcome
+    found = evaluation.evaluation
+    counts, outcome, usage = found.counts, found.outcome, found.performance.judge_usage
     head = evaluation.folder.head
     return {
         "model": evaluation.model,
@@ -147,13 +133,13 @@ def _model(shown: SideBySide, evaluation: ModelEvaluation) -> dict[str, Any]:
         "completed": outcome.completed,
         "reason": evaluation.shortfall,
         "notes": list(outcome.notes),
-        "finished": summary.finished,
-        "failed": summary.failed,
-        "failures": dict(summary.failures),
-        "metrics": {each.metric: each.to_dict() for each in summary.metrics},
-        "performance": dict(summary.performance),
+        "finished": counts.finished,
+        "failed": counts.failed,
+        "failures": dict(counts.failures),
+        "metrics": {name: figure.to_dict() for name, figure in found.metrics.items()},
+        "performance": dict(found.performance.figures),
         "cost_usd": shown.cost_of(evaluation),
-        "judge_usage": None if evaluation.judge_usage is None else evaluation.judge_usage.to_dict(),
+        "judge_usage": None if usage is None else usage.to_dict(),
     }
 
 
