@@ -14,7 +14,7 @@ _HOMES = {
     "adapters.http_agent": ("HttpAgent",),
     "adapters.openai": ("OpenAIEmbedder",),
     "datasets.catalogue": ("EvaluationDatasetLoader",),
-    "datasets.consistency": ("DataFormatValidator",),
+    "datasets.schemas": ("DataFormatValidator",),
     "datasets.conversion": ("convert",),
     "datasets.quality": ("DataQualityChecker",),
     "datasets.recognition": ("read_dataset",),

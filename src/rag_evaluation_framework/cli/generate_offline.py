@@ -77,7 +77,7 @@ Examples:
 )
 @BASE_URL
 @KEY_ENV
-@concurrency(default=8, most=256)
+@concurrency(default=8, type=click.IntRange(1, 256))
 @click.option(
     "--completions",
     type=_FOLDER,

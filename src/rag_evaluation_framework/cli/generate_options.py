@@ -99,7 +99,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
     KEY_ENV,
     click.option("--price-input", type=float, metavar="USD", help="US dollars for a million input tokens."),
     click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens."),
-    concurrency(most=256),
+    concurrency(type=click.IntRange(1, 256)),
     RUNS_DIR,
     click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again."),
     click.option(

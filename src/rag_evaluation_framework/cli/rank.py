@@ -33,7 +33,9 @@ Examples:
 @click.command("rank", epilog=EXAMPLES)
 @click.argument("qrels", type=EXISTING_FILE)
 @click.argument("runs", type=EXISTING_FILE, nargs=-1, required=True, metavar="RUN [RUN2 …]")
-@metrics_option(f"Metric to compute, e.g. ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]")
+@metrics_option(
+    help=f"Metric to compute, e.g. ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"
+)
 @click.option(
     "--baseline",
     metavar="RUN",

@@ -36,7 +36,7 @@ Examples:
 
 @click.command("score", epilog=EXAMPLES)
 @click.argument("run")
-@metrics_option("Score by this metric; may be repeated.", required=True)
+@metrics_option(help="Score by this metric; may be repeated.", required=True)
 @click.option(
     "--dataset",
     type=click.Path(exists=True, path_type=Path),

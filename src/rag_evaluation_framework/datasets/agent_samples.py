@@ -78,7 +78,6 @@ def _encode(sample: Sample) -> Record:
 AGENT_SAMPLES = RecordDialect(
     name="agent-samples",
     kind="agent-sample",
-    suffixes=(".jsonl",),
     holds=frozenset(
         {
             "id",
@@ -96,5 +95,4 @@ AGENT_SAMPLES = RecordDialect(
     ),
     decode=_decode,
     encode=_encode,
-    signature=lambda record: "input" in record and "expected" in record,
 )

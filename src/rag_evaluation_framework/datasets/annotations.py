@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from rag_evaluation_framework.datasets.consistency import value_issues
 from rag_evaluation_framework.datasets.dialect import overlaid, residue
+from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.datasets.value_files import read_document, write_document
 from rag_evaluation_framework.errors import InputError, Issue, Problems
 from rag_evaluation_framework.records.citations import SpanCitation

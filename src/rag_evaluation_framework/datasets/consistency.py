@@ -1,14 +1,14 @@
-"""A value against its schema and against what no schema can say: DataFormatValidator."""
+"""What must hold of a value of a kind, and no JSON Schema can say."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias, TypeGuard
 
-from rag_evaluation_framework.datasets.schemas import schema, schema_issues
-from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
-from rag_evaluation_framework.files.json_scanner import check_value, written_path
+from rag_evaluation_framework.errors import Issue, Severity, UsageError, shown
+from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.samples import QUALITY_SCORES, REFUSAL, declines
 
@@ -147,11 +147,6 @@ _FLOATING = 1e-9
 _METRIC_SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
 
 
-def rule_issues(kind: str, value: Any) -> list[Issue]:
-    """Return every breach of the rules of a kind; a kind without rules has none."""
-    return [issue for rule in RULES.get(kind, ()) for issue in rule(value)]
-
-
 def unique(ids: Iterator[tuple[str, Any]], field: str) -> Iterator[Issue]:
     """Yield an issue for each id that stood before; ``ids`` are pairs of path and id."""
     seen: set[str] = set()
@@ -181,24 +176,16 @@ def _citation_spans(record: Any, within: str = "") -> Iterator[Issue]:
         yield from span_issues(record.get("citations"), path, start="start_char", end="end_char")
 
 
-def _unique_in(name: str, field: str) -> Rule:
-    """Build the rule that a list under ``name`` (or the value itself) repeats no id."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        records = _items(_field(value, name) if name else value, name)
-        return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
-
-    return rule
+def _unique_in(value: Any, *, name: str, field: str) -> Iterator[Issue]:
+    """A list under ``name`` (or the value itself) repeats no id."""
+    records = _items(_field(value, name) if name else value, name)
+    return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
 
 
-def _citations_in(name: str) -> Rule:
-    """Build the rule that the citations of each record under ``name`` are spans."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        for path, record in _items(_field(value, name), name):
-            yield from _citation_spans(record, path)
-
-    return rule
+def _citations_in(value: Any, *, name: str) -> Iterator[Issue]:
+    """The citations of each record under ``name`` are spans."""
+    for path, record in _items(_field(value, name), name):
+        yield from _citation_spans(record, path)
 
 
 def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -314,15 +301,11 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _golden(kind: str) -> tuple[Rule, ...]:
-    """Return the rules of a golden set, of which a value may be one record or all of them."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        for path, record in [("", value)] if isinstance(value, dict) else _items(value, ""):
-            for issue in golden_record_issues(kind, record):
-                yield issue.located(within=path)
-
-    return _unique_in("", "id"), rule
+def _golden(value: Any, *, kind: str) -> Iterator[Issue]:
+    """The rules of a golden set, of which a value may be one record or all of them."""
+    for path, record in [("", value)] if isinstance(value, dict) else _items(value, ""):
+        for issue in golden_record_issues(kind, record):
+            yield issue.located(within=path)
 
 
 def _query_counts(value: Any) -> Iterator[Issue]:
@@ -360,20 +343,22 @@ def _is_share(metric: str) -> bool:
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "evaluation-dataset": (
-        _unique_in("queries", "query_id"),
-        _unique_in("documents", "document_id"),
-        _citations_in("queries"),
+        partial(_unique_in, name="queries", field="query_id"),
+        partial(_unique_in, name="documents", field="document_id"),
+        partial(_citations_in, name="queries"),
     ),
     "annotation": (_annotation_spans, _overall_scores),
     "annotations": (_annotation_ids, _annotation_spans, _overall_scores),
     "results": (
-        _unique_in("query_results", "query_id"),
-        _citations_in("query_results"),
+        partial(_unique_in, name="query_results", field="query_id"),
+        partial(_citations_in, name="query_results"),
         _intervals,
         _query_counts,
         _shares,
     ),
-    **{kind: _golden(kind) for kind in GOLDEN_RULES},
+    **{
+        kind: (partial(_unique_in, name="", field="id"), partial(_golden, kind=kind)) for kind in GOLDEN_RULES
+    },
     "offline-record": (_aligned_sources,),
     "qa-pair": (_aligned_sources,),
     "summary": (_aligned_sources,),
@@ -381,53 +366,3 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "squad": (_squad_ids, _squad_answers),
 }
 """The rules of each kind, beside its schema."""
-
-
-# Validates evaluation data held in memory: the shipped schema first, then what no schema can say.
-
-
-def value_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
-    """Return everything that is wrong with a value of a kind: against its schema, then against its rules."""
-    try:
-        check_value(value)
-    except InputError as error:
-        return list(error.issues)
-    return decoded_issues(kind, value, lenient=lenient)
-
-
-def decoded_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
-    """Return the same of a value that was decoded from a file: that JSON can hold it need not be checked."""
-    return [*schema_issues(kind, value, lenient=lenient), *rule_issues(kind, value)]
-
-
-class DataFormatValidator:
-    """Validates evaluation data formats against schemas.
-
-    Every method returns all errors as text, each with its path, what was expected and what was there; an
-    empty list means valid. Strict by default: with ``lenient=True`` only the least that makes a dataset, an
-    annotation or results is asked for. ``schemas`` holds the schemas that are enforced.
-    """
-
-    def __init__(self, *, lenient: bool = False) -> None:
-        self.lenient = lenient
-        self.schemas: dict[str, dict[str, Any]] = {
-            "evaluation_dataset": schema("evaluation-dataset", lenient=lenient),
-            "ground_truth": schema("annotations", lenient=lenient),
-            "evaluation_results": schema("results", lenient=lenient),
-        }
-
-    def validate_evaluation_dataset(self, data: dict[str, Any]) -> list[str]:
-        """Validate an evaluation dataset."""
-        return self._errors("evaluation-dataset", data)
-
-    def validate_ground_truth(self, data: dict[str, Any]) -> list[str]:
-        """Validate ground truth: one annotation, or ``{"dataset_id": …, "annotations": […]}``."""
-        return self._errors("annotations", data)
-
-    def validate_evaluation_results(self, data: dict[str, Any]) -> list[str]:
-        """Validate evaluation results."""
-        return self._errors("results", data)
-
-    def _errors(self, kind: str, data: dict[str, Any]) -> list[str]:
-        issues = value_issues(kind, data, lenient=self.lenient)
-        return [str(issue) for issue in issues if issue.severity == "error"]

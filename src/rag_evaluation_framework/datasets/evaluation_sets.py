@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
-from rag_evaluation_framework.datasets.dialect import overlaid, replaces, residue
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, overlaid, replaces, residue
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.datasets.schemas import FileProblems, schema, schema_issues
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, write_document
@@ -20,7 +20,6 @@ from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.samples import (
     Dataset,
     Origin,
-    Preview,
     Sample,
     Turn,
     is_refusal,
@@ -254,14 +253,13 @@ DEFAULT_VERSION = "1.0.0"
 _HEAD = ("dataset_id", "name", "version", "description", "created_at")
 _CONTAINERS = ("metadata", "documents")
 _KNOWN = frozenset({*_HEAD, *_CONTAINERS, "queries"})
-_SUFFIXES = (".eval.json", ".eval.yaml", ".eval.yml", ".eval.csv")
 
 
 class EvaluationSets:
     """The dialect of evaluation datasets."""
 
     name = KIND
-    suffixes = _SUFFIXES
+    suffixes = SIGNATURES[name].suffixes
     holds = frozenset(
         {
             "id",
@@ -283,13 +281,6 @@ class EvaluationSets:
             "dataset.documents.extra",
         }
     )
-
-    def recognises(self, preview: Preview) -> bool:
-        if preview.layout == "table":
-            return "query_id" in preview.record and "query_text" in preview.record
-        # Documents may stand before the queries and be longer than what is seen of the file.
-        signs = ("queries" in preview.record, {"dataset_id", "documents"} <= preview.record.keys())
-        return preview.layout in ("object", "lines") and any(signs)
 
     def read(self, path: Path) -> Dataset:
         document = read_dataset_document(path)

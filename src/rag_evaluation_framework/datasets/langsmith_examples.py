@@ -91,7 +91,6 @@ def _written_span(span: SpanCitation) -> Record:
 LANGSMITH = RecordDialect(
     name="langsmith",
     kind="langsmith-example",
-    suffixes=(".langsmith.jsonl", ".langsmith.json"),
     holds=frozenset(
         {
             "id",
@@ -107,5 +106,4 @@ LANGSMITH = RecordDialect(
     ),
     decode=_decode,
     encode=_encode,
-    signature=lambda record: isinstance(record.get("inputs"), Mapping) and "outputs" in record,
 )

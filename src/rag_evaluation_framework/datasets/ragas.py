@@ -86,7 +86,6 @@ def _encode(sample: Sample) -> Record:
 RAGAS = RecordDialect(
     name="ragas",
     kind="ragas-record",
-    suffixes=(".jsonl", ".csv", ".parquet"),
     holds=frozenset(
         {
             "id",
@@ -101,6 +100,5 @@ RAGAS = RecordDialect(
     ),
     decode=_decode,
     encode=_encode,
-    signature=lambda record: "user_input" in record,
     layouts=("lines", "csv", "parquet", "array"),
 )

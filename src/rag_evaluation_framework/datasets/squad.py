@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import overlaid, replaces, residue
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, overlaid, replaces, residue
 from rag_evaluation_framework.datasets.schemas import FileProblems, schema_issues
 from rag_evaluation_framework.datasets.value_files import read_document
 from rag_evaluation_framework.errors import InputError, Issue, shown
@@ -18,7 +18,7 @@ from rag_evaluation_framework.files.access import compressing, named_compression
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentId
-from rag_evaluation_framework.records.samples import Dataset, Origin, Preview, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Origin, Refusal, Sample, Turn
 
 # The articles, paragraphs, questions and answers of SQuAD, as documents and samples.
 
@@ -240,7 +240,7 @@ class Squad:
     """The dialect of SQuAD files."""
 
     name = NAME
-    suffixes = (".squad.json",)
+    suffixes = SIGNATURES[name].suffixes
     holds = frozenset(
         {
             "id",
@@ -256,12 +256,6 @@ class Squad:
             "dataset.documents.title",
         }
     )
-
-    def recognises(self, preview: Preview) -> bool:
-        data = preview.record.get("data")
-        if preview.layout not in ("object", "lines") or not isinstance(data, list):
-            return False
-        return not data or (isinstance(data[0], Mapping) and "paragraphs" in data[0])
 
     def read(self, path: Path) -> Dataset:
         document = read_document(path)

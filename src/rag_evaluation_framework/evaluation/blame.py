@@ -312,8 +312,7 @@ def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
 # Blames the answers of a run: always those of golden sets, others where a metric looks at contexts.
 
 # No judge is asked: what a run costs does not depend on what is told of it.
-_SUPPORT = LexicalSupport()
-BLAMED_BY = _SUPPORT.name
+BLAMED_BY = LexicalSupport.name
 
 
 def are_blamed(scorers: Iterable[MetricScorer], *, is_golden: bool) -> bool:
@@ -323,4 +322,4 @@ def are_blamed(scorers: Iterable[MetricScorer], *, is_golden: bool) -> bool:
 
 def blamed(sample: Sample, response: Response, documents: CitableTexts) -> Blame:
     """Find out where an answer failed."""
-    return blame(sample, response, _SUPPORT, documents=documents)
+    return blame(sample, response, LexicalSupport(), documents=documents)

@@ -413,12 +413,16 @@ def compare(
 
 
 def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
-    """Return several systems over the same samples as one evaluation, each compared with the first."""
+    """Return several systems over the same samples as one evaluation, each compared with the first.
+
+    Only those that were measured are compared.
+    """
     first = next(iter(systems.values()))
+    measured = {name: each for name, each in systems.items() if each.shortfall is None}
     stopped = next((each.outcome for each in systems.values() if not each.outcome.completed), None)
     comparison = None
-    if len(systems) > 1:
-        comparison = compare_evaluations(systems, force=True)
+    if first.shortfall is None and len(measured) > 1:
+        comparison = compare_evaluations(measured, force=True, seed=first.head.seed)
     return Evaluation(
         kind="systems",
         head=first.head,

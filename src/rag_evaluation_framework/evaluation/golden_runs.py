@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, SPLITS
-from rag_evaluation_framework.datasets.recognition import DIALECTS, is_named_for, recognise
+from rag_evaluation_framework.datasets.recognition import is_named_for, recognise
 from rag_evaluation_framework.datasets.validation import record_file_issues
 from rag_evaluation_framework.errors import (
     InputError,
@@ -88,7 +88,7 @@ def _splits_in(folder: Path) -> dict[str, Path]:
 
 def _split_of(path: Path) -> str | None:
     for name, split in SPLITS.items():
-        if is_named_for(path, DIALECTS.get(split.dialect)):  # if it is broken, planning says what is wrong
+        if is_named_for(path, split.dialect):  # if it is broken, planning says what is wrong
             return name
     try:
         dialect = recognise(path).name

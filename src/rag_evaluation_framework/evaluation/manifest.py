@@ -411,6 +411,7 @@ class DatasetEntry:
     """The data itself, where it is in memory and in no file."""
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

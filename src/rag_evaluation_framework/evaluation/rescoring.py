@@ -27,7 +27,7 @@ from rag_evaluation_framework.evaluation.scoring import (
 )
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
-from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, RunOutcome
+from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
@@ -274,13 +274,7 @@ def scored_again(
         rescoring.head,
         rows.scored(on_progress),
         kind=kind,
-        outcome=RunOutcome(
-            completed=not counts.remaining,
-            interrupted=False,
-            done=counts.done,
-            failed=counts.failed,
-            remaining=counts.remaining,
-        ),
+        outcome=counts.outcome,
         rows=rows,
         total=counts.total,
         order=[scorer.name for scorer in rescoring.scorers],
@@ -312,11 +306,12 @@ def _rescoring(
             folder=folder, samples=samples, scorers=scorers, methods=methods, are_blamed=is_blamed
         )
     if path is None:
-        path = _recorded_dataset(folder)
+        path = recorded_dataset(folder)
     return Rescoring.planned(folder, Path(path), metrics=metrics, methods=methods, format=format)
 
 
-def _recorded_dataset(folder: RunFolder) -> Path:
+def recorded_dataset(folder: RunFolder) -> Path:
+    """Return the dataset where the run had it; :class:`UsageError` if it is no longer there."""
     recorded = folder.head.configuration.get("dataset_path")
     if not isinstance(recorded, str):
         raise UsageError(

@@ -29,7 +29,7 @@ from rag_evaluation_framework.extensions import Registry, Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
-from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Field, Method, NoValueError
+from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Method, NoValueError
 from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -220,8 +220,9 @@ class MetricScorer:
         if describe := getattr(found_by, "method_name", None):
             self.method = describe(way.name, methods)
         own = {key: value for key, value in metric.parameters.items() if key != "method"}
-        self._call = _Call(declared.function, view.by_name, own)
-        unless = [_Call(each, view.by_name, own) if callable(each) else each for each in declared.unless]
+        names = {each.name for each in view.fields}
+        self._call = _Call(declared.function, names, own)
+        unless = [_Call(each, names, own) if callable(each) else each for each in declared.unless]
         of_answer = {each.name for each in view.fields if not _OF_THE_ANSWER.isdisjoint(each.needs)}
         self._before = [each for each in unless if of_answer.isdisjoint(_names(each))]
         self._after = [each for each in unless if each not in self._before]
@@ -348,9 +349,7 @@ class MetricScorer:
 class _Call:
     """A function of fields and parameters, called with what a reader gives."""
 
-    def __init__(
-        self, function: Callable[..., Any], fields: Mapping[str, Field], own: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], fields: set[str], own: Mapping[str, Any]) -> None:
         names = signature(function).parameters
         self.function = function
         self.fields = tuple(name for name in names if name in fields)

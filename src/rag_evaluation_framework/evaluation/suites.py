@@ -66,7 +66,7 @@ from rag_evaluation_framework.results.run_folder import (
     RunGroup,
     group_fields,
 )
-from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.results.sample_list import check_unchanged, content_hash
 from rag_evaluation_framework.results.summaries import (
     NO_COLUMNS,
     PERFORMANCE,
@@ -240,6 +240,14 @@ def evaluation_of(
     return with_pass_rate(replace(evaluation, blame=blame), passes)
 
 
+def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: ScoringMethods) -> Evaluation:
+    """Sum up a run of the dataset's samples without asking anybody."""
+    check_unchanged(dataset.selection, folder.samples_path)
+    with RunSpending(folder, methods) as spending:
+        outcome = folder.counts.outcome
+    return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
+
+
 def _rows(dataset: DatasetPlan, folder: RunFolder, *, is_blamed: bool) -> Iterator[Row]:
     """Yield the finished samples in the order of the dataset."""
     bounds = sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers))
@@ -282,6 +290,7 @@ def _head(dataset: DatasetPlan, suite: Suite, target: Target, *, leader: RunHead
     return RunHead(
         run_id=NEW_RUN,
         dataset_id=dataset.name,
+        dataset_version=dataset.entry.version,
         dataset_hash=content_hash(dataset.selection),
         target=target.name,
         configuration={

@@ -105,11 +105,6 @@ def _written_out() -> dict[str, str]:
 
 Stance = Literal["stated", "denied", "open"]
 
-_NEGATIONS = words_of("lack_zh").union(("没有", "没法", "无法"), CHINESE_NEGATIONS)
-_STEPS = sorted(_NEGATIONS | words_of("light_zh"), key=lambda word: (-len(word), word))
-_LAST_CHARACTERS = frozenset(word[-1] for word in _STEPS)
-_ENGLISH_NEGATIONS = words_of("lack").union(NEGATIONS)
-_ENGLISH_STEPS = words_of("light")
 _BEHIND = 48  # characters: light words do not go on for longer
 _HEAD, _TAIL = 160, 80
 
@@ -185,12 +180,22 @@ def _is_negated(text: str, start: int, through: tuple[str, ...]) -> bool:
     return negations % 2 == 1
 
 
+@cache
+def _chinese_steps() -> dict[str, dict[str, bool]]:
+    """Return the words to step over by their last character, the longest first; true are negations."""
+    negations = words_of("lack_zh").union(("没有", "没法", "无法"), CHINESE_NEGATIONS)
+    steps: dict[str, dict[str, bool]] = {}
+    for word in sorted(negations | words_of("light_zh"), key=lambda word: (-len(word), word)):
+        steps.setdefault(word[-1], {})[word] = word in negations
+    return steps
+
+
 def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tuple[int, bool] | None:
     """Return where the light word or negation before a place begins, and whether it is a negation."""
-    if at > floor and text[at - 1] in _LAST_CHARACTERS:
-        for word in _STEPS:
+    if at > floor:
+        for word, is_negation in _chinese_steps().get(text[at - 1], {}).items():
             if text.endswith(word, floor, at):
-                return at - len(word), word in _NEGATIONS
+                return at - len(word), is_negation
     before = text[floor:at].rstrip(" ")
     end = floor + len(before)
     if before.endswith(through):  # of very many, all at once
@@ -198,10 +203,10 @@ def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tupl
     word = before.rpartition(" ")[2]
     if end == at or not word:  # words of spaced scripts are parted from what they deny
         return None
-    if word in _ENGLISH_NEGATIONS or word.endswith("n't"):
+    if word in NEGATIONS or word in words_of("lack") or word.endswith("n't"):
         return end - len(word), True
     owner = word.removesuffix("'s")
-    return (end - len(word), False) if owner in _ENGLISH_STEPS or owner in through else None
+    return (end - len(word), False) if owner in words_of("light") or owner in through else None
 
 
 # What two texts of a conversation share: words by their stems, characters that stand together,

@@ -202,14 +202,15 @@ def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
     support = methods.support_by(method) if any(each.by_support for each in declared.fields) else None
     if not by_judge and (support is None or methods.support is None):
         return Way(declared.method, 1 if support is None else support.version)
-    asking = [each for each in declared.fields if each.asks]
-    others = [each.method for each in declared.fields if not each.asks and each.method != "exact"]
+    asking = [each for each in declared.fields if "judge" in each.methods]
+    others = [each.method for each in declared.fields if each not in asking and each.method != "exact"]
     prompt = next((each.prompt for each in asking if each.prompt), None) if by_judge else None
     decided_by = methods.judge if by_judge else support
+    questions = (name for each in asking for name in each.asks or (each.prompt or each.name,))
     return Way(
         " + ".join((getattr(decided_by, "name", ""), *dict.fromkeys(others))),
         _PARTS.get("prompt")(prompt).version if prompt else getattr(support, "version", 1),
-        frozenset(question for each in asking for question in each.asks) if by_judge else frozenset(),
+        frozenset(questions) if by_judge else frozenset(),
         is_slow=by_judge,
     )
 

@@ -41,9 +41,13 @@ from rag_evaluation_framework.text.tokens import Token, pieces
 
 NEGATING = frozenset(("不", "没", "未", "never"))
 
-_GRAMMAR = LIGHT_CHARACTERS.union(*map(words_of, ("pronoun", "auxiliary", "grammar")))
 # Verbs that are grammar elsewhere, and by what whoever asks for them is told.
 _TOLD_BY = {"there": "there", "have": "has", "have_zh": "has_zh", "modal": "modal_told"}
+
+
+@cache
+def _grammar() -> frozenset[str]:
+    return LIGHT_CHARACTERS.union(*map(words_of, ("pronoun", "auxiliary", "grammar")))
 
 
 class Again(NamedTuple):
@@ -75,7 +79,7 @@ def said_again(statement: str, text: str) -> Again | None:
 def content(text: str) -> list[Token]:
     """Return the pieces of a comparable text, verbs among them, that are no grammar and no yes or no."""
     words = (piece for piece in pieces(text) if not piece.text.endswith("n't"))
-    return beside_reply([piece for piece in words if piece.text.partition("'")[0] not in _GRAMMAR], text)
+    return beside_reply([piece for piece in words if piece.text.partition("'")[0] not in _grammar()], text)
 
 
 def beside_reply(told: Sequence[Token], text: str, *, begin: int = 0) -> list[Token]:

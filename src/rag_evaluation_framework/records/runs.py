@@ -160,6 +160,19 @@ class RunCounts:
     def remaining(self) -> int:
         return self.total - self.done
 
+    @property
+    def outcome(self) -> RunOutcome:
+        """How a run that nobody goes on with has ended."""
+        is_complete = not self.remaining
+        return RunOutcome(
+            completed=is_complete,
+            interrupted=False,
+            done=self.done,
+            failed=self.failed,
+            remaining=self.remaining,
+            reason=None if is_complete else "not completed",
+        )
+
     def before_resuming(self, total: int | None = None) -> Progress:
         """Return how far the run is without what a resume does again.
 

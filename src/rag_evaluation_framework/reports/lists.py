@@ -97,12 +97,13 @@ def _evaluate_models(head: RunHead) -> Iterator[str]:
     yield f"--base-url {quote(str(head.configuration.get('base_url', 'URL')))}"
 
 
-# By the field that only heads of this kind have; those of golden sets have what those of manifests have too.
+# By the field that only heads of this kind have; those of golden sets and of models have what those of
+# manifests have too.
 _COMMANDS: Mapping[str, _Words] = {
     "golden": _golden,
+    "models": _evaluate_models,
     "selection": _evaluate,
     "generation": _generate,
-    "models": _evaluate_models,
     CELLS: _retrieval,
 }
 

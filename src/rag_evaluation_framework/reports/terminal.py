@@ -174,9 +174,11 @@ def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
 
 
 def _heads(evaluation: Evaluation) -> Iterator[str]:
+    names = {id(part): name for name, part in evaluation.parts.items() if evaluation.kind == "systems"}
     for part in evaluation.runs:
         counts = part.counts
-        line = f"{one_line(part.name)}: {counts.finished:,} of {counted(counts.total, 'sample')}"
+        finished = f"{counts.finished:,} of {counted(counts.total, 'sample')}"
+        line = f"{one_line(names.get(id(part), part.name))}: {finished}"
         if counts.failures:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
             line += f", {counts.failed:,} of them without an answer ({kinds})"

@@ -34,7 +34,7 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
@@ -229,7 +229,7 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None, **_wish: o
     """
     if path is None:
         return b"".join(_pieces(evaluation)).decode()
-    if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
+    if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
         write_results(results_document(evaluation), path)
         return ""
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
