@@ -28,7 +28,6 @@ _HOMES = {
     ),
     "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.evaluate": (
-        "Options",
         "compare",
         "evaluate",
         "evaluate_async",
@@ -87,6 +86,7 @@ _HOMES = {
         "Response",
         "Usage",
     ),
+    "records.runs": ("Options",),
     "records.samples": (
         "ChunkLevelDatasetExample",
         "ChunkLevelGroundTruth",

@@ -14,7 +14,6 @@ from rag_evaluation_framework.errors import Issue as Issue
 from rag_evaluation_framework.errors import RagEvalError as RagEvalError
 from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator as CitationEvaluator
-from rag_evaluation_framework.evaluation.evaluate import Options as Options
 from rag_evaluation_framework.evaluation.evaluate import compare as compare
 from rag_evaluation_framework.evaluation.evaluate import evaluate as evaluate
 from rag_evaluation_framework.evaluation.evaluate import evaluate_async as evaluate_async
@@ -58,6 +57,7 @@ from rag_evaluation_framework.records.responses import Hit as Hit
 from rag_evaluation_framework.records.responses import Request as Request
 from rag_evaluation_framework.records.responses import Response as Response
 from rag_evaluation_framework.records.responses import Usage as Usage
+from rag_evaluation_framework.records.runs import Options as Options
 from rag_evaluation_framework.records.samples import ChunkLevelDatasetExample as ChunkLevelDatasetExample
 from rag_evaluation_framework.records.samples import ChunkLevelGroundTruth as ChunkLevelGroundTruth
 from rag_evaluation_framework.records.samples import ChunkLevelRunOutput as ChunkLevelRunOutput

@@ -17,7 +17,7 @@ from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageE
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers
-from rag_evaluation_framework.records.runs import RunHead, RunSettings
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 QUESTIONS = 120
@@ -52,7 +52,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         RecordedAnswers(path / "answers.jsonl"),
         scorers_for(["exact_match", "token_f1"]),
         folder=run,
-        settings=RunSettings(),
     )
     save(load(run.path), path / "ports.results.json")
     for who, shift in (("anna", 0.0), ("ben", 0.1)):

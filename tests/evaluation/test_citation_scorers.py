@@ -14,7 +14,7 @@ from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.judge import Judge
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.records.citations import (
     Citation,
@@ -66,7 +66,7 @@ def scored(
     beside: Sequence[Citation] = (),
     asked: Sample | None = None,
 ) -> Score:
-    scorer = scorer_for(name, ScoringMethods(support=WordSupport(), corpus=corpus))
+    scorer = scorer_for(name, Methods(support=WordSupport(), corpus=corpus))
     response = Response(text=answer, contexts=tuple(contexts), citations=tuple(beside))
     score = scorer.score(asked or sample(), response)
     strict_json.encode(dict(score.details))
@@ -200,7 +200,7 @@ def test_a_year_in_brackets_is_text_in_an_answer_that_cites_files() -> None:
 
 
 def test_citations_that_could_not_be_read_count_among_those_that_cannot_be_opened() -> None:
-    methods = ScoringMethods(support=WordSupport(), corpus=CORPUS)
+    methods = Methods(support=WordSupport(), corpus=CORPUS)
     response = Response(
         text="The boat leaves at noon.",
         citations=(SpanCitation("boats.md", 0, 24),),
@@ -241,7 +241,7 @@ class Silent:
 
 
 def test_a_judge_that_gives_no_verdict_is_a_failed_score() -> None:
-    scorer = scorer_for("citation_recall", ScoringMethods(support=Silent()))
+    scorer = scorer_for("citation_recall", Methods(support=Silent()))
     score = scorer.score(sample(), Response(text=ANSWER, contexts=CONTEXTS))
     assert (score.status, score.method) == ("failed", "judge:silent")
     assert score.reason == "no verdict: timeout: no reply within 60 s"
@@ -249,7 +249,7 @@ def test_a_judge_that_gives_no_verdict_is_a_failed_score() -> None:
 
 def test_scorers_of_one_method_ask_once() -> None:
     support = WordSupport()
-    methods = ScoringMethods(support=support)
+    methods = Methods(support=support)
     asked, response = sample(), Response(text="The boat leaves at noon [1].", contexts=CONTEXTS)
     for name in CLAIM_METRICS:
         scorer_for(name, methods).score(asked, response)
@@ -312,7 +312,7 @@ def test_span_metrics_are_skipped_without_truth_without_citations_and_for_other_
 def test_every_metric_of_citations_has_a_scorer_and_only_those_of_spans_need_the_true_spans() -> None:
     names = [metric.name for metric in all_metrics() if metric.family in ("citations", "consistency")]
     assert set(names) == {*CLAIM_METRICS, *SPAN_METRICS, *SOURCE_METRICS, "citation_validity"}
-    for scorer in scorers_for(names, ScoringMethods(corpus=CORPUS)):
+    for scorer in scorers_for(names, Methods(corpus=CORPUS)):
         is_of_spans = scorer.name in (*SPAN_METRICS, "overall_citation_accuracy")
         assert ("relevant_spans" in scorer.needs) == is_of_spans
         assert scorer.higher_is_better == (scorer.name != "hallucination_rate")
@@ -322,7 +322,7 @@ def test_every_metric_of_citations_has_a_scorer_and_only_those_of_spans_need_the
 
 def test_the_scorers_that_names_give_open_the_corpus_and_support_by_words() -> None:
     answer = "The boat leaves at noon [boats.md:?:0-24]. Elephants invented the telephone [boats.md:?:0-24]."
-    methods = ScoringMethods(corpus=CORPUS)
+    methods = Methods(corpus=CORPUS)
     values = {
         name: scorer_for(name, methods).score(sample(), Response(text=answer)).value
         for name in ("citation_recall", "citation_precision", "citation_correctness", "citation_validity")
@@ -374,7 +374,7 @@ def test_a_judge_gives_the_verdicts_where_there_is_one_and_is_asked_once_for_eac
     response = Response(text="The boat leaves at noon [1][3].", contexts=CONTEXTS)
     asked = sample()
     with running_chat(judged_by_a_quote) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
-        scorers = scorers_for([*CLAIM_METRICS, "citation_validity"], ScoringMethods(judge=Judge(model)))
+        scorers = scorers_for([*CLAIM_METRICS, "citation_validity"], Methods(judge=Judge(model)))
         values = {scorer.name: scorer.score(asked, response).value for scorer in scorers}
     # Together, [1] alone, [3] alone, and without [3], which is [1] alone again: three questions.
     assert len(server.requests) == 3
@@ -396,9 +396,7 @@ def test_a_judge_is_asked_once_for_all_that_the_sources_are_held_against() -> No
     response = Response(text="The boat leaves at noon.", contexts=CONTEXTS)
     asked = sample()
     with running_chat(judged_by_a_quote) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
-        scorers = scorers_for(
-            ["factual_consistency", "hallucination_rate"], ScoringMethods(judge=Judge(model))
-        )
+        scorers = scorers_for(["factual_consistency", "hallucination_rate"], Methods(judge=Judge(model)))
         values = [scorer.score(asked, response).value for scorer in scorers]
     assert (values, len(server.requests)) == ([1.0, 0.0], 1)
     assert {scorer.method for scorer in scorers} == {"judge:scripted"}

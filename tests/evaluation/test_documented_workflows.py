@@ -99,10 +99,10 @@ def example(query: str, outputs: dict[str, object]) -> str:
     return json.dumps({"inputs": {"query": query}, "outputs": outputs}) + "\n"
 
 
+@pytest.mark.vendors("chromadb")
 def test_the_token_level_workflow_runs_as_written(
     server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("chromadb", reason="needs the extra chroma")
     quoted = "Tuesdays are kept free for maintenance"
     start = (tmp_path / "knowledge_base" / "timetable.md").read_bytes().decode().index(quoted)
     span = {"doc_id": "timetable.md", "start": start, "end": start + len(quoted), "text": quoted}
@@ -122,8 +122,8 @@ def test_the_token_level_workflow_runs_as_written(
     assert server.keys == {"Bearer a-key"}
 
 
+@pytest.mark.vendors("chromadb")
 def test_the_chunk_level_workflow_runs_as_written(server: EmbeddingServer, tmp_path: Path) -> None:
-    pytest.importorskip("chromadb", reason="needs the extra chroma")
     from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 
     text = (tmp_path / "knowledge_base" / "fares.md").read_bytes().decode()

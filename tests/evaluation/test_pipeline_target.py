@@ -31,7 +31,7 @@ from rag_evaluation_framework.records.chunks import (
 )
 from rag_evaluation_framework.records.documents import Corpus, DocumentId
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import RunOutcome, RunSettings, SampleResult
+from rag_evaluation_framework.records.runs import Options, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
@@ -121,9 +121,7 @@ def run(
 ) -> tuple[RunOutcome, RunFolder]:
     folder = folder or new_folder(directory)
     asked = (dataset or questions()).samples
-    outcome = run_samples(
-        asked, target, scorers, folder=folder, settings=RunSettings(concurrency=concurrency)
-    )
+    outcome = run_samples(asked, target, scorers, folder=folder, options=Options(concurrency=concurrency))
     return outcome, folder
 
 
@@ -297,7 +295,7 @@ def test_a_target_serves_one_run_after_another(tmp_path: Path) -> None:
     target = PipelineTarget(OneChunk())
     for number in range(2):
         folder = new_folder(tmp_path / str(number))
-        outcome = run_samples(samples(20), target, (), folder=folder, settings=RunSettings())
+        outcome = run_samples(samples(20), target, (), folder=folder)
         assert (outcome.completed, outcome.failed) == (True, 0)
 
 

@@ -34,14 +34,14 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     with_all,
 )
-from rag_evaluation_framework.cli.output import print_json, spending_told, waiting_notice
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.evaluate import Prepared
     from rag_evaluation_framework.evaluation.manifest import DatasetEntry
     from rag_evaluation_framework.evaluation.preflight import Prices
     from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.suites import Suite
     from rag_evaluation_framework.extensions import Target
     from rag_evaluation_framework.records.runs import Progress, RunHead
     from rag_evaluation_framework.results.evaluations import Evaluation
@@ -156,10 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _evaluated(given: dict[str, Any]) -> int:
     """Evaluate the models one after another, tell what came of it, and return the exit code."""
-    from rag_evaluation_framework.evaluation.evaluate import Options, kinship_warnings, prepared, systems_of
+    from rag_evaluation_framework.evaluation.evaluate import Job, prepared, systems_of
     from rag_evaluation_framework.evaluation.manifest import Manifest
     from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.evaluation.targets import RecordedRows
+    from rag_evaluation_framework.judging.methods import kinship_warnings
+    from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.results.run_folder import RunGroup
 
     scoring, runs = scoring_of(given), _resumed_runs(given["resume"], given["runs_dir"])
@@ -170,10 +172,10 @@ def _evaluated(given: dict[str, Any]) -> int:
     entry, warnings = _resumed_data(leader, given["dataset"]) if leader else _chosen_data(given)
     prices, paths = _prices(given["price"], models), output_paths(given["output"], models)
     folder = leader.path.parent if leader else given["runs_dir"]
-    with prepared(
-        Manifest(file=Path(str(entry.path)), datasets=(entry,)),
+    job = Job(
+        data=Manifest(file=Path(str(entry.path)), datasets=(entry,)),
         target=RecordedRows(),  # each of the models takes its place
-        metrics=began.metrics if began else given["metrics"] or DEFAULT_METRICS,
+        metrics=began.metrics if began else tuple(given["metrics"]) or DEFAULT_METRICS,
         seed=began.choice.seed if began else given["seed"] or 0,
         runs_directory=folder,
         options=Options(
@@ -182,37 +184,42 @@ def _evaluated(given: dict[str, Any]) -> int:
             allow_missing=began.choice.allow_missing if began else given["allow_missing"],
         ),
         **scoring,
-    ) as work:
+    )
+    with prepared(job) as suite:
         check_writable([folder, *(path.parent for path in paths.values())])
-        systems = _systems(work, models, runs, given)
+        systems = _systems(suite, models, runs, given)
         for model, evaluation in systems.items() if paths else ():
             paths[model].parent.mkdir(parents=True, exist_ok=True)
             evaluation.save(paths[model], format="results")
-        warnings += (*work.plan.warnings, *kinship_warnings(work.methods, models))
+        warnings += (*suite.plan.warnings, *kinship_warnings(suite.methods, models))
         whole = replace(systems_of(systems), warnings=warnings)
-        document = _document(whole, work, models, prices)
+        document = _document(whole, suite, models, prices)
         if given["as_json"]:
-            print_json(work.secrets.mask_value(document))
+            print_json(suite.secrets.mask_value(document))
         else:
-            click.echo(work.secrets.mask(_text(whole, document)))
+            click.echo(suite.secrets.mask(_text(whole, document)))
     if any(each.outcome.interrupted for each in systems.values()):
         return _INTERRUPTED
     return 0 if all(each.shortfall is None for each in systems.values()) else _INCOMPLETE
 
 
 def _systems(
-    work: Prepared, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
+    prepared: Suite, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
 ) -> dict[str, Evaluation]:
     """Ask every model what is left to ask; only an interrupt ends it before the last."""
-    from rag_evaluation_framework.evaluation.rescoring import check_scored_alike
-    from rag_evaluation_framework.evaluation.suites import evaluation_as_it_stands
+    from rag_evaluation_framework.cli.evaluation_output import spending_told, waiting_notice
+    from rag_evaluation_framework.evaluation.suites import (
+        check_scored_alike,
+        evaluation_as_it_stands,
+        run_suite,
+    )
     from rag_evaluation_framework.reports.progress import ProgressLine
     from rag_evaluation_framework.results.run_folder import RunGroup
 
-    (dataset,) = work.plan.datasets
+    (dataset,) = prepared.plan.datasets
     for each in runs.values():
-        check_scored_alike(each, dataset.scorers, work.methods)
-    parameters, targets = _targets(models, runs, given, work.secrets)
+        check_scored_alike(each, dataset.scorers, prepared.methods)
+    parameters, targets = _targets(models, runs, given, prepared.secrets)
     parameters |= {"dataset_format": dataset.entry.format, "limit": given["limit"], _MODELS: list(models)}
     if runs:
         first = next(iter(runs.values())).head
@@ -220,28 +227,28 @@ def _systems(
     line = ProgressLine(
         sys.stderr,
         live=sys.stderr.isatty(),
-        mask=work.secrets.mask,
-        notice=lambda: waiting_notice(work.methods),
+        mask=prepared.secrets.mask,
+        notice=lambda: waiting_notice(prepared.methods),
     )
     found: dict[str, Evaluation] = {}
-    with spending_told(work.methods, line):
+    with spending_told(prepared.methods, line):
         for model in models:
             run = runs.get(model)
             if run is not None and model not in targets:
-                found[model] = evaluation_as_it_stands(dataset, run, work.methods)
+                found[model] = evaluation_as_it_stands(dataset, run, prepared.methods)
                 continue
 
             def tell(_dataset: str, progress: Progress, model: str = model) -> None:
                 line(model, progress)
 
             suite = replace(
-                work.suite,
-                configuration={"model": model, **parameters},
+                prepared,
+                manifest=replace(prepared.manifest, configuration={"model": model, **parameters}),
+                target=targets[model],
                 resumed=None if run is None else RunGroup(run),
                 shown_target=model,
             )
-            asked = replace(work, suite=suite, target=targets[model])
-            whole = asked.run(None if given["as_json"] else tell)
+            whole = run_suite(suite, on_progress=None if given["as_json"] else tell)
             (found[model],) = whole.parts.values()
             parameters.setdefault(_FIRST_RUN, whole.head.run_id)
             if whole.outcome.interrupted:
@@ -464,10 +471,10 @@ def _cost(evaluation: Evaluation, prices: Prices | None) -> float | None:
 
 
 def _document(
-    whole: Evaluation, work: Prepared, models: Sequence[str], prices: Mapping[str, Prices]
+    whole: Evaluation, suite: Suite, models: Sequence[str], prices: Mapping[str, Prices]
 ) -> dict[str, Any]:
     """Return everything as plain values."""
-    (dataset,) = work.plan.datasets
+    (dataset,) = suite.plan.datasets
     prompts = (sample.recorded.prompt for sample in dataset.selection() if sample.recorded)
     return {
         "dataset_id": dataset.name,

@@ -16,7 +16,7 @@ from typing import Any
 from rag_evaluation_framework.datasets.consistency import says_nothing
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
 from rag_evaluation_framework.errors import InputError, invalid
-from rag_evaluation_framework.files.strict_json import without_comments
+from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.metrics.safety import REFUSALS
 from rag_evaluation_framework.records.samples import (
     REFUSAL,

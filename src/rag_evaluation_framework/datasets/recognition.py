@@ -19,7 +19,7 @@ from rag_evaluation_framework.errors import InputError, Issue, StorageError, Unk
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import decode_text, open_reading, plain_name
-from rag_evaluation_framework.files.strict_json import without_comments
+from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.records.samples import Dataset, Preview
 
 # Which dialect a file or folder is in: told from its content, or by name when the user says so.

@@ -30,7 +30,7 @@ from rag_evaluation_framework.files.access import (
     plain_name,
     read_text,
 )
-from rag_evaluation_framework.files.strict_json import comment_issues
+from rag_evaluation_framework.files.json_scanner import comment_issues
 
 # Validates what stands in one document, or in a table that stands for one: datasets, results and so
 # on.

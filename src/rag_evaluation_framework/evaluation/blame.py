@@ -42,7 +42,6 @@ from rag_evaluation_framework.evaluation.expected_points import (
     supported_by,
     texts_retrieved,
 )
-from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.judging.answer_verdicts import (
     NOT_ANSWERED,
     Reading,
@@ -309,17 +308,10 @@ def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
     return tuple(map(BlameEvidence, truth.missing))
 
 
-# Blames the answers of a run: always those of golden sets, others where a metric looks at contexts.
-
 # No judge is asked: what a run costs does not depend on what is told of it.
 BLAMED_BY = LexicalSupport.name
 
 
-def are_blamed(scorers: Iterable[MetricScorer], *, is_golden: bool) -> bool:
-    """Tell whether the answers of a run with these metrics are blamed."""
-    return is_golden or any("contexts" in scorer.needs for scorer in scorers)
-
-
 def blamed(sample: Sample, response: Response, documents: CitableTexts) -> Blame:
-    """Find out where an answer failed."""
+    """Find out where an answer of a run failed."""
     return blame(sample, response, LexicalSupport(), documents=documents)

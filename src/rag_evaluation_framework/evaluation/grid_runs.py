@@ -48,7 +48,6 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import (
     RunHead,
     RunOutcome,
-    RunSettings,
     SampleResult,
     package_versions,
 )
@@ -270,7 +269,6 @@ class _Sweep:
             PipelineTarget(pipeline, pipeline.cell.k, texts=False, name=str(pipeline.cell)),
             self._scorers[pipeline.chunking.chunker],
             folder=folder,
-            settings=RunSettings(seed=self.options.seed),
             on_finished=keep,
         )
         performance: dict[str, Any] = {}

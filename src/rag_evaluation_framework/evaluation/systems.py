@@ -49,7 +49,7 @@ def named(runs: Sequence[Path]) -> dict[str, Path]:
 def evaluate_run_files(
     qrels: Path,
     runs: Mapping[str, Path],
-    metrics: Sequence[str],
+    metrics: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002  # as the verb calls it
     rules: Literal["ours", "trec_eval"] = "ours",
@@ -64,7 +64,7 @@ def evaluate_run_files(
         raise UnknownNameError("format of judgements and runs", format, FORMATS)
     problems = Problems()
     with problems.collected():
-        bound = parse_metrics(metrics)
+        bound = parse_metrics(DEFAULT_RANKING_METRICS if metrics is None else metrics)
     with problems.collected():
         judgements = read_qrels(qrels, format=format)  # type: ignore[arg-type]  # one of them
     systems: dict[str, RetrievalRun] = {}

@@ -13,7 +13,7 @@ import msgspec
 
 from rag_evaluation_framework.datasets.catalogue import CatalogueEntry
 from rag_evaluation_framework.errors import RagEvalError
-from rag_evaluation_framework.evaluation.resources import JUDGE
+from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.records.runs import RunHead
