@@ -37,10 +37,10 @@ SPANS = ("span_recall", "span_precision")
 
 
 def planned(
-    folder: Path, *thresholds: str, config: Path | None = None, splits: Sequence[str] = (), **options: Any
+    folder: Path, *thresholds: str, config: Path | None = None, datasets: Sequence[str] = (), **options: Any
 ) -> Plan:
     return plan_golden(
-        golden_manifest(folder, config=config, thresholds=thresholds), splits=splits, **options
+        golden_manifest(folder, config=config, thresholds=thresholds), datasets=datasets, **options
     )
 
 

@@ -267,7 +267,8 @@ def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
-    blamed, documents = BLAME.get("blamed"), dataset.methods.documents.texts
+    methods, blamed = dataset.methods, BLAME.get("blamed")
+    documents = None if methods.corpus is None else methods.documents.texts
     for row in rows_of_folder(folder, dataset.selection):
         if row.sample is not None:
             yield row.id, blamed(row.sample, row.response, documents)
