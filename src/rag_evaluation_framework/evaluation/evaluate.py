@@ -68,7 +68,7 @@ for _name, _place in {
     "golden": "golden_runs:golden_manifest",
     "golden plan": "golden_runs:plan_golden",
     "golden results": "golden_runs:golden_evaluation",
-    "grid": "retrieval_evaluation:evaluate_over",
+    "grid": "grid_runs:evaluate_over",
     "rankings": "systems:evaluate_run_files",
     "splits": "golden_runs:find_splits",
 }.items():
@@ -159,20 +159,19 @@ def _evaluated(job: Job, on_progress: OnProgress | None) -> Evaluation:
             job.target,
             documents=job.documents,
             rank_by=job.metrics[0] if job.metrics else None,
-            level=job.options.level,
+            options=job.options,
             seed=job.seed,
             runs_directory=job.runs_directory,
             resume=job.resume,
         )
         return swept
-    if isinstance(job.target, Mapping) and _are_rankings(job.data, job.target):
+    if isinstance(job.target, Mapping) and (job.options.rules or _are_rankings(job.data, job.target)):
         ranked: Evaluation = _GEARS.get("rankings")(
             Path(str(job.data)),
             {name: Path(str(each)) for name, each in job.target.items()},
             job.metrics,
-            format=job.options.format,
-            rules=job.options.rules,
             baseline=None if job.baseline is None else str(job.baseline),
+            options=job.options,
             seed=job.seed,
         )
         return ranked

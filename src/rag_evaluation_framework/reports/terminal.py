@@ -17,13 +17,14 @@ from rag_evaluation_framework.reports.exchanges import (
     shortfall_of,
     unscored_lines,
 )
-from rag_evaluation_framework.reports.system_tables import ranking_text, sweep_text
 from rag_evaluation_framework.reports.tables import (
     comparisons_text,
     figure,
     interval_header,
     interval_text,
     one_line,
+    ranking_text,
+    sweep_text,
     text_table,
 )
 from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
