@@ -74,7 +74,6 @@ def test_where_the_question_gives_everything_all_of_the_reference_counts() -> No
 
 
 @pytest.mark.parametrize("question", ["Is a visa required?", "Do I need a visa?"])
-@pytest.mark.parametrize("reference", ["Yes", "Yes, a visa is required."])
 @pytest.mark.parametrize(
     ("answer", "value"),
     [
@@ -85,14 +84,8 @@ def test_where_the_question_gives_everything_all_of_the_reference_counts() -> No
         ("A passport is required.", 0.0),
     ],
 )
-def test_what_is_needed_is_required(answer: str, value: float, reference: str, question: str) -> None:
-    assert said(answer, reference, question) == value
-
-
-def test_one_guess_among_others_is_no_answer_in_english() -> None:
-    reference, question = "It is called Ayu.", "What is the dragon called?"
-    assert said("Probably Ayu.", reference, question) == 1.0
-    assert said("I'm not sure, maybe Ayu or something else.", reference, question) == 0.0
+def test_what_is_needed_is_required(answer: str, value: float, question: str) -> None:
+    assert said(answer, "Yes, a visa is required.", question) == value
 
 
 def test_a_reference_that_leaves_it_open_is_met_by_an_answer_that_does() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework.judging.turn_matching import asks_yes_or_no, reply_to
+from rag_evaluation_framework.judging.turn_matching import asks_yes_or_no, reply_in
 
 TABLES = tables_beside(__file__)
 
@@ -15,22 +15,11 @@ def test_a_question_asks_for_a_yes_or_no(question: str, reference: str, expected
     assert asks_yes_or_no(question, reference) is expected
 
 
-@pytest.mark.parametrize(("text", "said"), TABLES["a_text_says_yes_or_no_by_a_word_a_verb_or_what_was_asked"])
-def test_a_text_says_yes_or_no_by_a_word_a_verb_or_what_was_asked(text: str, said: str | None) -> None:
-    reply = reply_to("is the lift working?", text)
-    assert (reply and reply.polarity) == said
-
-
-@pytest.mark.parametrize(("question", "text", "said"), TABLES["a_chinese_text_says_yes_or_no"])
-def test_a_chinese_text_says_yes_or_no(question: str, text: str, said: str | None) -> None:
-    reply = reply_to(question, text)
-    assert (reply and reply.polarity) == said
-
-
-@pytest.mark.parametrize(("question", "text", "said"), TABLES["what_was_asked_is_said_again_with_its_verb"])
-def test_what_was_asked_is_said_again_with_its_verb(question: str, text: str, said: str | None) -> None:
-    reply = reply_to(question, text)
-    assert (reply and reply.polarity) == said
+@pytest.mark.parametrize(
+    "text", ["it works.", "no problem.", "no. 5 is.", "not only that.", "i'm not sure.", "未必"]
+)
+def test_what_is_less_plain_is_neither(text: str) -> None:
+    assert reply_in(text) is None
 
 
 YES = """
@@ -44,8 +33,8 @@ certainly not|definitely not|i'm afraid not|不|不能|不可以|不会|不行|�
 """
 
 
-@pytest.mark.parametrize(("said", "replies"), [("yes", YES), ("no", NO)])
-def test_a_word_by_itself_says_yes_or_no(said: str, replies: str) -> None:
+@pytest.mark.parametrize(("said", "replies"), [(True, YES), (False, NO)])
+def test_a_word_by_itself_says_yes_or_no(said: bool, replies: str) -> None:
     for reply in replies.strip().replace("\n", "|").split("|"):
-        found = reply_to("is it open, 开门了吗?", reply)
-        assert (reply, found and found.polarity) == (reply, said)
+        found = reply_in(reply)
+        assert (reply, found and found.is_yes) == (reply, said)

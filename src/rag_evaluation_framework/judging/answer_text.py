@@ -48,33 +48,15 @@ _LONGEST_TITLE = 120
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _NOT_LINE_END = re.compile(r"[^\n]")
 
-# The texts that an answer was given, however they are called. Whose they are is said: 根据公司的文件.
-_GIVEN = (
-    "(?:[您你我][们們]?|用[户戶]|[这這][些份个個段]?|[该該本此]|上述|以上|上面|所?(?:提供|[给給](?:出|定)|上[传傳]|[检檢]索)到?|[现現已]有"
-    "|[参參]考|相[关關]|背景|知[识識][库庫]|的){0,8}"
-)
-_TEXTS = (
-    "(?:[资資]料|文[档檔件本章]|上下文|原文|[内內]容|信息|[资資][讯訊]|材料|段落|片段|知[识識][库庫]|文[献獻])"
-    "(?:[中里裡内內]?的?(?:[内內]容|信息|[资資][讯訊]))?"
-)
-_SAYS = "(?:提到|提及|指出|[显顯]示|表明|[写寫]道)"
-_TELLS = f"(?:{_SAYS}|[记記][载載錄录]|[说說]明|描述|介[绍紹]|[规規]定|所[示述]|可知|得知|可以看出|[来來]看)"
-_SPACES = r"[^\S\n]*+"
-_COMMA = rf"{_SPACES}[，,：:]"
-_WITHIN = "[中里裡内內上]?[还還也明确確均都已]{0,2}"
+# What leads up to a statement: 根据您提供的资料，; spaces are what is left of 根据[1]，
 _LEADING = re.compile(
-    rf"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?:[^\S\n]|[*>•·-])*+(?:\d{{1,3}}[.、)]{_SPACES})?\**+)
-    (?P<clause>(?:{_SPACES}(?:
-        # 根据文档1中的描述，; spaces are what is left of 根据[1]，
-        (?:根[据據]|依[据據照]|按照?|基[于於]|[参參]照|[据據从從])
-          (?:{_GIVEN}{_TEXTS}(?:[ ]?\d{{1,3}})?{_SPACES}|[ ]{{3,}}+)
-          [中里裡内內]?的?{_TELLS}{{0,2}}{_COMMA}
-        |(?:{_GIVEN}{_TEXTS}|文(?=[中里裡内內])|本文){_WITHIN}{_SAYS}[了过過的]?(?![器屏于於在为為])(?:{_COMMA})?
-        |(?:{_GIVEN}{_TEXTS}(?:[ ]?\d{{1,3}})?{_SPACES}|文(?=[中里裡内內])|本文){_WITHIN}{_TELLS}{_COMMA}
-        |(?:[综綜]上所述|[总總]之|[总總]而言之|[总總]的[来來][说說])(?:{_COMMA})?
-        |(?:[综綜]上|[总總][体體](?:[来來][说說]|而言)|[简簡]而言之|[简簡][单單][来來][说說]){_COMMA}
-        |(?:[您你]好|好的|[当當]然(?:可以)?){_SPACES}[，,]
-    ))++)(?={_SPACES}[^\s。！？!?；;.])""",
+    r"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?:[^\S\n]|[*>•·-])*+(?:\d{1,3}[.、)][^\S\n]*+)?\**+)
+    (?P<clause>(?:[^\S\n]*+(?:
+        (?:根[据據]|依[据據]|按照|基[于於]|[从從])[^\n，,：:。]{0,12}?
+          (?:[资資]料|文[档檔件本]|上下文|[内內]容|信息|知[识識][库庫]|[ ]{3})[^\n，,：:。]{0,6}[，,：:]
+        |(?:[资資]料|文[档檔]|上下文)[中里裡]?(?:提到|提及|指出|[显顯]示)[，,：:]?
+        |(?:[综綜]上所述|[总總]之|[总總]的[来來][说說]|[您你]好|好的)[，,]
+    ))++)(?=[^\S\n]*+[^\s。！？!?；;.])""",
     re.VERBOSE,
 )
 
@@ -85,7 +67,10 @@ def said_in(answer: str) -> str:
     >>> said_in("It rained [1].\\n\\nSources:\\n- weather.pdf, page 3").split()
     ['It', 'rained', '.']
     """
-    return _without_leading_clauses(without_citations(without_source_list(answer)))
+    said = without_citations(without_source_list(answer))
+    if said.isascii():
+        return said
+    return _LEADING.sub(lambda leading: leading["mark"] + " " * len(leading["clause"]), said)
 
 
 def without_source_list(answer: str) -> str:
@@ -140,11 +125,3 @@ def _is_title(line: str) -> bool:
     mark = _LIST_MARK.match(line)
     title = line[mark.end() :] if mark else line
     return len(title) <= _LONGEST_TITLE and _NOT_OF_TITLES.search(title) is None
-
-
-def _without_leading_clauses(text: str) -> str:
-    return text if text.isascii() else _LEADING.sub(_blank_clause, text)
-
-
-def _blank_clause(leading: re.Match[str]) -> str:
-    return leading["mark"] + " " * len(leading["clause"])

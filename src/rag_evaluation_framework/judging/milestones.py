@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from rag_evaluation_framework.judging.mentions import is_denied, parts, phrase, says, stance_at
+from rag_evaluation_framework.judging.mentions import is_denied, phrase, says, stance_at
 from rag_evaluation_framework.text.normalisation import comparable, spellings
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.sentences import SENTENCE_END
@@ -84,7 +84,7 @@ def _states(said: str, first: int, last: int) -> bool:
     """Tell whether a text states what it tells from one unit to another, and does not deny it in between."""
     if stance_at(said, first) != "stated" or says("not_done", said[max(0, first - _BEFORE) : first]):
         return False
-    between = [part for _, part in parts("clause_begin", phrase("quality").sub("", said[first:last]))]
+    between = phrase("clause_begin").split(phrase("quality").sub("", said[first:last]))
     is_only_later = phrase("until").match(said, last) is not None
     return is_only_later or not any(map(is_denied, (between[0], between[-1])))
 
