@@ -101,8 +101,8 @@ def statements(marked: str) -> Iterator[Statement]:
 #
 # The words are data (``data/relations.yaml``). ``friend_of``, ``is_friend_of``, ``friends_with`` and
 # ``friendOf`` are one relation. A relation that is not in the table is expressed by its own words only, in
-# any inflection, ``sued`` by "sues", and ``sued_by`` from the other end; it may be written in the words of the
-# answers, 结义姐妹, or as several, 结义姐妹/sworn_sister_of.
+# any inflection, ``sued`` by "sues", and ``sued_by`` from the other end; it may be written in the words of
+# the answers, 结义姐妹, or as several, 结义姐妹/sworn_sister_of.
 
 # Verbs stand before roles: "mentors" does, and is only then a plural.
 _KINDS = {
