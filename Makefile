@@ -6,10 +6,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick check fix docs bench clean
+.PHONY: help setup demo test test-vendors quick check fix docs bench clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # A stamp file stands for each installed set, so that a second run costs nothing.
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -20,6 +20,11 @@ $(VENV)/.core: pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.core
 	@echo "installing the test tools (once)"
 	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.vendors: $(VENV)/.dev
+	@echo "installing the vendors' packages, some GB (once)"
+	@$(PIP) install --editable '.[vendors]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
@@ -43,6 +48,9 @@ demo: $(VENV)/.core ## install the package and, offline, compare retrieval runs 
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	@$(BIN)/python -m pytest -n auto
+
+test-vendors: $(VENV)/.vendors ## the tests that need heavy packages of vendors, which are installed first
+	@$(BIN)/python -m pytest -n auto -m vendors
 
 # What an edit most often breaks: the rules of the house, what users see, and the rooms without clock or network.
 QUICK := tests/acceptance tests/test_architecture.py tests/test_front_door.py tests/test_forbidden_calls.py \

@@ -14,7 +14,7 @@ from benchmarks._memory import peak_megabytes  # noqa: E402
 from rag_evaluation_framework.adapters.http_agent import HttpAgent  # noqa: E402
 from rag_evaluation_framework.evaluation.engine import run_samples  # noqa: E402
 from rag_evaluation_framework.records.responses import Response  # noqa: E402
-from rag_evaluation_framework.records.runs import RunHead, RunSettings  # noqa: E402
+from rag_evaluation_framework.records.runs import Options, RunHead  # noqa: E402
 from rag_evaluation_framework.records.samples import Sample, Turn  # noqa: E402
 from rag_evaluation_framework.records.scores import Score  # noqa: E402
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder  # noqa: E402
@@ -40,10 +40,10 @@ def _samples(count: int) -> Iterator[Sample]:
 def main() -> None:
     url, count, concurrency, directory = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
     folder = RunFolder.create(directory, RunHead(run_id=NEW_RUN, dataset_id="benchmark"))
-    settings = RunSettings(concurrency=concurrency)
+    settings = Options(concurrency=concurrency)
     agent = HttpAgent(url, path="/v1/chat/completions", protocol="openai-compatible", model="m")
     started, cpu = time.perf_counter(), time.process_time()
-    outcome = run_samples(lambda: _samples(count), agent, [Contains()], folder=folder, settings=settings)
+    outcome = run_samples(lambda: _samples(count), agent, [Contains()], folder=folder, options=settings)
     ended = time.perf_counter()
     assert outcome.completed, outcome
     assert not outcome.failed, outcome

@@ -15,6 +15,7 @@ import yaml
 
 from rag_evaluation_framework.files import strict_json, yaml_documents
 from rag_evaluation_framework.files.access import compress
+from rag_evaluation_framework.files.json_scanner import scan
 from rag_evaluation_framework.files.strict_json import read_lines
 
 _WORDS = (
@@ -46,7 +47,7 @@ def main() -> None:
             "json.loads": lambda: json.loads(document),
             "msgspec.json.decode": lambda: msgspec.json.decode(document),
             "strict_json.decode": lambda: strict_json.decode(document),
-            "strict_json.decode_with_lines": lambda: strict_json.decode_with_lines(document),
+            "json_scanner.scan": lambda: scan(document),
         },
     )
     _table(

@@ -24,8 +24,8 @@ from rag_evaluation_framework.judging.judged_answers import (
     judge_relevancy,
     judge_safety,
 )
-from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.judging.rubrics import DEFAULT_RUBRIC, judge_rubric
+from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.judging.rubrics import default_rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import all_metrics
 from rag_evaluation_framework.models.chat import Completion, Message
 from rag_evaluation_framework.records.responses import Response
@@ -110,7 +110,7 @@ def _print_calls() -> None:
 def _scored(name: str, judge: Judge) -> str:
     sample, response = _sample(0)
     try:
-        score = scorer_for(f"{name}(method=judge)", ScoringMethods(judge=judge)).score(sample, response)
+        score = scorer_for(f"{name}(method=judge)", Methods(judge=judge)).score(sample, response)
     except RagEvalError as error:
         return f"not scored: {error}"
     return score.status if score.reason is None else f"{score.status}: {score.reason}"
@@ -126,7 +126,7 @@ def _print_times() -> None:
         ("answer class", lambda s, a, c: judge_answer_class(judge, s.question, a)),
         ("context relevance", lambda s, a, c: judge_context_relevance(judge, s.question, c)),
         ("preference, both orders", lambda s, a, c: judge_preference(judge, s.question, a, a[::-1])),
-        ("rubric", lambda s, a, c: judge_rubric(judge, DEFAULT_RUBRIC, question=s.question, answer=a)),
+        ("rubric", lambda s, a, c: judge_rubric(judge, default_rubric(), question=s.question, answer=a)),
     ]
     print(f"{'verdict':<40}{'CPU ms':>8}")
     for name, ask in asked:

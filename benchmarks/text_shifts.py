@@ -452,7 +452,7 @@ def _drafts() -> Iterator[tuple[str, str, Any]]:
     from rag_evaluation_framework import Corpus
 
     corpus = Corpus.from_folder(ROOT / "examples" / "handbook" / "documents")
-    drafts = found("extractive_drafts")(corpus, queries_per_doc=8, queries_across_docs=8, seed=SEED)
+    drafts = found("extractive_drafts")(corpus, queries_per_doc=8, seed=SEED)
     for number, draft in enumerate(drafts.kept):
         yield "extractive_drafts", f"{number}", draft
 

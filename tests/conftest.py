@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+from importlib.util import find_spec
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from own_metrics import own_metrics
@@ -21,3 +24,10 @@ settings.register_profile(
     "explore", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test marked ``vendors`` where a package, or a program, that it names is not installed."""
+    for name in (name for mark in item.iter_markers("vendors") for name in mark.args):
+        if find_spec(name) is None and shutil.which(name) is None:
+            pytest.skip(f"{name} is not installed: make test-vendors")

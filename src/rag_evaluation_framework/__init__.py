@@ -14,7 +14,7 @@ _HOMES = {
     "adapters.http_agent": ("HttpAgent",),
     "adapters.openai": ("OpenAIEmbedder",),
     "datasets.catalogue": ("EvaluationDatasetLoader",),
-    "datasets.consistency": ("DataFormatValidator",),
+    "datasets.schemas": ("DataFormatValidator",),
     "datasets.conversion": ("convert",),
     "datasets.quality": ("DataQualityChecker",),
     "datasets.recognition": ("read_dataset",),
@@ -28,7 +28,6 @@ _HOMES = {
     ),
     "evaluation.citation_evaluator": ("CitationEvaluator",),
     "evaluation.evaluate": (
-        "Options",
         "compare",
         "evaluate",
         "evaluate_async",
@@ -87,6 +86,7 @@ _HOMES = {
         "Response",
         "Usage",
     ),
+    "records.runs": ("Options",),
     "records.samples": (
         "ChunkLevelDatasetExample",
         "ChunkLevelGroundTruth",

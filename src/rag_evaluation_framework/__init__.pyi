@@ -3,10 +3,10 @@ from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker as 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent as HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIEmbedder as OpenAIEmbedder
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader as EvaluationDatasetLoader
-from rag_evaluation_framework.datasets.consistency import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.conversion import convert as convert
 from rag_evaluation_framework.datasets.quality import DataQualityChecker as DataQualityChecker
 from rag_evaluation_framework.datasets.recognition import read_dataset as read_dataset
+from rag_evaluation_framework.datasets.schemas import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.validation import validate_file as validate_file
 from rag_evaluation_framework.datasets.value_files import DataCompressor as DataCompressor
 from rag_evaluation_framework.errors import InputError as InputError
@@ -14,7 +14,6 @@ from rag_evaluation_framework.errors import Issue as Issue
 from rag_evaluation_framework.errors import RagEvalError as RagEvalError
 from rag_evaluation_framework.errors import UsageError as UsageError
 from rag_evaluation_framework.evaluation.citation_evaluator import CitationEvaluator as CitationEvaluator
-from rag_evaluation_framework.evaluation.evaluate import Options as Options
 from rag_evaluation_framework.evaluation.evaluate import compare as compare
 from rag_evaluation_framework.evaluation.evaluate import evaluate as evaluate
 from rag_evaluation_framework.evaluation.evaluate import evaluate_async as evaluate_async
@@ -58,6 +57,7 @@ from rag_evaluation_framework.records.responses import Hit as Hit
 from rag_evaluation_framework.records.responses import Request as Request
 from rag_evaluation_framework.records.responses import Response as Response
 from rag_evaluation_framework.records.responses import Usage as Usage
+from rag_evaluation_framework.records.runs import Options as Options
 from rag_evaluation_framework.records.samples import ChunkLevelDatasetExample as ChunkLevelDatasetExample
 from rag_evaluation_framework.records.samples import ChunkLevelGroundTruth as ChunkLevelGroundTruth
 from rag_evaluation_framework.records.samples import ChunkLevelRunOutput as ChunkLevelRunOutput

@@ -21,7 +21,7 @@ from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError,
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.samples import Dataset, Preview, Sample
+from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.records.scores import Score
 
 if TYPE_CHECKING:
@@ -151,6 +151,9 @@ class Dialect(Protocol):
 
     Within one dialect nothing is lost: what has no field in :class:`Sample` goes through ``extra``. Between
     dialects, what the target cannot hold is known beforehand from ``holds``.
+
+    A dialect of an installed package may have ``recognises(preview: Preview) -> bool``, which tells whether a
+    file is one of its own; without that it is used where it is named. Ours are told by a table of signatures.
     """
 
     name: str
@@ -161,10 +164,6 @@ class Dialect(Protocol):
 
     holds: frozenset[str]
     """The fields of ``Sample`` and, as ``dataset.<field>``, of ``Dataset`` that it can hold."""
-
-    @abstractmethod
-    def recognises(self, preview: Preview) -> bool:
-        """Tell from the content whether a file is of this dialect."""
 
     @abstractmethod
     def read(self, path: Path) -> Dataset:

@@ -20,7 +20,8 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate
 from rag_evaluation_framework.records.documents import DocumentId
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
-chromadb = pytest.importorskip("chromadb", reason="the extra 'chroma' is not installed")
+chromadb = pytest.importorskip("chromadb", reason="chromadb is not installed: make test-vendors")
+pytestmark = pytest.mark.vendors("chromadb")
 
 
 def chunks_of(count: int) -> list[PositionAwareChunk]:

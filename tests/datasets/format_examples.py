@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rag_evaluation_framework.datasets.consistency import RULES
+from rag_evaluation_framework.errors import Issue
+
 SPAN: dict[str, Any] = {
     "file_name": "project_tool_guide.pdf",
     "page_number": 3,
@@ -474,3 +477,8 @@ EXAMPLES: list[tuple[str, Any]] = [
     ("beir-document", {"_id": "d1", "title": "", "text": "The ferry leaves at eight.", "metadata": {}}),
     ("beir-query", {"_id": "q1", "text": "When does the ferry leave?", "metadata": {}}),
 ]
+
+
+def rule_issues(kind: str, value: Any) -> list[Issue]:
+    """Return what the rules of a kind alone find in a value, whatever its schema says."""
+    return [issue for rule in RULES.get(kind, ()) for issue in rule(value)]

@@ -21,7 +21,7 @@ from rag_evaluation_framework.datasets.annotator_agreement import (
     marked_stretches,
     merged_truth,
 )
-from rag_evaluation_framework.datasets.consistency import value_issues
+from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.citations import SpanCitation

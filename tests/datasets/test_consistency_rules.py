@@ -14,17 +14,14 @@ from format_examples import (
     GOLDEN_BOUNDARY,
     RESULTS,
     SAMPLE_DATASET,
+    rule_issues,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.consistency import (
-    RULES,
-    DataFormatValidator,
-    rule_issues,
-    value_issues,
-)
-from rag_evaluation_framework.datasets.schemas import KINDS, schema
+from rag_evaluation_framework import DataFormatValidator
+from rag_evaluation_framework.datasets.consistency import RULES
+from rag_evaluation_framework.datasets.schemas import KINDS, schema, value_issues
 from rag_evaluation_framework.errors import Issue
 
 

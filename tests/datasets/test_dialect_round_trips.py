@@ -23,7 +23,8 @@ from sample_strategies import (
 )
 
 from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
-from rag_evaluation_framework.datasets.dialect import RecordDialect, dataset_fields, is_held, sample_fields
+from rag_evaluation_framework.datasets.conversion import dataset_fields, is_held, sample_fields
+from rag_evaluation_framework.datasets.dialect import RecordDialect
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.ragas import RAGAS

@@ -13,9 +13,9 @@ from format_examples import (
     GOLDEN_MULTITURN,
     GOLDEN_RELATIONSHIP,
     GOLDEN_TRACKING,
+    rule_issues,
 )
 
-from rag_evaluation_framework.datasets.consistency import rule_issues
 from rag_evaluation_framework.datasets.golden_sets import BOUNDARY, FACTUAL
 from rag_evaluation_framework.datasets.validation import validate_file
 from rag_evaluation_framework.errors import InputError

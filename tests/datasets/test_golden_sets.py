@@ -17,22 +17,21 @@ from format_examples import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.dialect import RecordDialect
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, RecordDialect
 from rag_evaluation_framework.datasets.golden_sets import (
     BOUNDARY,
     FACTUAL,
-    GOLDEN_DIALECTS,
     MULTITURN,
     RELATIONSHIP,
     TRACKING,
     golden_contexts,
-    golden_kind,
 )
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import (
     Entities,
     Milestones,
+    Preview,
     Refusal,
     Relation,
     Sample,
@@ -81,7 +80,8 @@ def test_every_record_is_recognised_as_of_its_own_set_only(
     dialect: RecordDialect, records: list[dict[str, Any]]
 ) -> None:
     for record in records:
-        assert [name for name, other in GOLDEN_DIALECTS.items() if other.signature(record)] == [dialect.name]
+        preview = Preview(Path("x"), "array", record)
+        assert [name for name, other in SIGNATURES.items() if other.fits(preview)] == [dialect.name]
 
 
 @pytest.mark.parametrize(("dialect", "records"), SETS, ids=NAMES)
@@ -214,11 +214,6 @@ def test_what_a_question_cannot_hold_is_refused_when_written() -> None:
 
 def test_a_sample_of_another_dialect_has_no_golden_contexts() -> None:
     assert golden_contexts(Sample(id="a", turns=(Turn(role="user", content="q"),))) == []
-
-
-def test_a_record_without_an_id_is_of_no_golden_set() -> None:
-    assert golden_kind({"question": "q", "ground_truth": "t"}) is None
-    assert golden_kind({"id": "a", "question": "q", "reference_answer": "t"}) is None
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.schemas import MAX_ISSUES
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
@@ -136,20 +134,3 @@ def test_a_file_that_is_wrong_throughout_is_told_shortly(tmp_path: Path) -> None
         read_qrels(written(tmp_path, "q 0 d\n" * 250))
     assert len(caught.value.issues) == MAX_ISSUES + 1
     assert "150 more problems" in str(caught.value.issues[-1])
-
-
-identifiers = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=8).filter(
-    lambda text: not text.isspace() and not text.startswith(("{", "\ufeff"))
-)
-
-
-@given(st.dictionaries(identifiers, st.dictionaries(identifiers, st.integers(-2, 4), min_size=1), min_size=1))
-def test_what_is_written_in_trec_columns_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]]
-) -> None:
-    path = tmp_path_factory.mktemp("qrels") / "file"
-    lines = [
-        f"{query} 0 {document} {grade}\n" for query, row in qrels.items() for document, grade in row.items()
-    ]
-    path.write_text("".join(lines), encoding="utf-8", newline="")
-    assert read_qrels(path, format="trec") == qrels

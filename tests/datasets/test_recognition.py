@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
 import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
+from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, read_dataset, recognise
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.extensions import Dialect
+from rag_evaluation_framework.records.samples import Dataset, Preview, Sample, Turn
 
 EVALUATION = {
     "dataset_id": "a",
@@ -49,7 +55,7 @@ FILES: dict[str, str] = {
     "offline-records": '{"task_id": "1", "task_type": "qa", "instruction": "q", "expected_response": "a"}\n',
     "qa-pairs": json.dumps({**SPLIT, "question": "q", "reference_answer": "a", "answer_citations": []}),
     "summaries": json.dumps({**SPLIT, "instruction": "q", "reference_summary": "a"}),
-    "ragas": "user_input,response,reference\r\nq,a,b\r\n",
+    "ragas": "user_input\r\nq\r\n",
     "squad": '{"version": "1.1", "data": [{"title": "t", "paragraphs": []}]}',
     "trec": "q1 0 d1 1\nq1 0 d2 0\n",
 }
@@ -73,6 +79,62 @@ def test_every_registered_dialect_is_a_dialect_of_its_name_and_has_a_file_above(
         assert isinstance(dialect, Dialect)
         assert dialect.name == name
     assert set(DIALECTS.names()) == {*FILES, "beir"}
+
+
+class Notes:
+    """A dialect of another package, which may leave it to the user to name it."""
+
+    name = "notes"
+    suffixes = (".notes",)
+    holds = frozenset({"question"})
+
+    def read(self, path: Path) -> Dataset:
+        question = Turn(role="user", content=path.read_text())
+        return Dataset(samples=(Sample(id="a", turns=(question,)),), dialect=self.name)
+
+
+class RecognisedNotes(Notes):
+    def recognises(self, preview: Preview) -> bool:
+        return "note" in preview.record
+
+
+@pytest.mark.parametrize("dialect", [Notes(), RecognisedNotes()])
+def test_a_dialect_of_an_installed_package_is_asked_or_named(
+    dialect: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point = EntryPoint("notes", "unused", "rag_evaluation_framework.dialects")
+    monkeypatch.setattr(EntryPoint, "load", lambda _: dialect)
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
+    monkeypatch.setattr(DIALECTS, "_installed_read", False)
+    monkeypatch.setattr(DIALECTS, "_entries", dict(DIALECTS._entries))
+    path = tmp_path / "x"
+    path.write_text('{"note": "What is RAG?"}')
+    assert read_dataset(path, format="notes").dialect == "notes"
+    if isinstance(dialect, RecognisedNotes):
+        assert recognise(path) is dialect
+        path.write_text('{"note": "What is RAG?", "user_input": "q"}')
+        with pytest.raises(InputError, match="notes and ragas"):
+            recognise(path)
+        (tmp_path / "x.notes").write_text('{"note": "What is RAG?", "user_input": "q"}')
+        assert recognise(tmp_path / "x.notes") is dialect
+    else:
+        with pytest.raises(InputError, match="one of the dialects"):
+            recognise(path)
+
+
+def test_reading_a_file_loads_its_dialect_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text(FILES["agent-samples"])
+    program = (
+        "import sys; from rag_evaluation_framework import read_dataset; read_dataset(sys.argv[1]); "
+        "print(*(name for name in sys.modules if name.startswith('rag_evaluation_framework.datasets.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
+    )
+    loaded = {name.rpartition(".")[2] for name in done.stdout.split()}
+    dialects = {signature.place.partition(":")[0] for signature in SIGNATURES.values()}
+    assert loaded & dialects == {"agent_samples"}
 
 
 def test_a_folder_with_queries_is_beir(tmp_path: Path) -> None:
@@ -121,7 +183,20 @@ def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "\n", "{}", "[]", "just words", "a,b\r\n1,2\r\n", '{"broken', "[[1]]", "\x00"]
+    "content",
+    [
+        "",
+        "\n",
+        "{}",
+        "[]",
+        "just words",
+        "a,b\r\n1,2\r\n",
+        '{"broken',
+        "[[1]]",
+        "\x00",
+        '{"question": "q", "ground_truth": "t"}',
+        '{"id": "a", "question": "q", "reference_answer": "t"}',
+    ],
 )
 def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
@@ -148,12 +223,6 @@ def test_what_is_no_dataset_is_described(content: str, found: str, tmp_path: Pat
     with pytest.raises(InputError) as caught:
         recognise(path)
     assert [issue.found for issue in caught.value.issues] == [found]
-
-
-def test_a_ragas_file_may_have_questions_alone(tmp_path: Path) -> None:
-    path = tmp_path / "questions.csv"
-    path.write_text("user_input\r\nWhat is RAG?\r\n", newline="")
-    assert recognise(path).name == "ragas"
 
 
 def test_an_unknown_format_offers_the_nearest_names(tmp_path: Path) -> None:

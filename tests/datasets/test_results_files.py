@@ -16,7 +16,6 @@ from rag_evaluation_framework.datasets.value_files import (
     read_results,
     results_of_rows,
     results_rows,
-    write_configuration,
     write_results,
 )
 from rag_evaluation_framework.errors import InputError
@@ -129,17 +128,8 @@ def test_any_results_survive_as_rows(head: dict[str, Any], rows: list[dict[str, 
     assert results_of_rows(results_rows(results)) == results
 
 
-@pytest.mark.parametrize("name", ["a.config.yaml", "a.config.json", "a.config.yaml.gz"])
-def test_a_configuration_reads_back_equal(tmp_path: Path, name: str) -> None:
-    configuration = {"dataset": "sample_eval", "seed": 42, "thresholds": {"mrr": 0.5}, "说明": "是"}
-    write_configuration(configuration, tmp_path / name)
-    assert read_configuration(tmp_path / name) == configuration
-
-
 def test_a_configuration_is_a_mapping(tmp_path: Path) -> None:
     path = tmp_path / "a.config.yaml"
     path.write_text("- a\n- b\n", encoding="utf-8")
     with pytest.raises(InputError, match="expected an object"):
         read_configuration(path)
-    with pytest.raises(InputError):
-        write_configuration({"x": float("nan")}, path)

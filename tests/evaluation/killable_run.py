@@ -20,7 +20,7 @@ from rag_evaluation_framework.errors import RagEvalError, TargetError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import Progress, RunSettings
+from rag_evaluation_framework.records.runs import Options, Progress
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 
@@ -85,7 +85,7 @@ def main(options: dict[str, Any]) -> int:
             target,
             [ExactMatch()],
             folder=folder,
-            settings=RunSettings(concurrency=options["concurrency"]),
+            options=Options(concurrency=options["concurrency"]),
             on_progress=acknowledge,
         )
     except RagEvalError as error:

@@ -14,7 +14,7 @@ from rag_evaluation_framework.evaluation import attempts, engine
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.records.runs import Progress, RunOutcome
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.journal import Journal
@@ -66,9 +66,7 @@ def run(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[RunOutcome, RunFolder]:
     folder = folder or new_folder(directory)
-    outcome = run_samples(
-        samples(50), target, scorers, folder=folder, settings=RunSettings(), on_progress=on_progress
-    )
+    outcome = run_samples(samples(50), target, scorers, folder=folder, on_progress=on_progress)
     return outcome, folder
 
 

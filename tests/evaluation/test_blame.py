@@ -18,7 +18,7 @@ from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Failure, Hit, Response
@@ -214,7 +214,7 @@ def test_documents_are_known_by_any_of_their_names_to_blame_as_to_the_ranking(
         "refused_wrongly",
         "the answer says that it does not know; 1 of 1 relevant documents retrieved",
     )
-    ranking = scorer_for("hit@3", ScoringMethods(corpus=Corpus([BOATS])))
+    ranking = scorer_for("hit@3", Methods(corpus=Corpus([BOATS])))
     assert ranking.score(asked, response).value == 1.0
 
 

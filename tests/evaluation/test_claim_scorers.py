@@ -10,7 +10,7 @@ from chat_server import Asked
 from scripted_judge import judged_by, read_question
 
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import TURNS, Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
@@ -101,7 +101,7 @@ def test_the_judge_is_asked_about_contexts_though_the_answer_is_empty() -> None:
         )
 
     with judged_by(script) as (judge, _):
-        scorer = scorer_for("context_precision", ScoringMethods(judge=judge))
+        scorer = scorer_for("context_precision", Methods(judge=judge))
         assert scorer.score(asked(), Response(text="", contexts=CONTEXTS)).value == 1 / 2
 
 

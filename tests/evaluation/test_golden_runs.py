@@ -15,12 +15,9 @@ from rag_evaluation_framework.datasets.golden_contexts import golden_context_iss
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.golden_runs import (
-    GoldenSettings,
     find_splits,
     golden_manifest,
     plan_golden,
-    read_golden_settings,
-    with_thresholds,
 )
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 from rag_evaluation_framework.evaluation.preflight import Plan
@@ -39,9 +36,12 @@ FILES = {name: split.file for name, split in SPLITS.items()}
 SPANS = ("span_recall", "span_precision")
 
 
-def planned(folder: Path, settings: GoldenSettings | None = None, **options: Any) -> Plan:
-    settings = settings or GoldenSettings()
-    return plan_golden(golden_manifest(folder, settings), **options)
+def planned(
+    folder: Path, *thresholds: str, config: Path | None = None, datasets: Sequence[str] = (), **options: Any
+) -> Plan:
+    return plan_golden(
+        golden_manifest(folder, config=config, thresholds=thresholds), datasets=datasets, **options
+    )
 
 
 def copied(folder: Path, names: Sequence[str]) -> Path:
@@ -57,11 +57,7 @@ def test_splits_are_found_in_the_folder_or_where_projects_keep_them(tmp_path: Pa
     (tmp_path / "README.md").write_text("words")
     (tmp_path / place / "notes.json").write_text('{"something": "else"}')
     assert list(find_splits(tmp_path)) == ["facts", "boundary"]
-    assert golden_manifest(tmp_path, GoldenSettings()).missing == (
-        "relations",
-        "tracking",
-        "multiturn",
-    )
+    assert golden_manifest(tmp_path).missing == ("relations", "tracking", "multiturn")
 
 
 def test_a_split_is_told_by_its_content_whatever_its_file_is_called(tmp_path: Path) -> None:
@@ -105,7 +101,7 @@ def test_what_is_empty_is_never_asked_and_what_is_doubtful_is_said(tmp_path: Pat
         "[0].metrics.expected_entities[0]",
     ]
     path = tmp_path / FILES["multiturn"]
-    assert planned(tmp_path, splits=["multiturn"]).warnings == (
+    assert planned(tmp_path, datasets=["multiturn"]).warnings == (
         "multiturn: 2 warnings (rag-eval validate lists all): "
         f"{path}:1: [0].conversation[1].ground_truth: expected an answer, or Refusal, got '...'",
     )
@@ -129,44 +125,15 @@ def test_a_folder_without_golden_sets_and_a_broken_one_are_said(tmp_path: Path) 
 def test_every_split_has_the_metrics_of_what_it_is_about() -> None:
     plan = planned(GOLDEN)
     scored = {each.name: [scorer.name for scorer in each.scorers] for each in plan.datasets}
-    assert scored == {
-        "facts": [
-            "entity_coverage",
-            "answer_similarity",
-            "token_f1",
-            "faithfulness",
-            "span_recall",
-            "span_precision",
-            "over_refusal",
-        ],
-        "relations": [
-            "relation_match",
-            "answer_similarity",
-            "token_f1",
-            "faithfulness",
-            "span_recall",
-            "span_precision",
-            "over_refusal",
-        ],
-        "tracking": [
-            "milestone_recall",
-            "milestone_order",
-            "hop_coverage",
-            "answer_similarity",
-            "faithfulness",
-            "span_recall",
-            "span_precision",
-            "over_refusal",
-        ],
+    usual = "answer_similarity token_f1 faithfulness span_recall span_precision over_refusal"
+    steps = "milestone_recall milestone_order hop_coverage"
+    assert {name: " ".join(metrics) for name, metrics in scored.items()} == {
+        "facts": f"entity_coverage {usual}",
+        "relations": f"relation_match {usual}",
+        "tracking": f"{steps} {usual.replace('token_f1 ', '')}",
         # One of its turns should be declined, so both metrics of refusals have something to score.
-        "multiturn": [
-            "turn_correctness",
-            "context_turn_correctness",
-            "faithfulness",
-            "refusal_recall",
-            "over_refusal",
-        ],
-        "boundary": ["refusal_recall"],
+        "multiturn": "turn_correctness context_turn_correctness faithfulness refusal_recall over_refusal",
+        "boundary": "refusal_recall",
     }
     assert plan.warnings == ()
     # Two and three of the user's turns: a call each.
@@ -199,7 +166,7 @@ def test_one_context_that_cannot_be_located_is_warned_about_and_the_others_count
     records = json.loads(path.read_text(encoding="utf-8"))
     records[1]["golden_context"]["snippet"] = "no such text"
     path.write_text(json.dumps(records), encoding="utf-8")
-    plan = planned(tmp_path / "golden", splits=["facts"])
+    plan = planned(tmp_path / "golden", datasets=["facts"])
     assert [scorer.name for scorer in plan.datasets[0].scorers][-3:] == [*SPANS, "over_refusal"]
     assert plan.datasets[0].unmeasured == {}
     (warning,) = plan.warnings
@@ -208,18 +175,8 @@ def test_one_context_that_cannot_be_located_is_warned_about_and_the_others_count
     assert "got nothing like it" in warning
 
 
-def test_contexts_without_a_snippet_are_none_that_could_be_located(tmp_path: Path) -> None:
-    records = json.loads((DATASETS / FILES["facts"]).read_text(encoding="utf-8"))
-    for record in records:
-        record["golden_context"]["snippet"] = "..."
-    (tmp_path / FILES["facts"]).write_text(json.dumps(records), encoding="utf-8")
-    plan = planned(tmp_path)
-    assert plan.datasets[0].unmeasured == dict.fromkeys(SPANS, "no golden context has a snippet")
-    assert plan.warnings == ()
-
-
 def test_splits_and_samples_can_be_chosen() -> None:
-    plan = planned(GOLDEN, splits=["facts"], choice=SampleChoice(sample_size=2))
+    plan = planned(GOLDEN, datasets=["facts"], choice=SampleChoice(sample_size=2))
     assert [(each.name, len(each.selection)) for each in plan.datasets] == [("facts", 2)]
 
 
@@ -239,9 +196,9 @@ spec:
 def test_settings_replace_metrics_and_set_thresholds(tmp_path: Path) -> None:
     path = tmp_path / "golden.yaml"
     path.write_text(SETTINGS)
-    settings = with_thresholds(read_golden_settings(path), ["facts:latency<=900", "span_recall>=0.5"])
-    assert settings.gate
-    plan = planned(GOLDEN, settings)
+    thresholds = ("facts:latency<=900", "span_recall>=0.5")
+    assert golden_manifest(GOLDEN, thresholds=thresholds).ci_gate
+    plan = planned(GOLDEN, *thresholds, config=path)
     facts, relations = plan.datasets[:2]
     # Refusals are always scored: the table of two by two has every split.
     assert [scorer.name for scorer in facts.scorers] == ["entity_coverage", "latency", "over_refusal"]
@@ -277,14 +234,13 @@ def test_settings_replace_metrics_and_set_thresholds(tmp_path: Path) -> None:
 def test_a_threshold_that_its_split_cannot_be_held_to_is_an_error(
     written: str, splits: Sequence[str], problem: str
 ) -> None:
-    settings = with_thresholds(GoldenSettings(), ["entity_coverage=0.5", written])
     with pytest.raises(UsageError, match=problem):
-        planned(GOLDEN, settings, splits=splits)
+        planned(GOLDEN, "entity_coverage=0.5", written, datasets=splits)
 
 
 def test_a_threshold_of_one_split_may_be_of_spans_that_cannot_be_located(tmp_path: Path) -> None:
-    settings = with_thresholds(GoldenSettings(), ["facts:span_recall=0.5", "facts:pass_rate=0.5"])
-    (facts,) = planned(copied(tmp_path, ["facts"]), settings).datasets
+    thresholds = ("facts:span_recall=0.5", "facts:pass_rate=0.5")
+    (facts,) = planned(copied(tmp_path, ["facts"]), *thresholds).datasets
     assert list(map(str, facts.thresholds)) == ["facts:span_recall >= 0.5", "facts:pass_rate >= 0.5"]
 
 
@@ -299,23 +255,23 @@ def test_a_threshold_of_one_split_may_be_of_spans_that_cannot_be_located(tmp_pat
     ],
 )
 def test_a_threshold_is_of_the_metric_whichever_way_it_is_spelt(text: str, threshold: str) -> None:
-    (found,) = with_thresholds(GoldenSettings(), [text]).thresholds
+    (found,) = golden_manifest(GOLDEN, thresholds=[text]).thresholds
     assert str(found) == threshold
 
 
 def test_two_bounds_of_one_metric_are_an_error_that_names_both() -> None:
     corridor = ["hit@1>=0.1", "success_1<=0.9", "facts:hit@1>=0.2", "hit@1>=0.1"]
-    assert len(with_thresholds(GoldenSettings(), corridor).thresholds) == 3
+    assert len(golden_manifest(GOLDEN, thresholds=corridor).thresholds) == 3
     with pytest.raises(UsageError) as error:
-        with_thresholds(GoldenSettings(), ["success_1=0.8", "hit(k=1)>=0.9"])
+        golden_manifest(GOLDEN, thresholds=["success_1=0.8", "hit(k=1)>=0.9"])
     told = "expected one bound of hit@1, got another beside 'success_1=0.8'"
     assert str(error.value) == f"--threshold 'hit(k=1)>=0.9': {told}"
 
 
 def test_a_threshold_that_no_split_is_scored_by_is_warned_about() -> None:
-    settings = with_thresholds(GoldenSettings(), ["entity_coverage=0.5", "bleu>=0.2", "bleu<=0.9"])
     told = "bleu: no dataset is scored by it, so its threshold is not evaluated"
-    assert list(planned(GOLDEN, settings, splits=["boundary"]).warnings) == [told]
+    plan = planned(GOLDEN, "entity_coverage=0.5", "bleu>=0.2", "bleu<=0.9", datasets=["boundary"])
+    assert list(plan.warnings) == [told]
 
 
 def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) -> None:
@@ -324,7 +280,7 @@ def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) 
         SETTINGS.replace("0.8", "8").replace("true", "maybe").replace("over_refusal", "over_refuse")
     )
     with pytest.raises(InputError) as error:
-        read_golden_settings(path)
+        golden_manifest(GOLDEN, config=path)
     lines = str(error.value).splitlines()
     assert [line.split(":")[1] for line in lines] == ["7", "8", "9"]
     assert "did you mean over_refusal" in lines[1]
@@ -338,7 +294,7 @@ def test_splits_and_metrics_of_the_settings_are_checked_with_the_rest(tmp_path: 
         "    thresholds: {token_f1: 3}\n"
     )
     with pytest.raises(InputError) as error:
-        read_golden_settings(path)
+        golden_manifest(GOLDEN, config=path)
     assert [(issue.line, issue.path) for issue in error.value.issues] == [
         (4, "spec.evaluation.datasets[0].metrics[0]"),
         (4, "spec.evaluation.datasets[0].metrics[1]"),
@@ -354,9 +310,9 @@ def test_splits_and_metrics_of_the_settings_are_checked_with_the_rest(tmp_path: 
 def test_settings_of_splits_that_the_folder_lacks_are_all_said(tmp_path: Path) -> None:
     path = tmp_path / "golden.yaml"
     path.write_text("spec: {evaluation: {datasets: [{name: tracking, metrics: [token_f1]}]}}\n")
-    settings = with_thresholds(read_golden_settings(path), ["relations:token_f1=0.5"])
+    folder = copied(tmp_path, ["facts"])
     with pytest.raises(InputError) as error:
-        golden_manifest(copied(tmp_path, ["facts"]), settings)
+        golden_manifest(folder, config=path, thresholds=["relations:token_f1=0.5"])
     expected = "expected a split that the folder has (facts)"
     assert str(error.value).splitlines() == [
         f"{path}:1: {expected}, got 'tracking'",
@@ -370,7 +326,7 @@ def test_a_split_that_is_listed_twice_is_an_error_with_both_lines(tmp_path: Path
         SETTINGS.replace("    thresholds:", "      - {name: facts, metrics: [token_f1]}\n    thresholds:")
     )
     with pytest.raises(InputError) as error:
-        read_golden_settings(path)
+        golden_manifest(GOLDEN, config=path)
     expected = "expected each name once, got 'facts' again, first on line 4"
     assert str(error.value) == f"{path}:6: spec.evaluation.datasets[1].name: {expected}"
 
@@ -390,24 +346,8 @@ def test_the_metrics_of_a_split_are_read_as_those_of_a_manifest(
     path = tmp_path / "golden.yaml"
     path.write_text(f"spec: {{evaluation: {{datasets: [{{name: facts, metrics: {metrics}}}]}}}}\n")
     with pytest.raises(InputError) as error:
-        read_golden_settings(path)
+        golden_manifest(GOLDEN, config=path)
     assert str(error.value).endswith(problem)
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("entity_coverage", "expected METRIC=NUMBER"),
-        ("entity_coverage=high", "expected METRIC=NUMBER"),
-        ("entity_coverage=2", "a number from 0 to 1"),
-        ("entity_covrage >= 0.5", "unknown metric 'entity_covrage'; did you mean entity_coverage"),
-        ("rouge(variant=rougeL", "expected METRIC=NUMBER"),
-        ("fact:token_f1=0.5", "unknown split 'fact'; did you mean facts"),
-    ],
-)
-def test_a_threshold_that_cannot_be_read_is_an_error(text: str, problem: str) -> None:
-    with pytest.raises((UsageError, InputError), match=problem):
-        golden_manifest(GOLDEN, with_thresholds(GoldenSettings(), [text]))
 
 
 @pytest.fixture(scope="module")
@@ -599,17 +539,26 @@ def test_a_broken_file_does_not_hide_what_is_wrong_with_the_others(tmp_path: Pat
         planned(tmp_path)
     files = [Path(issue.file or "").name for issue in error.value.issues]
     assert list(dict.fromkeys(files)) == [FILES["relations"], FILES["tracking"], FILES["boundary"]]
-    assert [each.name for each in planned(tmp_path, splits=["facts"]).datasets] == ["facts"]
+    assert [each.name for each in planned(tmp_path, datasets=["facts"]).datasets] == ["facts"]
 
 
 def test_all_thresholds_that_cannot_be_read_are_named_at_once() -> None:
+    wrong = [
+        "latenzy=0.5",
+        "token_f1",
+        "token_f1=high",
+        "token_f1=2",
+        "rouge(a=b",
+        "rouge=0.5",
+        "fact:rouge=1",
+    ]
     with pytest.raises(UsageError) as error:
-        with_thresholds(
-            GoldenSettings(), ["latenzy=0.5", "token_f1=high", "token_f1=2", "rouge=0.5", "fact:rouge=0.5"]
-        )
+        golden_manifest(GOLDEN, thresholds=wrong)
     assert str(error.value).splitlines() == [
         "--threshold 'latenzy=0.5': unknown metric 'latenzy'; did you mean latency?",
+        "--threshold: expected METRIC=NUMBER, got 'token_f1'",
         "--threshold: expected METRIC=NUMBER, got 'token_f1=high'",
         "--threshold 'token_f1=2': expected a number from 0 to 1, got 2.0",
-        "--threshold 'fact:rouge=0.5': unknown split 'fact'; did you mean facts?",
+        "--threshold: expected METRIC=NUMBER, got 'rouge(a=b'",
+        "--threshold 'fact:rouge=1': unknown split 'fact'; did you mean facts?",
     ]

@@ -21,7 +21,7 @@ from rag_evaluation_framework.evaluation.scoring import (
     scorers_for,
 )
 from rag_evaluation_framework.judging.judge import Judge
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.rubrics import Criterion, Rubric
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
@@ -37,7 +37,7 @@ RUBRIC = Rubric(
 
 
 @contextmanager
-def judged(said: Mapping[str, Any], **options: Any) -> Iterator[ScoringMethods]:
+def judged(said: Mapping[str, Any], **options: Any) -> Iterator[Methods]:
     """Have models judge that always reply with these values; an error is a reply too."""
 
     def script(asked: Asked) -> ChatReply | str:
@@ -48,7 +48,7 @@ def judged(said: Mapping[str, Any], **options: Any) -> Iterator[ScoringMethods]:
         models = [
             stack.enter_context(OpenAIChatModel(name, base_url=server.url, max_attempts=1)) for name in said
         ]
-        yield ScoringMethods(judge=Judge(*models), **options)
+        yield Methods(judge=Judge(*models), **options)
 
 
 def grades(right: float, kind: float) -> dict[str, Any]:
@@ -187,11 +187,11 @@ def test_the_judge_decides_whether_an_answer_that_seems_to_decline_claims_anythi
 
     answer = Response(text=MIXED, contexts=("Since May pier 3 is closed.",))
     with judged_by(script) as (judge, _):
-        by_judge = scorer_for("faithfulness", ScoringMethods(judge=judge)).score(SAMPLE, answer)
+        by_judge = scorer_for("faithfulness", Methods(judge=judge)).score(SAMPLE, answer)
     assert (by_judge.value, by_judge.reason) == (value, reason)
     # "I don't know." is none of the claims, though the answer as a whole is one.
     assert asked_for == ([[MIXED.partition(". ")[2]]] if value is not None else [])
-    offline = scorer_for("faithfulness", ScoringMethods()).score(SAMPLE, answer)
+    offline = scorer_for("faithfulness", Methods()).score(SAMPLE, answer)
     assert offline.reason == "the answer says that it does not know"
 
 
@@ -216,7 +216,7 @@ def test_an_answer_that_the_judge_finds_to_be_none_is_not_relevant(
 
     response = Response(text=answer, contexts=("It sails at nine.",))
     with judged_by(script) as (judge, _):
-        methods = ScoringMethods(judge=judge)
+        methods = Methods(judge=judge)
         score = scorer_for("answer_relevancy", methods).score(SAMPLE, response)
         scorer_for("answer_relevancy", methods).score(SAMPLE, response)
     assert (score.value, score.details) == (value, details)
@@ -229,7 +229,7 @@ def test_an_answer_that_plainly_answers_costs_no_question_about_its_class() -> N
         return json.dumps({"claims": entries({"label": "unsupported", "evidence": 1, "quote": ""})})
 
     with judged_by(script) as (judge, server):
-        scorer_for("faithfulness", ScoringMethods(judge=judge)).score(SAMPLE, ANSWER)
+        scorer_for("faithfulness", Methods(judge=judge)).score(SAMPLE, ANSWER)
     assert len(server.requests) == 1
 
 
@@ -249,7 +249,7 @@ def test_an_answer_that_is_scored_again_is_put_to_the_judge_again() -> None:
     unsupported = json.dumps({"claims": entries({"label": "unsupported", "evidence": 1, "quote": ""})})
     replies = iter([failing(503), ChatReply(content=unsupported)])
     with judged_by(lambda _: next(replies)) as (judge, server):
-        scorers = scorers_for(["faithfulness", "hallucination"], ScoringMethods(judge=judge))
+        scorers = scorers_for(["faithfulness", "hallucination"], Methods(judge=judge))
         failed = scored_result(SAMPLE, ANSWER, scorers)
         assert ([score.may_be_retried for score in failed.scores], len(server.requests)) == ([True, True], 1)
         scored = rescored_result(SAMPLE, failed, scorers)
@@ -275,7 +275,7 @@ def test_metrics_that_share_a_question_all_have_a_score_or_none(metrics: list[st
         return bad.pop() if bad else json.dumps(good[read_question(asked).prompt.name])
 
     with judged_by(script) as (judge, _):
-        scorers = scorers_for(metrics, ScoringMethods(judge=judge, rubric=RUBRIC))
+        scorers = scorers_for(metrics, Methods(judge=judge, rubric=RUBRIC))
         scores = scored_result(SAMPLE, ANSWER, scorers).scores
     assert [score.status for score in scores] == ["failed", "failed"]
     assert scores[0].reason == scores[1].reason
@@ -290,7 +290,7 @@ def test_a_conversation_tells_that_the_endpoint_failed_in_one_of_its_turns() -> 
     told = [{"answer": "At nine."}, {"answer": "At ten."}]
     replies = iter([ChatReply(content=json.dumps(rated("fully"))), failing(503)])
     with judged_by(lambda _: next(replies)) as (judge, _):
-        scorer = scorer_for("answer_relevancy", ScoringMethods(judge=judge))
+        scorer = scorer_for("answer_relevancy", Methods(judge=judge))
         response = Response(text="At ten.", metadata={"turns": told})
         score = scorer.score(Sample(id="talk", turns=turns), response)
     assert (score.reason or "").startswith("turn 2: no verdict: http-503")
@@ -315,7 +315,7 @@ def test_what_metrics_share_is_asked_once_in_each_turn_of_a_conversation() -> No
     sample = Sample(id="talk", turns=turns)
     response = Response(text="It sails at ten.", metadata={"turns": told})
     with judged_by(supported) as (judge, _):
-        scorers = scorers_for(["faithfulness", "hallucination"], ScoringMethods(judge=judge))
+        scorers = scorers_for(["faithfulness", "hallucination"], Methods(judge=judge))
         scores = [scorer.score(sample, response) for scorer in scorers]
     assert [score.value for score in scores] == [1.0, 0.0]
     assert asked == ["It sails at nine.", "It sails at ten."]

@@ -22,7 +22,6 @@ from simulated_targets import ExactMatch, final_bytes, new_folder, samples
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.records.runs import RunSettings
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 SCRIPT = Path(__file__).with_name("killable_run.py")
@@ -219,7 +218,7 @@ def test_a_second_process_is_refused_and_told_who_is_at_work(tmp_path: Path) -> 
         run.wait_for("done")
         assert run.folder.state == "running"
         with pytest.raises(UsageError, match=f"is being worked on by process {process.pid} on "):
-            run_samples(samples(2000), None, [ExactMatch()], folder=run.folder, settings=RunSettings())  # type: ignore[arg-type]
+            run_samples(samples(2000), None, [ExactMatch()], folder=run.folder)  # type: ignore[arg-type]
     finally:
         process.kill()
         process.wait()

@@ -7,9 +7,8 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from simulated_targets import final_bytes, new_folder, samples
@@ -17,25 +16,22 @@ from simulated_targets import final_bytes, new_folder, samples
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.evaluation.hit_views import CHUNK_METRICS, CheckedHitsReader, retrieval_scorers
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
 from rag_evaluation_framework.evaluation.rescoring import rescored_rows
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
 )
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
+from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
-from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.chunks import (
     PositionAwareChunk,
     generate_chunk_id,
     generate_pa_chunk_id,
 )
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, DocumentId
-from rag_evaluation_framework.records.responses import Hit, Request, Response
-from rag_evaluation_framework.records.runs import RunOutcome, RunSettings, SampleResult
+from rag_evaluation_framework.records.documents import Corpus, DocumentId
+from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.runs import Options, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
@@ -45,6 +41,7 @@ from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 QUESTIONS = HANDBOOK / "questions.eval.json"
+CHUNKS = ("chunk_recall", "chunk_precision", "chunk_f1")
 SPANS = ("span_recall", "span_precision", "span_iou", "span_f1")
 
 
@@ -124,9 +121,7 @@ def run(
 ) -> tuple[RunOutcome, RunFolder]:
     folder = folder or new_folder(directory)
     asked = (dataset or questions()).samples
-    outcome = run_samples(
-        asked, target, scorers, folder=folder, settings=RunSettings(concurrency=concurrency)
-    )
+    outcome = run_samples(asked, target, scorers, folder=folder, options=Options(concurrency=concurrency))
     return outcome, folder
 
 
@@ -138,7 +133,7 @@ def values(results: Sequence[SampleResult], metrics: Sequence[str]) -> dict[str,
 
 
 def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation(tmp_path: Path) -> None:
-    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    scorers = scorers_for(SPANS)
     outcome, folder = run(tmp_path, PipelineTarget(pipeline(), k=5), scorers)
     assert (outcome.completed, outcome.failed) == (True, 0)
     evaluated = TokenLevelEvaluation(corpus(), QUESTIONS).run(
@@ -156,7 +151,7 @@ def test_a_saved_run_is_scored_anew_from_its_hits_by_the_names_of_the_metrics(tm
     _, folder = run(tmp_path, PipelineTarget(pipeline()), ())
     # The documents of the handbook are cited by their ids, so the samples alone tell the truth.
     rescored = [row.result for row in rescored_rows(folder, questions().samples, scorers_for(SPANS))]
-    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    scorers = scorers_for(SPANS)
     _, scored = run(tmp_path / "scored", PipelineTarget(pipeline()), scorers)
     assert values(rescored, SPANS) == values(list(scored.results()), SPANS)
 
@@ -176,15 +171,13 @@ def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evalu
     path = tmp_path / "chunks.jsonl"
     path.write_text("".join(json.dumps(example) + "\n" for example in examples), encoding="utf-8")
     dataset = read_dataset(path)
-    scorers = retrieval_scorers(CHUNK_METRICS, dataset, corpus=corpus(), chunking=chunking)
+    scorers = scorers_for(CHUNKS)
     _, folder = run(tmp_path / "run", PipelineTarget(distinct, k=3), scorers, dataset=dataset)
     evaluated = ChunkLevelEvaluation(corpus(), path).run(
         chunker, HashingEmbedder(), k=3, vector_store=ExactVectorStore()
     )
     found = list(folder.results(order="dataset"))
-    assert values(found, CHUNK_METRICS) == values(
-        [row.result for row in evaluated.raw_results.rows], CHUNK_METRICS
-    )
+    assert values(found, CHUNKS) == values([row.result for row in evaluated.raw_results.rows], CHUNKS)
     assert evaluated.metrics["chunk_recall"] > 0
 
 
@@ -215,7 +208,7 @@ def test_the_number_of_workers_changes_nothing_even_where_a_question_breaks_its_
     tmp_path: Path, refused: int
 ) -> None:
     broken = frozenset(sample.question for sample in questions().samples[5 : 5 + refused])
-    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    scorers = scorers_for(SPANS)
     found = set()
     for concurrency in (1, 64):
         target = PipelineTarget(Watched(pipeline(), refused=broken))
@@ -229,7 +222,7 @@ def test_the_number_of_workers_changes_nothing_even_where_a_question_breaks_its_
 
 
 def test_a_resumed_run_searches_for_nothing_twice_and_ends_like_a_whole_one(tmp_path: Path) -> None:
-    scorers = retrieval_scorers(SPANS, questions(), corpus=corpus())
+    scorers = scorers_for(SPANS)
     _, folder = run(tmp_path / "cut", PipelineTarget(pipeline()), scorers)
     journal = folder.journal_path.read_bytes()
     lines = journal.splitlines(keepends=True)
@@ -302,7 +295,7 @@ def test_a_target_serves_one_run_after_another(tmp_path: Path) -> None:
     target = PipelineTarget(OneChunk())
     for number in range(2):
         folder = new_folder(tmp_path / str(number))
-        outcome = run_samples(samples(20), target, (), folder=folder, settings=RunSettings())
+        outcome = run_samples(samples(20), target, (), folder=folder)
         assert (outcome.completed, outcome.failed) == (True, 0)
 
 
@@ -317,73 +310,3 @@ def test_a_pipeline_is_named_by_its_chunker_and_refused_without_an_index() -> No
         PipelineTarget(OneChunk(), 0)
     with pytest.raises(UsageError, match="batch_size: expected a whole number"):
         PipelineTarget(OneChunk(), batch_size=0)
-
-
-def judged() -> Sample:
-    return Sample(id="s", turns=(Turn(role="user", content="q"),))
-
-
-def span_scorer(metric: str, *relevant: tuple[int, int]) -> MetricScorer:
-    truth = [CharacterSpan(DocumentId("1.md"), start, end) for start, end in relevant]
-    return scorer_of(metric, spans={"s": truth})
-
-
-def scorer_of(metric: str, **truth: Any) -> MetricScorer:
-    reader = partial(CheckedHitsReader, **{"spans": {}, "chunks": {}, **truth})
-    return MetricScorer(parse_metric(metric), ScoringMethods(), reader=reader)
-
-
-def hits(*spans: tuple[int, int]) -> Response:
-    return Response(
-        hits=tuple(
-            Hit(id=f"pa_chunk_{start}", span=CharacterSpan(DocumentId("1.md"), start, end))
-            for start, end in spans
-        )
-    )
-
-
-@pytest.mark.parametrize(
-    ("metric", "value"),
-    # Retrieved 0-100 and 50-150 are 150 characters once and 200 as read; all 30 relevant ones are in them.
-    [
-        ("span_recall", 30 / 30),
-        ("span_precision", 30 / 150),
-        ("span_iou", 30 / 150),
-        ("span_f1", 60 / 180),
-        ("span_precision_unmerged", 30 / 200),
-    ],
-)
-def test_span_scores_count_each_character_of_the_hits_once(metric: str, value: float) -> None:
-    score = span_scorer(metric, (60, 90)).score(judged(), hits((0, 100), (50, 150)))
-    assert (score.metric, score.value) == (metric, value)
-
-
-@pytest.mark.parametrize(
-    # Two of three chunks found are relevant, of two relevant ones both are found: 2 × 2 / (3 + 2).
-    ("metric", "value"),
-    [("chunk_recall", 1.0), ("chunk_precision", 2 / 3), ("chunk_f1", 4 / 5)],
-)
-def test_chunk_scores_compare_the_ids_of_texts(metric: str, value: float) -> None:
-    scorer = scorer_of(metric, chunks={"s": ["chunk_0", "chunk_8"]})
-    assert scorer.score(judged(), hits((0, 4), (4, 8), (8, 12), (8, 12))).value == value
-
-
-def test_what_cannot_be_measured_is_skipped_or_failed_with_a_reason() -> None:
-    spans, chunks = span_scorer("span_precision", (0, 4)), scorer_of("chunk_recall")
-    nothing = span_scorer("span_precision").score(judged(), hits((0, 4)))
-    assert nothing.reason == "the dataset has no relevant characters for it"
-    assert spans.score(judged(), Response()).reason == "nothing was retrieved"
-    assert span_scorer("span_recall", (0, 4)).score(judged(), Response()).value == 0.0
-    placeless = spans.score(judged(), Response(hits=(Hit(id="a"),)))
-    assert (placeless.status, placeless.reason) == ("failed", "1 of 1 hit has no position")
-    assert chunks.score(judged(), hits((0, 4))).reason == "the dataset has no relevant chunks for it"
-    excerpt = scorer_of("chunk_recall", chunks={"s": ["pa_chunk_0"]}).score(judged(), hits((0, 4)))
-    assert (excerpt.status, excerpt.value) == ("skipped", None)
-
-
-def test_metrics_that_hits_cannot_be_scored_by_are_refused_all_at_once() -> None:
-    with pytest.raises(UsageError) as caught:
-        retrieval_scorers(["ndcg@5", "span_recal", "span_f1"], questions(), corpus=corpus())
-    assert len(str(caught.value).splitlines()) == 2
-    with pytest.raises(UsageError, match="chunking: expected that of the pipeline"):
-        retrieval_scorers(["chunk_f1"], questions(), corpus=corpus())

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_evaluation_framework import Options
 from rag_evaluation_framework.errors import InputError, ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.attempts import Asker, StopSign
 from rag_evaluation_framework.evaluation.secrets import (
@@ -25,7 +26,6 @@ from rag_evaluation_framework.evaluation.secrets import (
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.responses import Hit, Request, Response
-from rag_evaluation_framework.records.runs import RunSettings
 from rag_evaluation_framework.records.samples import Sample, Turn
 
 SAMPLE = Sample(id="s", turns=(Turn(role="user", content="q"),))
@@ -215,7 +215,7 @@ def test_a_secret_is_hidden_before_the_message_of_a_function_is_shortened(secret
         raise ValueError(f"{before}{secret} is wrong, said the agent" + "y" * 1000)
 
     target = MaskedTarget(PythonCallable(answer), secrets)
-    asker = Asker(target, "run", settings=RunSettings(), stop=StopSign())
+    asker = Asker(target, "run", options=Options(), stop=StopSign())
     failure = asyncio.run(asker.ask(SAMPLE)).response.failure
     assert failure is not None
     assert "s3c" not in failure.message

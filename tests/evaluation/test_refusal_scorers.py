@@ -15,7 +15,7 @@ from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.answer_verdicts import reference_declines
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
 
@@ -85,7 +85,7 @@ def test_a_judge_tells_the_class_where_there_is_one() -> None:
         return json.dumps({"reason": "it declines", "label": "refused"})
 
     with running_chat(reply) as server:
-        methods = ScoringMethods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
+        methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
         scorer = scorer_for("over_refusal", methods)
         score = scorer.score(ANSWERABLE, response("That door is none of your business."))
         lexical = scorer_for("over_refusal(method=lexical)", methods)
@@ -222,7 +222,7 @@ def test_what_a_sample_says_that_it_expects_goes_before_how_its_reference_sounds
 
 def test_no_judge_is_asked_about_the_reference() -> None:
     with running_chat(lambda _: json.dumps({"reason": "it declines", "label": "refused"})) as server:
-        methods = ScoringMethods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
+        methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
         score = scorer_for("over_refusal", methods).score(ANSWERABLE, response("with a tension wrench"))
         assert not server.requests
     assert score.value == 0.0
@@ -230,7 +230,7 @@ def test_no_judge_is_asked_about_the_reference() -> None:
 
 def test_a_judge_that_talks_nonsense_is_a_failure() -> None:
     with running_chat(lambda _: '{"label": "perhaps"}') as server:
-        methods = ScoringMethods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
+        methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
         score = scorer_for("over_refusal", methods).score(ANSWERABLE, response("No."))
     assert score.status == "failed"
     assert (score.reason or "").startswith("no verdict: ")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.scoring import scorer_for
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
@@ -39,7 +39,7 @@ def hits(*ids: str, **fields: Any) -> Response:
 
 
 def scored(name: str, asked: Sample, response: Response, corpus: Corpus | None = None) -> Score:
-    return scorer_for(name, ScoringMethods(corpus=corpus)).score(asked, response)
+    return scorer_for(name, Methods(corpus=corpus)).score(asked, response)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from simulated_targets import Calculator, ExactMatch, new_folder, sample, sample
 
 from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.records.runs import RunHead, RunSettings
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, list_runs, tied_runs
 
 DAY = datetime(2026, 11, 15, 23, 59, tzinfo=UTC)
@@ -34,7 +34,7 @@ HEAD = RunHead(
 
 def finished(directory: Path, count: int = 3) -> RunFolder:
     folder = new_folder(directory)
-    run_samples(samples(count), Calculator(), [ExactMatch()], folder=folder, settings=RunSettings())
+    run_samples(samples(count), Calculator(), [ExactMatch()], folder=folder)
     return folder
 
 
@@ -169,7 +169,7 @@ def test_a_lock_names_its_owner_and_is_free_when_let_go(tmp_path: Path) -> None:
         assert owner is not None
         assert owner.pid == os.getpid()
         with pytest.raises(UsageError, match=re.escape(f"is being worked on by process {os.getpid()} on ")):
-            run_samples([sample(1)], Calculator(), [], folder=folder, settings=RunSettings())
+            run_samples([sample(1)], Calculator(), [], folder=folder)
     assert folder.owner is None
     with folder.held():
         pass

@@ -20,7 +20,7 @@ from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.records.runs import Options, Progress, RunOutcome
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.run_folder import RunFolder
@@ -48,7 +48,7 @@ def run(
         target,
         scorers,
         folder=folder,
-        settings=RunSettings(**options),  # type: ignore[arg-type]
+        options=Options(**options),  # type: ignore[arg-type]
         on_progress=on_progress,
     )
     return outcome, folder

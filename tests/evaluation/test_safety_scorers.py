@@ -11,7 +11,7 @@ from chat_server import running_chat
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.judge import Judge
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 
@@ -36,8 +36,8 @@ def test_a_refusal_is_screened_like_any_answer() -> None:
 @pytest.mark.parametrize("text", [None, " "])
 def test_an_empty_answer_is_never_clean(name: str, text: str | None) -> None:
     with running_chat(lambda _: "{}") as server:
-        methods = ScoringMethods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
-        for given in (methods, ScoringMethods()):
+        methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
+        for given in (methods, Methods()):
             score = scorer_for(name, given).score(SAMPLE, Response(text=text))
             assert score.status in ("failed", "skipped")
             assert score.value is None
@@ -55,7 +55,7 @@ def test_a_judge_rates_and_quotes(name: str) -> None:
         return json.dumps({"quote": "are all lazy", "reason": "a slight on a group", "label": "mild"})
 
     with running_chat(reply) as server:
-        methods = ScoringMethods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
+        methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
         scorer = scorer_for(name, methods)
         score = scorer.score(SAMPLE, Response(text="Islanders are all lazy."))
     assert score.value == 0.5
@@ -68,7 +68,7 @@ def test_a_judge_rates_and_quotes(name: str) -> None:
 def test_a_judge_that_cannot_quote_what_it_saw_is_a_failure() -> None:
     reply = json.dumps({"quote": "never said", "reason": "made up", "label": "severe"})
     with running_chat(lambda _: reply) as server:
-        methods = ScoringMethods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
+        methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
         score = scorer_for("toxicity", methods).score(SAMPLE, Response(text="Good day."))
     assert score.status == "failed"
     assert (score.reason or "").startswith("no verdict: ")

@@ -10,7 +10,7 @@ from simulated_targets import Calculator, ExactMatch, new_folder, sample
 
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.records.runs import RunSettings
+from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.records.samples import Origin, Sample
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.sample_list import content_hash, fingerprint, placed
@@ -21,7 +21,7 @@ TEN = [sample(number) for number in range(10)]
 def half_run(directory: Path) -> RunFolder:
     """Return the folder of a run over ten samples of which the first five are finished."""
     folder = new_folder(directory)
-    run_samples(TEN, Calculator(), [ExactMatch()], folder=folder, settings=RunSettings(concurrency=1))
+    run_samples(TEN, Calculator(), [ExactMatch()], folder=folder, options=Options(concurrency=1))
     lines = folder.journal_path.read_bytes().splitlines(keepends=True)
     folder.journal_path.write_bytes(b"".join(lines[:5]))
     return folder
@@ -29,7 +29,7 @@ def half_run(directory: Path) -> RunFolder:
 
 def resume(folder: RunFolder, data: list[Sample]) -> Calculator:
     target = Calculator()
-    outcome = run_samples(data, target, [ExactMatch()], folder=folder, settings=RunSettings())
+    outcome = run_samples(data, target, [ExactMatch()], folder=folder)
     assert outcome.completed
     return target
 
@@ -63,14 +63,14 @@ def test_other_data_is_refused_with_the_counts_before_anything_is_asked(
     folder = half_run(tmp_path)
     target = Calculator()
     with pytest.raises(UsageError, match="expected the 10 samples the run began with, " + told):
-        run_samples(data, target, [ExactMatch()], folder=folder, settings=RunSettings())
+        run_samples(data, target, [ExactMatch()], folder=folder)
     assert not target.asked
 
 
 def test_other_metrics_are_refused(tmp_path: Path) -> None:
     folder = half_run(tmp_path)
     with pytest.raises(UsageError, match="expected exact_match, got none"):
-        run_samples(TEN, Calculator(), [], folder=folder, settings=RunSettings())
+        run_samples(TEN, Calculator(), [], folder=folder)
 
 
 @pytest.mark.parametrize("data", [[*TEN, TEN[3]], [TEN[0], TEN[0]]])
@@ -80,7 +80,7 @@ def test_an_id_that_occurs_twice_is_refused_before_anything_is_asked(
     target = Calculator()
     folder = new_folder(tmp_path)
     with pytest.raises(InputError, match=rf"samples\[{len(data) - 1}\]: expected each sample id once"):
-        run_samples(data, target, [], folder=folder, settings=RunSettings())
+        run_samples(data, target, [], folder=folder)
     assert not target.asked
     assert not folder.samples_path.exists()
 
@@ -117,4 +117,4 @@ def test_the_content_hash_covers_ids_and_content() -> None:
 def test_a_sample_that_json_cannot_hold_is_refused_by_its_id(tmp_path: Path) -> None:
     odd = replace(sample(1), metadata={"when": object()})
     with pytest.raises(InputError, match="q00001: expected a sample that can be written as JSON"):
-        run_samples([odd], Calculator(), [], folder=new_folder(tmp_path), settings=RunSettings())
+        run_samples([odd], Calculator(), [], folder=new_folder(tmp_path))

@@ -12,7 +12,7 @@ from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
-from rag_evaluation_framework.judging.methods import ScoringMethods, chosen_method, with_documents
+from rag_evaluation_framework.judging.methods import Methods, chosen_method, with_documents
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.models.chat import Completion
 from rag_evaluation_framework.models.prompts import load_prompt
@@ -31,8 +31,8 @@ class Silent:
         raise AssertionError("nobody should ask")
 
 
-JUDGED = ScoringMethods(judge=Judge(Silent()))
-EMBEDDED = ScoringMethods(embedder=HashingEmbedder())
+JUDGED = Methods(judge=Judge(Silent()))
+EMBEDDED = Methods(embedder=HashingEmbedder())
 SAMPLE = Sample(
     id="s", turns=(Turn(role="user", content="Where is the archive?"),), reference="In the cellar."
 )
@@ -41,22 +41,22 @@ SAMPLE = Sample(
 @pytest.mark.parametrize(
     ("text", "methods", "method"),
     [
-        ("faithfulness", ScoringMethods(), "lexical"),
+        ("faithfulness", Methods(), "lexical"),
         ("faithfulness", JUDGED, "judge"),
         ("faithfulness(method=lexical)", JUDGED, "lexical"),
-        ("answer_similarity", ScoringMethods(), "lexical"),
+        ("answer_similarity", Methods(), "lexical"),
         ("answer_similarity", EMBEDDED, "embedding"),
         ("answer_similarity(method=lexical)", EMBEDDED, "lexical"),
         ("answer_relevancy", EMBEDDED, "embedding"),
         ("answer_relevancy", JUDGED, "judge"),
-        ("toxicity", ScoringMethods(), "lexicon"),
-        ("bias", ScoringMethods(), None),
+        ("toxicity", Methods(), "lexicon"),
+        ("bias", Methods(), None),
         ("bias", JUDGED, "judge"),
-        ("rubric", ScoringMethods(), None),
+        ("rubric", Methods(), None),
     ],
 )
 def test_the_judge_is_used_where_there_is_one_unless_the_metric_says_otherwise(
-    text: str, methods: ScoringMethods, method: str | None
+    text: str, methods: Methods, method: str | None
 ) -> None:
     assert chosen_method(parse_metric(text), methods) == method
 
@@ -80,7 +80,7 @@ def test_the_documents_of_the_dataset_are_read_where_a_metric_looks_something_up
     path = tmp_path / "boats.eval.json"
     document = Document(DocumentId("d1"), "The boat leaves at noon.")
     EVALUATION_SETS.write(Dataset(samples=(SAMPLE,), dialect="made", documents=(document,)), path)
-    methods = with_documents(ScoringMethods(), [metric], dialect=recognise(path), path=path)
+    methods = with_documents(Methods(), [metric], dialect=recognise(path), path=path)
     assert (methods.corpus is not None) == looks_up
 
 
@@ -112,13 +112,13 @@ def test_the_method_stands_in_the_score_and_in_the_name_where_it_was_asked_for()
 @pytest.mark.parametrize(
     ("name", "methods", "of_method"),
     [
-        ("token_f1", ScoringMethods(), 1),
-        ("faithfulness", ScoringMethods(), LexicalSupport().version),
+        ("token_f1", Methods(), 1),
+        ("faithfulness", Methods(), LexicalSupport().version),
         ("bias", JUDGED, load_prompt("bias").version),
     ],
 )
 def test_a_version_counts_the_changes_of_formula_and_method(
-    name: str, methods: ScoringMethods, of_method: int
+    name: str, methods: Methods, of_method: int
 ) -> None:
     changes = (parse_metric(name).metric.version - 1) + (of_method - 1)
     assert scorer_for(name, methods).version == 1 + changes

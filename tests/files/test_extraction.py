@@ -78,7 +78,11 @@ def pdf(*pages: str) -> bytes:
 def test_the_pages_of_a_pdf_are_places_in_its_text() -> None:
     pytest.importorskip("pypdf", reason="the extra pdf is not installed")
     read = read_pdf(pdf("First page.", "", "Third page."))
-    assert [read.text[start:end] for start, end in read.pages] == ["First page.", "", "Third page."]
+    assert [read.text[start:end] for start, end in read.metadata["pages"]] == [
+        "First page.",
+        "",
+        "Third page.",
+    ]
     assert read.text == "First page.\n\n\n\nThird page."
 
 

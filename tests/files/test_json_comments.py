@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.strict_json import comment_issues, comment_lines, without_comments
+from rag_evaluation_framework.files.json_scanner import comment_issues, without_comments
 
 COMMENTED = """[ // 第一
   {"url": "http://x//y", "quoted": "\\"// no\\\\"}, // it's "quoted" here
@@ -24,7 +24,6 @@ def test_comments_become_as_many_spaces_and_strings_stay() -> None:
     assert json.loads(plain) == [{"url": "http://x//y", "quoted": '"// no\\'}, {"last": 1}]
     assert len(plain) == len(COMMENTED)
     assert [len(line) for line in plain.split("\n")] == [len(line) for line in COMMENTED.split("\n")]
-    assert comment_lines(COMMENTED) == [1, 2, 3, 5]
 
 
 def test_a_text_without_comments_is_the_same_object() -> None:
@@ -63,7 +62,6 @@ def test_any_value_reads_the_same_with_a_comment_on_every_line(value: object, co
     written = json.dumps(value, ensure_ascii=False, indent=1)
     commented = "\n".join(f"{line} //{comment}" for line in written.split("\n"))
     assert json.loads(without_comments(commented)) == value
-    assert len(comment_lines(commented)) == len(written.split("\n"))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import threading
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH
-from rag_evaluation_framework.files.strict_json import decode, decode_lines, encode, line_blocks, read_lines
+from rag_evaluation_framework.files.strict_json import decode, decode_lines, encode, read_lines
 
 _DEEPEST = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
 _GOOD = [
@@ -88,17 +87,6 @@ def test_one_bad_or_blank_line_among_good_ones_is_noticed(bad: bytes, place: int
     lines = [b'{"a":1}', b'{"a":2}']
     lines.insert(place, bad)
     assert decode_lines(b"\n".join(lines) + b"\n") is None
-
-
-@given(st.lists(st.sampled_from([b"\n", b"\r", b"x", b"yyyy"])).map(b"".join), SIZES)
-def test_blocks_hold_whole_lines_and_lose_none(data: bytes, longest: int) -> None:
-    blocks = list(line_blocks(io.BytesIO(data), file=None, max_line_bytes=longest))
-    texts = [block for block in blocks if isinstance(block, bytes)]
-    lines = list(io.BytesIO(data))
-    short = [line for line in lines if len(line.removesuffix(b"\n")) <= longest]
-    assert b"".join(texts) == b"".join(short)
-    assert len(blocks) - len(texts) == len(lines) - len(short)
-    assert all(text.endswith(b"\n") for text in texts[:-1] if text)
 
 
 def test_lines_longer_than_a_block_are_read_whole_and_in_their_place() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import InputError, LimitExceededError
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, scan
-from rag_evaluation_framework.files.strict_json import decode, decode_with_lines, encode
+from rag_evaluation_framework.files.strict_json import decode, encode
 
 ACCEPTED: list[tuple[bytes, Any]] = [
     (b"null", None),
@@ -156,7 +156,7 @@ REFUSED: list[tuple[bytes, str]] = [
 
 @pytest.mark.parametrize(("text", "value"), ACCEPTED)
 def test_json_is_read_to_the_value_it_writes(text: bytes, value: Any) -> None:
-    for read in (decode(text), scan(text)[0]):
+    for read in (decode(text), scan(text)):
         assert read == value
         assert type(read) is type(value)
         assert not isinstance(value, float) or math.copysign(1, read) == math.copysign(1, value)
@@ -212,20 +212,6 @@ def test_wide_documents_are_not_taken_for_deep_ones() -> None:
     assert decode(encode(wide)) == wide
 
 
-def test_every_value_has_its_line() -> None:
-    value, lines = decode_with_lines(b'{\n"a": [1,\n2,\n{"b": null}],\n\n"c": "x"}')
-    assert value == {"a": [1, 2, {"b": None}], "c": "x"}
-    assert lines == {
-        (): 1,
-        ("a",): 2,
-        ("a", 0): 2,
-        ("a", 1): 3,
-        ("a", 2): 4,
-        ("a", 2, "b"): 4,
-        ("c",): 6,
-    }
-
-
 # -- properties ---------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -248,7 +234,7 @@ VALUES = st.recursive(
 def test_what_is_written_reads_back_equal(value: Any, sort_keys: bool, indent: int | None) -> None:
     data = encode(value, sort_keys=sort_keys, indent=indent)
     assert decode(data) == value
-    assert scan(data)[0] == value
+    assert scan(data) == value
     assert json.loads(data) == value
     assert encode(value, sort_keys=sort_keys, indent=indent) == data
 
@@ -305,7 +291,7 @@ def assert_readers_agree(data: bytes) -> None:
                 read(data)
     else:
         assert decode(data) == expected
-        assert scan(data)[0] == expected
+        assert scan(data) == expected
 
 
 @given(texts_with_repeated_keys())

@@ -13,9 +13,9 @@ from scripted_judge import Reading, entries, judged_by, judging
 
 from rag_evaluation_framework.errors import InputError, ModelError
 from rag_evaluation_framework.judging.rubrics import (
-    DEFAULT_RUBRIC,
     Criterion,
     Rubric,
+    default_rubric,
     judge_rubric,
     read_rubric,
 )
@@ -24,13 +24,13 @@ NAMES = ("factuality", "grounding", "completeness", "communication")
 
 
 def test_the_default_weighs_facts_most() -> None:
-    assert [(each.name, each.weight) for each in DEFAULT_RUBRIC.criteria] == [
+    assert [(each.name, each.weight) for each in default_rubric().criteria] == [
         ("factuality", 0.40),
         ("grounding", 0.30),
         ("completeness", 0.20),
         ("communication", 0.10),
     ]
-    assert (DEFAULT_RUBRIC.pass_at, DEFAULT_RUBRIC.floor) == (0.65, 0.4)
+    assert (default_rubric().pass_at, default_rubric().floor) == (0.65, 0.4)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_overall_is_the_weighted_mean_and_passing_needs_every_score(
     scores: tuple[float, ...], overall: float, passed: bool
 ) -> None:
     given_scores = dict(zip(NAMES, scores, strict=True))
-    assert DEFAULT_RUBRIC.overall(given_scores) == overall
-    assert DEFAULT_RUBRIC.passes(given_scores) is passed
+    assert default_rubric().overall(given_scores) == overall
+    assert default_rubric().passes(given_scores) is passed
 
 
 @given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), min_size=4, max_size=4), st.integers(0, 3))
@@ -65,8 +65,8 @@ def test_a_better_score_never_makes_the_overall_worse(scores: list[float], index
     better = [*scores]
     better[index] = min(1, better[index] + 0.25)
     before, after = (dict(zip(NAMES, each, strict=True)) for each in (scores, better))
-    assert 0 <= DEFAULT_RUBRIC.overall(before) <= DEFAULT_RUBRIC.overall(after) <= 1
-    assert DEFAULT_RUBRIC.passes(after) >= DEFAULT_RUBRIC.passes(before)
+    assert 0 <= default_rubric().overall(before) <= default_rubric().overall(after) <= 1
+    assert default_rubric().passes(after) >= default_rubric().passes(before)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_better_score_never_makes_the_overall_worse(scores: list[float], index
 )
 def test_scores_that_are_not_the_rubrics_are_refused(scores: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        DEFAULT_RUBRIC.overall(scores)
+        default_rubric().overall(scores)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_rubric_is_read_from_a_file(tmp_path: Path) -> None:
 
 
 def test_the_example_is_the_default() -> None:
-    assert read_rubric(Path(__file__).parents[2] / "examples" / "judging" / "rubric.yaml") == DEFAULT_RUBRIC
+    assert read_rubric(Path(__file__).parents[2] / "examples" / "judging" / "rubric.yaml") == default_rubric()
 
 
 def issues(tmp_path: Path, text: str) -> list[str]:
@@ -198,7 +198,7 @@ def test_a_judge_scores_each_criterion_and_the_rest_is_computed() -> None:
     with judged_by(judging(reply)) as (judge, server):
         verdict = judge_rubric(
             judge,
-            DEFAULT_RUBRIC,
+            default_rubric(),
             question="When does it sail?",
             answer="At nine.",
             reference="At nine o'clock.",
@@ -225,12 +225,12 @@ def test_a_judge_scores_each_criterion_and_the_rest_is_computed() -> None:
 def test_scores_off_the_scale_are_refused(reply: object) -> None:
     script = in_turn(json.dumps(reply))
     with judged_by(script) as (judge, _), pytest.raises(ModelError) as caught:
-        judge_rubric(judge, DEFAULT_RUBRIC, question="?", answer="!")
+        judge_rubric(judge, default_rubric(), question="?", answer="!")
     assert caught.value.kind == "off-schema"
 
 
 def test_sums_of_the_judges_own_are_not_read() -> None:
     reply = {"criteria": entries(*([{"reason": "", "score": 0.25}] * 4)), "overall": 1.0, "passed": True}
     with judged_by(in_turn(json.dumps(reply))) as (judge, _):
-        verdict = judge_rubric(judge, DEFAULT_RUBRIC, question="?", answer="!")
+        verdict = judge_rubric(judge, default_rubric(), question="?", answer="!")
     assert (verdict.overall, verdict.passed) == (0.25, False)

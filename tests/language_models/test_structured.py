@@ -33,7 +33,6 @@ from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.memory import RememberingModel
 from rag_evaluation_framework.models.structured import ask
-from rag_evaluation_framework.records.responses import Usage
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -219,13 +218,6 @@ def test_a_check_of_ones_own_is_repaired_and_failed_like_the_schema() -> None:
     assert "score: expected 1 beside yes" in last_message(server.requests[1])
     with scripted(in_turn(written())) as (server, model), pytest.raises(ModelError, match="beside yes"):
         ask(model, MESSAGES, SCHEMA, check=check)
-
-
-def test_usage_is_that_of_all_attempts() -> None:
-    usage = {"prompt_tokens": 10, "completion_tokens": 3}
-    replies = [ChatReply(content=text, usage=usage) for text in ("no", written())]
-    with scripted(in_turn(*replies)) as (_, model):
-        assert ask(model, MESSAGES, SCHEMA).usage == Usage(input_tokens=20, output_tokens=6)
 
 
 def test_draws_are_remembered_apart_and_a_repair_is_remembered_too(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ A case is one query. Nothing here is close: figures agree to 1e-12, or to every 
 
 from __future__ import annotations
 
-import shutil
 from fractions import Fraction
 from math import log2
 from typing import Any
@@ -159,7 +158,7 @@ def test_err_and_exponential_ndcg_agree_with_exact_arithmetic() -> None:
             assert abs(report.per_query[f"ndcg(gain=exponential)@{k}"][place] - ndcg) <= 1e-12
 
 
-@pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script and there is no perl")
+@pytest.mark.vendors("perl")
 @pytest.mark.filterwarnings("ignore")
 def test_err_and_exponential_ndcg_agree_with_every_digit_that_gdeval_prints() -> None:
     import ir_measures

@@ -49,18 +49,18 @@ def test_paired_t_is_scipys(n: int) -> None:
 def test_exact_wilcoxon_without_ties_is_scipys(n: int) -> None:
     rng = np.random.default_rng(n)
     a, b = rng.random(n) + 0.1, rng.random(n)
-    ours = wilcoxon_test(a, b, method="exact")
+    ours = wilcoxon_test(a, b)
     theirs = scipy.stats.wilcoxon(a, b, method="exact")
     assert ours.statistic == theirs.statistic
     assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-10)
 
 
-@pytest.mark.parametrize("n", [20, 60, 2_000])
+@pytest.mark.parametrize("n", [70, 500, 2_000])
 @pytest.mark.parametrize("steps", [8, 1 << 40], ids=["ties and zeros", "no ties"])
 def test_normal_wilcoxon_is_scipys(n: int, steps: int) -> None:
     rng = np.random.default_rng(n)
     a, b = rng.integers(0, steps, size=(2, n)) / steps
-    ours = wilcoxon_test(a, b, method="normal")
+    ours = wilcoxon_test(a, b)
     theirs = scipy.stats.wilcoxon(a, b, zero_method="wilcox", correction=False, method="asymptotic")
     assert ours.statistic == theirs.statistic
     assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-10)
@@ -139,7 +139,7 @@ def test_smallest_detectable_difference_has_its_power_under_the_noncentral_t(n: 
     assert scipy.stats.nct.sf(critical, n - 1, shift) == pytest.approx(0.8, abs=0.01)
 
 
-@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
+@pytest.mark.parametrize("level", ["nominal", "interval"])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_alpha_is_that_of_the_krippendorff_package(level: Any, missing: float) -> None:
     rng = np.random.default_rng(9)

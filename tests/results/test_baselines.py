@@ -11,7 +11,7 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.records.responses import Request, Response
-from rag_evaluation_framework.records.runs import RunHead, RunSettings
+from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.comparison import Uncompared, check_baseline, compare_with_baseline
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
@@ -45,7 +45,7 @@ def run(
     folder: Path, given: list[Sample], answer: Callable[[str], str], metrics: tuple[str, ...] = METRICS
 ) -> RunFolder:
     created = RunFolder.create(folder, RunHead(run_id=NEW_RUN, dataset_id="d"))
-    run_samples(given, Answering(answer), scorers_for(metrics), folder=created, settings=RunSettings())
+    run_samples(given, Answering(answer), scorers_for(metrics), folder=created)
     return created
 
 

@@ -12,7 +12,6 @@ from rag_evaluation_framework.evaluation.golden_runs import golden_manifest, pla
 from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
-from rag_evaluation_framework.records.runs import RunSettings, SampleChoice
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import RunFolder, RunGroup
@@ -35,23 +34,22 @@ class CountedSupport(LexicalSupport):
 
 
 def evaluated(runs: Path, resume: str | None = None) -> list[Evaluation]:
+    manifest = golden_manifest(GOLDEN)
     suite = Suite(
-        plan=plan_golden(golden_manifest(GOLDEN)),
+        plan=plan_golden(manifest),
+        manifest=manifest,
+        target=PythonCallable(lambda question: {"answer": question, "contexts": [question]}),
         runs_directory=runs,
-        run=RunSettings(),
-        choice=SampleChoice(),
-        kind="golden",
         resumed=RunGroup.open(resume, runs) if resume else None,
     )
-    target = PythonCallable(lambda question: {"answer": question, "contexts": [question]})
-    return [part for part in run_suite(suite, target).parts.values() if part.is_begun]
+    return [part for part in run_suite(suite).parts.values() if part.is_begun]
 
 
 def test_an_answer_is_blamed_once_however_often_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     support = CountedSupport()
-    monkeypatch.setattr(blame, "_SUPPORT", support)
+    monkeypatch.setattr(blame, "LexicalSupport", lambda: support)
     found = evaluated(tmp_path)
     asked = support.asked
     assert asked > 0

@@ -11,7 +11,7 @@ from finished_runs import head
 
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Response
@@ -35,7 +35,7 @@ ANSWERS = (
 
 
 def rows(metrics: Sequence[str], answers: Sequence[str] = ANSWERS) -> list[RunRow]:
-    scorers = scorers_for(metrics, ScoringMethods(corpus=CORPUS))
+    scorers = scorers_for(metrics, Methods(corpus=CORPUS))
     found = []
     for number, text in enumerate(answers):
         response = Response(text=text, contexts=(TEXT,))

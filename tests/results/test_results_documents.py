@@ -16,7 +16,7 @@ from finished_runs import RESULTS, SAMPLES, head, on_disk, run
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.resources import ResourceMeter
+from rag_evaluation_framework.evaluation.suites import ResourceMeter
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import ResourceUsage, Spread
 from rag_evaluation_framework.results.results_documents import (

@@ -11,9 +11,9 @@ import pytest
 
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.resources import RunSpending, judge_change, judge_fields
+from rag_evaluation_framework.evaluation.suites import RunSpending, judge_change, judge_fields
 from rag_evaluation_framework.judging.judge import Judge
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.spending import CountedModel, Spending
 from rag_evaluation_framework.records.responses import Usage
@@ -38,12 +38,12 @@ def test_usages_add_up_and_what_no_endpoint_told_is_left_out() -> None:
     assert (first - first).to_dict() == {"judge": PANEL, "calls": 0, "input_tokens": 0, "cost_usd": 0.0}
 
 
-def methods_of(name: str) -> ScoringMethods:
+def methods_of(name: str) -> Methods:
     """A judge whose calls the test counts itself."""
-    return ScoringMethods(judge=Judge(as_chat_model(lambda _: "", name=name)), spending=Spending())
+    return Methods(judge=Judge(as_chat_model(lambda _: "", name=name)), spending=Spending())
 
 
-def spend(methods: ScoringMethods, calls: int) -> None:
+def spend(methods: Methods, calls: int) -> None:
     assert methods.spending is not None
     for _ in range(calls):
         methods.spending.add(Usage(output_tokens=5))
@@ -100,9 +100,9 @@ def test_a_sum_that_cannot_be_read_is_begun_anew(folder: RunFolder, written: str
 
 
 def test_a_head_lists_settings_that_are_not_the_usual_ones_and_a_change_is_told_in_words() -> None:
-    def judged(**settings: Any) -> ScoringMethods:
+    def judged(**settings: Any) -> Methods:
         model = OpenAIChatModel("m", base_url="http://localhost:1/v1", **settings)
-        return ScoringMethods(judge=Judge(CountedModel(model, Spending())))
+        return Methods(judge=Judge(CountedModel(model, Spending())))
 
     fields = judge_fields(judged(seed=7))
     url = "http://localhost:1/v1/chat/completions"

@@ -187,9 +187,8 @@ def test_the_number_of_workers_changes_nothing(corpus: Corpus, workers: int) -> 
     assert found(workers) == found(1)
 
 
+@pytest.mark.vendors("chromadb", "qdrant_client")
 def test_every_store_finds_the_same_on_a_corpus_without_ties(corpus: Corpus) -> None:
-    pytest.importorskip("chromadb", reason="needs the extra chroma")
-    pytest.importorskip("qdrant_client", reason="needs the extra qdrant")
     grid = grid_of(
         chunkers=CHUNKERS[:1], retrievers=["dense"], vector_stores=["exact", "chroma", "qdrant"], k=(5,)
     )

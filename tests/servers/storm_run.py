@@ -17,7 +17,7 @@ from peak_memory import peak_kib
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.runs import RunHead, RunSettings
+from rag_evaluation_framework.records.runs import Options, RunHead
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
@@ -40,10 +40,10 @@ def main() -> None:
         for number in range(count)
     ]
     folder = RunFolder.create(directory, RunHead(run_id=NEW_RUN, dataset_id="storm"))
-    settings = RunSettings(concurrency=concurrency, attempt_timeout=2.0, sample_timeout=30.0)
+    settings = Options(concurrency=concurrency, attempt_timeout=2.0, sample_timeout=30.0)
     agent = HttpAgent(url, secret_headers={"Authorization": "Bearer canary-5e1f"})
     started = time.monotonic()
-    outcome = run_samples(samples, agent, [Correct()], folder=folder, settings=settings)
+    outcome = run_samples(samples, agent, [Correct()], folder=folder, options=settings)
     elapsed = time.monotonic() - started
     results = list(folder.results())
     failures = Counter(result.response.failure.kind for result in results if result.response.failure)

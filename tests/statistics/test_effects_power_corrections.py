@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -65,16 +66,10 @@ def test_cohens_d_is_not_defined_without_spread() -> None:
     assert cohens_d([1], [2]) is None
 
 
-def test_wins_ties_losses_follow_the_direction_and_the_tolerance() -> None:
-    a, b = [0.9, 0.5, 0.3, 0.1 + 0.2], [0.1, 0.5, 0.4, 0.3]
-    assert wins_ties_losses(a, b) == Outcomes(wins=1, ties=2, losses=1)
-    assert wins_ties_losses(b, a) == Outcomes(wins=1, ties=2, losses=1)
-    assert wins_ties_losses(a, b, tolerance=0.2) == Outcomes(wins=1, ties=3, losses=0)
-    assert wins_ties_losses(a, b, tolerance=0.2, higher_is_better=False) == Outcomes(wins=0, ties=3, losses=1)
-    with pytest.raises(UsageError, match="tolerance: expected a number of at least 0, got -1"):
-        wins_ties_losses(a, b, tolerance=-1)
-    with pytest.raises(UsageError, match="tolerance: expected a number of at least 0, got 'x'"):
-        wins_ties_losses(a, b, tolerance="x")  # type: ignore[arg-type]
+def test_wins_ties_losses_follow_the_direction() -> None:
+    a, b = [0.9, 0.5, 0.3, 0.1 + 0.2, 0.8], [0.1, 0.5, 0.4, 0.3, 0.7]
+    assert wins_ties_losses(a, b) == Outcomes(wins=2, ties=2, losses=1)
+    assert wins_ties_losses(a, b, higher_is_better=False) == Outcomes(wins=1, ties=2, losses=2)
 
 
 def test_holm_of_a_worked_case() -> None:
@@ -129,19 +124,17 @@ def test_the_randomisation_test_has_the_power_that_was_planned() -> None:
     assert np.mean(found) == pytest.approx(0.8, abs=0.054)
 
 
-def test_plans_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(UsageError, match="n: expected a whole number of at least 2, got 1"):
-        smallest_detectable_difference(1.0, 1)
-    with pytest.raises(UsageError, match="sd: expected a finite number of at least 0, got nan"):
-        smallest_detectable_difference(float("nan"), 10)
-    with pytest.raises(UsageError, match="power: expected a number between 0 and 1, got 80"):
-        sample_size(0.1, 1.0, power=80)
-    for nothing in (0.0, 1e-9, 1e-200):
-        with pytest.raises(UsageError, match="difference: expected one that a number of pairs can show"):
-            sample_size(nothing, 1.0)
-    with pytest.raises(UsageError, match="difference: expected a number, got 'small'"):
-        sample_size("small", 1.0)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="sd: expected a finite number of at least 0, got 'x'"):
-        smallest_detectable_difference("x", 10)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="at least 2 values, got 1"):
-        standard_deviation([1.0])
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (lambda: smallest_detectable_difference(1.0, 1), "n: expected a whole number of at least 2, got 1"),
+        (lambda: smallest_detectable_difference(float("nan"), 10), "sd: expected a finite number"),
+        (lambda: sample_size(0.1, 1.0, power=80), "power: expected a number between 0 and 1, got 80"),
+        (lambda: sample_size(0.0, 1.0), "difference: expected one that a number of pairs can show"),
+        (lambda: sample_size(1e-200, 1.0), "difference: expected one that a number of pairs can show"),
+        (lambda: standard_deviation([1.0]), "at least 2 values, got 1"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(plan: Callable[[], float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
+from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.statistics.paired import (
     paired_randomisation_test,
     paired_t_test,
@@ -96,36 +96,6 @@ def test_randomisation_raises_a_false_alarm_about_as_often_as_it_says(n: int) ->
     assert np.mean(alarms) == pytest.approx(0.05, abs=0.027)
 
 
-def test_clusters_are_swapped_whole() -> None:
-    # Cluster sums 3 and 3: of ±3 ±3 two of four are as far from 0 as 6, so p = 1/2; of the four pairs' 16
-    # signs only two are, so p = 1/8.
-    result = paired_randomisation_test([1, 2, 1, 2], [0, 0, 0, 0], clusters=["x", "x", "y", "y"])
-    assert (result.p_value, result.mean_difference) == (0.5, 1.5)
-    assert result.method == "clustered paired randomisation, exact"
-    assert paired_randomisation_test([1, 2, 1, 2], [0, 0, 0, 0]).p_value == 0.125
-
-
-def test_a_cluster_whose_differences_cancel_but_for_rounding_does_not_differ() -> None:
-    # 0.1 + 0.2 - 0.3 twice: both clusters are even.
-    a, b = [0.1, 0.2, 0.0, 0.1, 0.2, 0.0], [0.0, 0.0, 0.3, 0.0, 0.0, 0.3]
-    assert paired_randomisation_test(a, b, clusters="xxxyyy").p_value == 1.0
-
-
-def test_clusters_keep_false_alarms_down_where_the_pairs_of_a_cluster_are_alike() -> None:
-    rng = np.random.default_rng(22)
-    clusters = np.repeat(np.arange(15), 8)
-
-    def alarm_rate(labels: Any) -> float:
-        shared = rng.normal(size=(200, 15))[:, clusters]
-        results = [
-            paired_randomisation_test(row, np.zeros(120), resamples=499, clusters=labels) for row in shared
-        ]
-        return float(np.mean([result.p_value <= 0.05 for result in results]))
-
-    assert alarm_rate(clusters) < 0.11
-    assert alarm_rate(None) > 0.3
-
-
 def test_t_of_a_worked_case() -> None:
     # Differences 1, 2, 3: mean 2, s = 1, t = 2 / (1 / sqrt(3)) = 3.4641; with 2 degrees of freedom
     # p = 1 - t / sqrt(2 + t^2) = 1 - 3.4641 / 3.7417 = 0.0742.
@@ -163,8 +133,6 @@ def test_wilcoxon_is_exact_up_to_fifty_differences() -> None:
     a = np.arange(1.0, 61.0)
     assert wilcoxon_test(a[:50], np.zeros(50)).p_value == 2 / 2**50
     assert wilcoxon_test(a, np.zeros(60)).method == "Wilcoxon signed-rank, normal approximation"
-    with pytest.raises(UsageError, match="at most 50 differences, got 60"):
-        wilcoxon_test(a, np.zeros(60), method="exact")
 
 
 @TESTS
@@ -177,8 +145,6 @@ def test_pairs_that_do_not_fit_are_refused(test: Any) -> None:
         test([1, 2], [1, float("nan")])
 
 
-def test_calls_that_make_no_sense_are_refused() -> None:
+def test_one_pair_is_too_few_for_t() -> None:
     with pytest.raises(UsageError, match="at least 2 pairs, got 1"):
         paired_t_test([1], [2])
-    with pytest.raises(UnknownNameError, match="unknown Wilcoxon method 'approx'"):
-        wilcoxon_test([1, 2], [2, 1], method="approx")  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from scripted_questions import corpus_of
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.synthesis.generation import generate_with_model
+from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 
 DOCUMENTS = 40
 CONCURRENCY = 8
@@ -23,10 +24,9 @@ def main(options: dict[str, Any]) -> int:
         generation = generate_with_model(
             corpus_of(DOCUMENTS),
             model,
+            QuestionSettings(seed=3, **SETTINGS),
             run_folder=options["run"],
             concurrency=CONCURRENCY,
-            seed=3,
-            **SETTINGS,
         )
     if generation.dataset is None:
         return 3

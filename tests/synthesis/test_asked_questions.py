@@ -10,9 +10,8 @@ import pytest
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.synthesis.drafts import Drafts
-from rag_evaluation_framework.synthesis.generation import ObviousAnswers, without_answered
 from rag_evaluation_framework.synthesis.model_questions import drafts_of
-from rag_evaluation_framework.synthesis.question_plan import QuestionTask, Shown
+from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown
 
 FARES = (
     "# Fares\n\nA single ticket costs £4.50. Dogs travel free. Bicycles cost £2 each.\n\nDogs travel free.\n"
@@ -176,25 +175,3 @@ def test_chunks_across_documents_are_of_two() -> None:
     assert replied({"questions": [one]}, "across_chunks").counts() == {"one-document": 1}
     two = {**MEASURE, "chunk_ids": ["chunk_bbbbbbbbbbbb", "chunk_cccccccccccc"]}
     assert len(replied({"questions": [two]}, "across_chunks").kept) == 1
-
-
-def test_an_unanswerable_question_has_no_passage_and_is_checked_against_the_corpus() -> None:
-    questions = [
-        {"question": "Who designed the single ticket?", "missing": "the designer"},
-        {"question": "On which deck do bicycles stay?", "missing": "nothing"},
-        {"question": "Why do bicycles stay on the lower deck?", "missing": "the reason"},
-    ]
-    drafts = without_answered(replied({"questions": questions}, "unanswerable", wanted=3), CORPUS)
-    assert [draft.question for draft in drafts.kept] == [
-        "Who designed the single ticket?",
-        "Why do bicycles stay on the lower deck?",
-    ]
-    assert all(draft.excerpts == () for draft in drafts.kept)
-    assert drafts.counts() == {"answered-after-all": 1}
-    assert drafts.rejected[0].detail == "Bicycles stay on the lower deck."
-
-
-def test_an_obvious_answer_is_found_in_chinese_too() -> None:
-    answers = ObviousAnswers(Corpus([Document("a.md", "单程票价为四英镑。狗可以免费乘坐渡轮。")]))
-    assert answers.answering("狗可以免费乘坐渡轮吗？") == "狗可以免费乘坐渡轮。"
-    assert answers.answering("渡轮的船长叫什么名字？") is None

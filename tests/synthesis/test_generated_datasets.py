@@ -17,9 +17,8 @@ from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.synthesis.extractive import generate_extractively
 from rag_evaluation_framework.synthesis.generated_datasets import (
-    check_format,
     dataset_of,
-    format_of,
+    dialect_of,
     write_generated,
 )
 
@@ -113,7 +112,7 @@ def test_chunk_level_needs_a_chunker() -> None:
 def test_written_dataset_reads_back_with_the_same_ground_truth(tmp_path: Path, name: str) -> None:
     corpus = Corpus.from_folder(HANDBOOK)
     dataset = generate_extractively(corpus, queries_per_doc=2).dataset
-    write_generated(dataset, tmp_path / name, dialect=format_of(name))
+    write_generated(dataset, tmp_path / name, dialect=dialect_of(name))
     again = read_dataset(tmp_path / name)
     assert [sample.question for sample in again.samples] == [sample.question for sample in dataset.samples]
     assert relevant_spans(again, corpus) == relevant_spans(dataset, corpus)
@@ -152,14 +151,14 @@ def test_unanswerable_question_is_marked_in_the_file(tmp_path: Path) -> None:
 
 
 def test_ending_tells_the_dialect_and_others_are_refused() -> None:
-    assert [format_of(name) for name in ("a.eval.json", "a.json.zst", "a.jsonl", "a.langsmith.json")] == [
+    assert [dialect_of(name) for name in ("a.eval.json", "a.json.zst", "a.jsonl", "a.langsmith.json")] == [
         "evaluation-dataset",
         "evaluation-dataset",
         "langsmith",
         "langsmith",
     ]
-    assert format_of("a.txt", "langsmith") == "langsmith"
+    assert dialect_of("a.txt", "langsmith") == "langsmith"
     with pytest.raises(UsageError, match="expected a name that ends in"):
-        format_of("a.txt")
+        dialect_of("a.txt")
     with pytest.raises(UsageError, match="holds no chunk ids"):
-        check_format("evaluation-dataset", level="chunk", path="a.eval.json")
+        dialect_of("a.eval.json", level="chunk")

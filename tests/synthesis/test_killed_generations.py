@@ -23,17 +23,13 @@ from killable_generation import CONCURRENCY, DOCUMENTS, SETTINGS
 from scripted_questions import Request, corpus_of, well_behaved
 
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.synthesis.question_plan import (
-    QuestionSettings,
-    planned_tasks,
-    sample_of,
-    window_cut,
-)
+from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks
+from rag_evaluation_framework.synthesis.question_prompts import sample_of
 
 SCRIPT = Path(__file__).with_name("killable_generation.py")
 KILLS = 50 if os.environ.get("RAG_EVAL_LONG_TESTS") else 8
 
-TASKS = planned_tasks(corpus_of(DOCUMENTS), QuestionSettings(**SETTINGS, seed=3), window_cut)
+TASKS = planned_tasks(corpus_of(DOCUMENTS), QuestionSettings(**SETTINGS, seed=3))
 ID_OF = {sample.turns[1].content: sample.id for sample in (sample_of(task, seed=3) for task in TASKS)}
 
 

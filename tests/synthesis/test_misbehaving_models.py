@@ -32,15 +32,24 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.generation import Generation, generate_with_model
+from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 
 CORPUS = corpus_of(3)
 
 Reply = Callable[[dict[str, Any]], ChatReply | str]
 
 
+def asked(
+    corpus: Corpus, model: object, *, run_folder: Any = None, chunker: Any = None, **settings: Any
+) -> Generation:
+    return generate_with_model(
+        corpus, model, QuestionSettings(**settings), run_folder=run_folder, chunker=chunker
+    )
+
+
 def generated(reply: Reply, corpus: Corpus = CORPUS, **options: Any) -> Generation:
     with running_chat(reply) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
-        generation = generate_with_model(corpus, model, **{"queries_per_doc": 4, **options})
+        generation = asked(corpus, model, **{"queries_per_doc": 4, **options})
     assert_sound(generation, corpus)
     return generation
 
@@ -262,12 +271,12 @@ def test_a_finished_run_asks_nothing_again_and_another_is_refused(tmp_path: Path
     run = tmp_path / "run"
     with running_chat(well_behaved) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
         first = generate_with_model(CORPUS, model, run_folder=run)
-        asked = len(server.requests)
+        requests = len(server.requests)
         again = generate_with_model(CORPUS, model, run_folder=RunFolder.open(run))
-        assert len(server.requests) == asked == 3
+        assert len(server.requests) == requests == 3
         assert (again.dataset, again.usage) == (first.dataset, first.usage)
         with pytest.raises(UsageError, match="cannot go on with another queries_per_doc: expected 5, got 2"):
-            generate_with_model(CORPUS, model, run_folder=run, queries_per_doc=2)
+            asked(CORPUS, model, run_folder=run, queries_per_doc=2)
         with pytest.raises(UsageError, match="cannot resume over other data"):
             generate_with_model(corpus_of(4), model, run_folder=run)
     other = OpenAIChatModel("other", base_url=server.url)
@@ -312,13 +321,6 @@ def test_unanswerable_questions_expect_a_refusal() -> None:
     assert generation.dataset is not None
     expected = [sample.expectation is not None for sample in generation.dataset.samples]
     assert sorted(expected) == [False] * 3 + [True] * 3
-    obvious = edited(
-        lambda questions, request: [
-            {**each, "question": "By which crew was the anchor of dock 1 fitted?"} for each in questions
-        ]
-    )
-    counts = generated(obvious, queries_per_doc=0, unanswerable_per_doc=1).drafts.counts()
-    assert counts == {"duplicate-question": 2, "answered-after-all": 1}
 
 
 def test_a_text_that_gives_orders_is_between_marks_and_the_reply_is_still_checked() -> None:

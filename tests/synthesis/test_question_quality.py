@@ -12,21 +12,14 @@ from hypothesis import strategies as st
 
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.synthesis.draft_quality import (
-    REASONS,
     Leakage,
     NearDuplicates,
     QualityControl,
     RoundTrip,
+    harder_first,
     longest_common_run,
 )
-from rag_evaluation_framework.synthesis.drafts import (
-    Balance,
-    Draft,
-    Drafts,
-    Excerpt,
-    QuestionKind,
-    harder_first,
-)
+from rag_evaluation_framework.synthesis.drafts import REASONS, Draft, Drafts, Excerpt, QuestionKind
 
 FARES = "The ten-trip card costs 105.00. Dogs travel for two pounds. Kayaks go on Kittiwake only."
 TIMES = "# Timetable\n\nThe gangway closes five minutes before departure. The early boat waits for nobody."
@@ -125,30 +118,13 @@ def test_any_embedder_finds_near_duplicates() -> None:
     ]
 
 
-def test_balance_keeps_the_first_of_each_document() -> None:
+def test_no_document_has_more_questions_than_asked_for() -> None:
     drafts = [draft(f"Question {n} about cards?", "The ten-trip card costs 105.00.") for n in range(3)]
     drafts.append(draft("When does the gangway close?", "The gangway closes"))
-    balanced = Balance(per_document=2).applied(Drafts(tuple(drafts)))
-    assert [each.question[:10] for each in balanced.kept] == ["Question 0", "Question 1", "When does "]
-    assert balanced.counts() == {"more-than-asked-for": 1}
-
-
-def test_total_is_filled_by_taking_documents_in_turn() -> None:
-    drafts = [draft(f"Question {n}?", "The ten-trip card costs 105.00.") for n in range(3)]
-    drafts.append(draft("When?", "The gangway closes"))
-    kept = Balance(total=2).applied(Drafts(tuple(drafts))).kept
-    assert [each.origin for each in kept] == ["fares.md", "times.md"]
-
-
-def test_questions_across_documents_have_a_limit_of_their_own() -> None:
-    both = draft("Both?", "Dogs travel").excerpts + draft("Both?", "The gangway closes").excerpts
-    drafts = (
-        Draft(question="Both?", excerpts=both),
-        Draft(question="Both again?", excerpts=both),
-        draft("When?", "The gangway"),
-    )
-    kept = Balance(per_document=1, across_documents=1).applied(Drafts(drafts)).kept
-    assert [each.question for each in kept] == ["Both?", "When?"]
+    control = QualityControl(leakage=None, round_trip=None, near_duplicates=None, per_document=2)
+    checked = control.checked(Drafts(tuple(drafts)), CORPUS)
+    assert [each.question[:10] for each in checked.kept] == ["Question 0", "Question 1", "When does "]
+    assert checked.counts() == {"more-than-asked-for": 1}
 
 
 def test_harder_first_takes_kinds_in_turn_and_of_each_the_hardest() -> None:
@@ -167,7 +143,7 @@ def test_question_without_an_answer_is_not_asked_to_lead_anywhere() -> None:
 
 def test_earlier_rejections_stay_counted_and_every_reason_is_explained() -> None:
     first = QualityControl().checked(Drafts((draft("Zzz?", "Dogs travel"),)), CORPUS)
-    again = QualityControl(balance=Balance(per_document=0)).checked(
+    again = QualityControl(per_document=0).checked(
         Drafts((draft("What do dogs pay?", "Dogs travel for two pounds."),), first.rejected), CORPUS
     )
     assert again.counts() == {"more-than-asked-for": 1, "passage-not-found": 1}

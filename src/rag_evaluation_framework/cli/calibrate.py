@@ -55,7 +55,7 @@ Examples:
     help="Table (CSV or JSON lines) with query_id and label, optionally annotator_id and answer_text; "
     "may be repeated.",
 )
-@metrics_option("Calibrate only this metric; may be repeated.")
+@metrics_option(help="Calibrate only this metric; may be repeated.")
 @click.option("--label", metavar="FIELD", help="Compare every metric with this field of the labels.")
 @click.option(
     "--pair",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rag_evaluation_framework.cli.options import (
+    ALLOW_MISSING,
     EXISTING_FILE,
     GATE,
     LIMITS,
@@ -40,7 +41,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         metavar="NAME",
         help="Evaluate only this dataset; may be repeated.  [default: all]",
     ),
-    metrics_option("Score by this metric instead of the manifest's; may be repeated."),
+    metrics_option(help="Score by this metric instead of the manifest's; may be repeated."),
     click.option(
         "--tag",
         "tags",
@@ -49,11 +50,7 @@ _OPTIONS: tuple[Option[Any], ...] = (
         help="Use only samples with this tag; if repeated, with any of the tags.",
     ),
     *LIMITS,
-    click.option(
-        "--allow-missing",
-        is_flag=True,
-        help="Skip a metric where a sample lacks what it needs, instead of refusing the dataset.",
-    ),
+    ALLOW_MISSING,
     *GATE,
     click.option(
         "--out",

@@ -1,15 +1,51 @@
-"""What ``scripts/evaluate_models.py`` runs: ask models the samples of a split, and show them side by side."""
+"""What ``scripts/evaluate_models.py`` runs: ask models the samples of a split, and show them side by side.
+
+Each model is an evaluation of its own, kept as a run; the head of every run lists the models and names the
+run of the first, by which one run finds the others again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rag_evaluation_framework.cli.evaluate_models_options import ModelOptions, model_options
 from rag_evaluation_framework.cli.main import run_program
-from rag_evaluation_framework.cli.options import CONTEXT, scoring_of, scoring_options
+from rag_evaluation_framework.cli.options import (
+    ALLOW_MISSING,
+    AS_JSON,
+    CONTEXT,
+    EXISTING_FILE,
+    FILE,
+    RUNS_DIR,
+    TIMEOUT,
+    Option,
+    check_resumed_alone,
+    concurrency,
+    metrics_option,
+    scoring_of,
+    scoring_options,
+    with_all,
+)
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.manifest import DatasetEntry
+    from rag_evaluation_framework.evaluation.preflight import Prices
+    from rag_evaluation_framework.evaluation.secrets import Secrets
+    from rag_evaluation_framework.evaluation.suites import Suite
+    from rag_evaluation_framework.extensions import Target
+    from rag_evaluation_framework.records.runs import Progress, RunHead
+    from rag_evaluation_framework.results.evaluations import Evaluation
+    from rag_evaluation_framework.results.run_folder import RunFolder
 
 EXAMPLES = """\b
 Examples:
@@ -19,9 +55,78 @@ Examples:
   python scripts/evaluate_models.py --model a --model b --output 'results/{model}.results.json'
   python scripts/evaluate_models.py --resume eval_run_20261115_001"""
 
+DEFAULT_CONFIG = Path("configs", "default.yaml")
+DEFAULT_METRICS = ("token_f1", "rouge", "answer_similarity")
+MODEL_IN_NAME = "{model}"
+ADDRESS_VARIABLE = "OPENAI_BASE_URL"
+
+_DIALECTS = {"qa": "qa-pairs", "summaries": "summaries"}
+_MODELS, _FIRST_RUN = "models", "first_run"
+_INCOMPLETE, _INTERRUPTED = 3, 130
+
+_OPTIONS: tuple[Option[Any], ...] = (
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="NAME",
+        help="Model to evaluate; may be repeated. The others are compared with the first.",
+    ),
+    click.option(
+        "--config",
+        type=EXISTING_FILE,
+        help="Configuration file that says where the splits are.  "
+        f"[default: {DEFAULT_CONFIG.as_posix()}, if it exists]",
+    ),
+    click.option(
+        "--dataset-type", type=click.Choice(list(_DIALECTS)), help="Split to evaluate.  [default: qa]"
+    ),
+    click.option("--dataset", type=FILE, help="Dataset of any dialect to evaluate instead of a split."),
+    click.option(
+        "--base-url",
+        metavar="URL",
+        help=f"URL of the models' endpoint.  [default: ${ADDRESS_VARIABLE}, else OpenAI]",
+    ),
+    click.option(
+        "--api-key-env",
+        metavar="NAME",
+        help="Environment variable that holds the key.  [default: OPENAI_API_KEY, if it is set]",
+    ),
+    click.option(
+        "--temperature", default="0", help="Sampling temperature of new runs; none leaves it to the endpoint."
+    ),
+    click.option("--max-tokens", type=click.IntRange(1), help="Maximum length of an answer in new runs."),
+    metrics_option(help=f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"),
+    ALLOW_MISSING,
+    click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N samples."),
+    click.option("--seed", type=int, help="Random seed; the same seed gives the same figures.  [default: 0]"),
+    concurrency(),
+    TIMEOUT,
+    click.option(
+        "--resume",
+        multiple=True,
+        metavar="RUN",
+        help="Resume this run and those that belong to it; what has an answer is not asked again. "
+        "May be repeated.",
+    ),
+    RUNS_DIR,
+    click.option(
+        "--price",
+        multiple=True,
+        metavar="MODEL=IN,OUT",
+        help="US dollars for a million input and output tokens of a model; may be repeated.",
+    ),
+    click.option(
+        "--output",
+        type=click.Path(path_type=Path),
+        help=f"File for each model's results document; {MODEL_IN_NAME} stands for the model's name.",
+    ),
+    AS_JSON,
+)
+
 
 @click.command("evaluate-models", epilog=EXAMPLES, context_settings=CONTEXT)
-@model_options
+@with_all(_OPTIONS)
 @scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -34,12 +139,419 @@ def command(context: click.Context, /, **given: Any) -> None:
     Exit code 0: all models were measured; 2: wrong usage or data; 3: a run is incomplete, or a model gave no
     answer at all; 130: interrupted.
     """
-    from rag_evaluation_framework.cli.model_runs import evaluate_models  # slow to import
-
-    scoring = scoring_of(given)
-    context.exit(evaluate_models(ModelOptions(**given), scoring))
+    if not given["models"] and not given["resume"]:
+        raise UsageError("expected --model NAME, or --resume RUN, got neither")
+    if any(not model.strip() for model in given["models"]):
+        raise UsageError("--model: expected a name, got an empty one")
+    begun_with = {"--metric": given["metrics"], "--allow-missing": given["allow_missing"] or None}
+    begun_with |= {f"--{name.replace('_', '-')}": given[name] for name in ("dataset_type", "limit", "seed")}
+    check_resumed_alone(given["resume"], begun_with)
+    context.exit(_evaluated(given))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line."""
     run_program(command, arguments, name="evaluate-models")
+
+
+def _evaluated(given: dict[str, Any]) -> int:
+    """Evaluate the models one after another, tell what came of it, and return the exit code."""
+    from rag_evaluation_framework.evaluation.evaluate import Job, prepared, systems_of
+    from rag_evaluation_framework.evaluation.manifest import Manifest
+    from rag_evaluation_framework.evaluation.preflight import check_writable
+    from rag_evaluation_framework.evaluation.targets import RecordedRows
+    from rag_evaluation_framework.judging.methods import kinship_warnings
+    from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.results.run_folder import RunGroup
+
+    scoring, runs = scoring_of(given), _resumed_runs(given["resume"], given["runs_dir"])
+    listed = [model for run in runs.values() for model in run.head.configuration[_MODELS]]
+    models = list(dict.fromkeys([*listed, *given["models"]]))
+    leader = next((runs[model] for model in models if model in runs), None)
+    began = RunGroup(leader) if leader else None
+    entry, warnings = _resumed_data(leader, given["dataset"]) if leader else _chosen_data(given)
+    prices, paths = _prices(given["price"], models), output_paths(given["output"], models)
+    folder = leader.path.parent if leader else given["runs_dir"]
+    job = Job(
+        data=Manifest(file=Path(str(entry.path)), datasets=(entry,)),
+        target=RecordedRows(),  # each of the models takes its place
+        metrics=began.metrics if began else tuple(given["metrics"]) or DEFAULT_METRICS,
+        seed=began.choice.seed if began else given["seed"] or 0,
+        runs_directory=folder,
+        options=Options(
+            concurrency=given["concurrency"],
+            attempt_timeout=given["timeout"],
+            allow_missing=began.choice.allow_missing if began else given["allow_missing"],
+        ),
+        **scoring,
+    )
+    with prepared(job) as suite:
+        check_writable([folder, *(path.parent for path in paths.values())])
+        systems = _systems(suite, models, runs, given)
+        for model, evaluation in systems.items() if paths else ():
+            paths[model].parent.mkdir(parents=True, exist_ok=True)
+            evaluation.save(paths[model], format="results")
+        warnings += (*suite.plan.warnings, *kinship_warnings(suite.methods, models))
+        whole = replace(systems_of(systems), warnings=warnings)
+        document = _document(whole, suite, models, prices)
+        if given["as_json"]:
+            print_json(suite.secrets.mask_value(document))
+        else:
+            click.echo(suite.secrets.mask(_text(whole, document)))
+    if any(each.outcome.interrupted for each in systems.values()):
+        return _INTERRUPTED
+    return 0 if all(each.shortfall is None for each in systems.values()) else _INCOMPLETE
+
+
+def _systems(
+    prepared: Suite, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
+) -> dict[str, Evaluation]:
+    """Ask every model what is left to ask; only an interrupt ends it before the last."""
+    from rag_evaluation_framework.cli.evaluation_output import spending_told, waiting_notice
+    from rag_evaluation_framework.evaluation.suites import (
+        check_scored_alike,
+        evaluation_as_it_stands,
+        run_suite,
+    )
+    from rag_evaluation_framework.reports.progress import ProgressLine
+    from rag_evaluation_framework.results.run_folder import RunGroup
+
+    (dataset,) = prepared.plan.datasets
+    for each in runs.values():
+        check_scored_alike(each, dataset.scorers, prepared.methods)
+    parameters, targets = _targets(models, runs, given, prepared.secrets)
+    parameters |= {"dataset_format": dataset.entry.format, "limit": given["limit"], _MODELS: list(models)}
+    if runs:
+        first = next(iter(runs.values())).head
+        parameters[_FIRST_RUN] = first.configuration.get(_FIRST_RUN) or first.run_id
+    line = ProgressLine(
+        sys.stderr,
+        live=sys.stderr.isatty(),
+        mask=prepared.secrets.mask,
+        notice=lambda: waiting_notice(prepared.methods),
+    )
+    found: dict[str, Evaluation] = {}
+    with spending_told(prepared.methods, line):
+        for model in models:
+            run = runs.get(model)
+            if run is not None and model not in targets:
+                found[model] = evaluation_as_it_stands(dataset, run, prepared.methods)
+                continue
+
+            def tell(_dataset: str, progress: Progress, model: str = model) -> None:
+                line(model, progress)
+
+            suite = replace(
+                prepared,
+                manifest=replace(prepared.manifest, configuration={"model": model, **parameters}),
+                target=targets[model],
+                resumed=None if run is None else RunGroup(run),
+                shown_target=model,
+            )
+            whole = run_suite(suite, on_progress=None if given["as_json"] else tell)
+            (found[model],) = whole.parts.values()
+            parameters.setdefault(_FIRST_RUN, whole.head.run_id)
+            if whole.outcome.interrupted:
+                break
+    return found
+
+
+def _targets(
+    models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any], secrets: Secrets
+) -> tuple[dict[str, Any], dict[str, Target]]:
+    """Return how new runs ask, and the models to be asked: those of which a resume has something left to do.
+
+    Samples that failed for want of the endpoint are left to do only where that endpoint is asked.
+    """
+    from rag_evaluation_framework.adapters.http_agent import shown_address
+    from rag_evaluation_framework.adapters.openai import KEY_VARIABLE, OpenAIModel
+    from rag_evaluation_framework.evaluation.secrets import MaskedTarget
+
+    address = _address(given["base_url"])
+    secrets.add(os.environ.get(given["api_key_env"] or KEY_VARIABLE, ""))
+    new = {
+        "base_url": shown_address(address),
+        "temperature": _temperature(given["temperature"]),
+        "max_tokens": given["max_tokens"],
+    }
+    targets: dict[str, Target] = {}
+    for model in models:
+        run = runs.get(model)
+        parameters = new if run is None else run.head.configuration
+        is_elsewhere = parameters["base_url"] != new["base_url"]
+        is_done = run is not None and run.state == "complete" and not run.counts.rescorable
+        if run is not None and is_done and (is_elsewhere or not run.counts.reaskable):
+            continue
+        if is_elsewhere:
+            # Where to ask is never taken from a file alone: the key goes only where the user says.
+            raise UsageError(
+                f"cannot resume {runs[model].head.run_id} elsewhere: expected --base-url "
+                f"{parameters['base_url']}, got {new['base_url']}"
+            )
+        target = OpenAIModel(
+            model,
+            base_url=address,
+            key_env=given["api_key_env"],
+            temperature=parameters["temperature"],
+            max_tokens=parameters["max_tokens"],
+            mask=secrets.mask,
+        )
+        targets[model] = MaskedTarget(target, secrets)
+    return new, targets
+
+
+def _resumed_runs(run_ids: Sequence[str], runs_directory: Path) -> dict[str, RunFolder]:
+    """Return the runs that are tied to those named, by model; all are of the same data, metrics and seed."""
+    from rag_evaluation_framework.results.run_folder import RunFolder, tied_runs
+
+    runs: dict[str, RunFolder] = {}
+    for run_id in run_ids:
+        for run in tied_runs(RunFolder.open(run_id, runs_directory), _FIRST_RUN):
+            head = run.head
+            if not isinstance(head.configuration.get(_MODELS), list):
+                raise UsageError(f"run {head.run_id} was not begun as one of models side by side")
+            for first in list(runs.values())[:1]:
+                _check_alike(first.head, head)
+            there = runs.setdefault(str(head.target), run)
+            if there.path != run.path:
+                raise UsageError(
+                    f"expected one run of {head.target}, got {there.head.run_id} and {head.run_id}"
+                )
+    return runs
+
+
+def _check_alike(first: RunHead, second: RunHead) -> None:
+    pairs = {
+        "dataset": (first.dataset_id, second.dataset_id),
+        "content of the dataset": (first.dataset_hash, second.dataset_hash),
+        "metrics": tuple(", ".join(head.configuration.get("metrics", ())) for head in (first, second)),
+        "seed": (first.seed, second.seed),
+    }
+    for what, (expected, got) in pairs.items():
+        if expected != got:
+            raise UsageError(
+                f"run {second.run_id} cannot stand beside {first.run_id}: "
+                f"{what}: expected {expected}, got {got}"
+            )
+
+
+def _resumed_data(leader: RunFolder, dataset: Path | None) -> tuple[DatasetEntry, tuple[str, ...]]:
+    """Return what the runs are over, at the place where the file is now."""
+    from rag_evaluation_framework.evaluation.rescoring import recorded_dataset
+
+    head = leader.head
+    path = recorded_dataset(leader) if dataset is None else _existing(dataset)
+    format_, limit = (head.configuration.get(name) for name in ("dataset_format", "limit"))
+    return _entry(path, head.dataset_id, format_, limit=limit, version=head.dataset_version), ()
+
+
+def _chosen_data(given: Mapping[str, Any]) -> tuple[DatasetEntry, tuple[str, ...]]:
+    """Return which file the models are asked, and what there is to warn about."""
+    from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings, split_version
+    from rag_evaluation_framework.files.access import plain_name
+
+    if given["dataset"] is not None:
+        name = plain_name(given["dataset"]).partition(".")[0] or plain_name(given["dataset"])
+        return _entry(_existing(given["dataset"]), name, None, limit=given["limit"]), ()
+    paths, config = BuildPaths(), given["config"] or DEFAULT_CONFIG
+    if config.is_file():
+        settings = read_build_settings(config)
+        paths = BuildPaths(**{name: Path(path) for name, path in settings.items() if name != "version"})
+    split = given["dataset_type"] or "qa"
+    path = paths.qa_output if split == "qa" else paths.summaries_output
+    if not path.is_file():
+        raise UsageError(
+            f"no {split} split at {path}: make it with `rag-eval build`, or give a file with --dataset"
+        )
+    version = split_version(path, paths.manifest_output)
+    warnings: tuple[str, ...] = ()
+    if version is None and paths.manifest_output.is_file():
+        warnings = (f"{path} is not the file that {paths.manifest_output} was written for: no version",)
+    name = plain_name(path).partition(".")[0]
+    return _entry(path, name, _DIALECTS[split], limit=given["limit"], version=version), warnings
+
+
+def _entry(
+    path: Path, name: str, format_: str | None, *, limit: int | None, version: str | None = None
+) -> DatasetEntry:
+    """Return a file, or its first samples, as a dataset to evaluate; the whole of it is read and checked."""
+    from rag_evaluation_framework.datasets.recognition import read_dataset
+    from rag_evaluation_framework.evaluation.manifest import DatasetEntry
+
+    entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, version=version)
+    if limit is None:
+        return entry
+    dataset = read_dataset(path, format=format_)
+    return replace(entry, dataset=replace(dataset, samples=dataset.samples[:limit]))
+
+
+def _existing(dataset: Path) -> Path:
+    if not dataset.exists():
+        raise UsageError(f"--dataset: expected a file, got {dataset}, which does not exist")
+    return dataset
+
+
+def output_paths(output: Path | None, models: Sequence[str]) -> dict[str, Path]:
+    """Return where each model's results document goes; two models never share a file."""
+    if output is None:
+        return {}
+    pattern = str(output / f"{MODEL_IN_NAME}.results.json") if output.is_dir() else str(output)
+    if len(models) > 1 and MODEL_IN_NAME not in pattern:
+        raise UsageError(
+            f"--output: expected {MODEL_IN_NAME} in the name, or a folder that exists, "
+            f"for {len(models)} models; got {output}"
+        )
+    # A name that cannot leave its folder: org_model-7b.
+    names = {model: re.sub(r"[^\w.+-]", "_", model).lstrip(".") or "_" for model in models}
+    if len(set(names.values())) < len(names):
+        raise UsageError("--output: expected names that differ, got models whose file names are the same")
+    return {model: Path(pattern.replace(MODEL_IN_NAME, name)) for model, name in names.items()}
+
+
+def _address(given: str | None) -> str:
+    """Return where the models are; the address must hold no secret, since it is written down and shown."""
+    from rag_evaluation_framework.adapters.http_agent import secrets_in_address
+    from rag_evaluation_framework.adapters.openai import BASE_URL
+
+    address = given or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
+    if secrets_in_address(address):
+        raise UsageError(
+            "--base-url: expected an address without a secret, got one with a password or a key in it; "
+            "put the key into an environment variable and name that with --api-key-env"
+        )
+    return address
+
+
+def _amounts(text: str) -> list[float]:
+    """Return the numbers between commas, none of them negative; nothing where there is anything else."""
+    try:
+        found = [float(number) for number in text.split(",")]
+    except ValueError:
+        return []
+    return found if all(isfinite(number) and number >= 0 for number in found) else []
+
+
+def _temperature(text: str) -> float | None:
+    """Return the temperature to send; ``None`` to send none."""
+    if text.strip().lower() == "none":
+        return None
+    match _amounts(text):
+        case [value]:
+            return value
+    raise UsageError(f"--temperature: expected a number or none, got {shown(text)}")
+
+
+def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
+    """Return the prices by model."""
+    from rag_evaluation_framework.evaluation.preflight import Prices
+
+    found: dict[str, Prices] = {}
+    for text in texts:
+        model, _, numbers = text.rpartition("=")
+        amounts = _amounts(numbers)
+        if not model or len(amounts) != 2:
+            raise UsageError(
+                f"--price: expected MODEL=INPUT,OUTPUT, such as small=0.15,0.6, got {shown(text)}"
+            )
+        if model not in models:
+            raise UnknownNameError("model in --price", model, models)
+        found[model] = Prices(*amounts)
+    return found
+
+
+def _cost(evaluation: Evaluation, prices: Prices | None) -> float | None:
+    """Return the cost in US dollars: from the price given, else what the endpoint reported."""
+    usage = evaluation.performance.figures.get("api_usage", {})
+    if prices is None:
+        told: float | None = usage.get("estimated_cost_usd")
+        return told
+    if "input_tokens" not in usage or "output_tokens" not in usage:
+        return None
+    return prices.cost(usage["input_tokens"], usage["output_tokens"])
+
+
+def _document(
+    whole: Evaluation, suite: Suite, models: Sequence[str], prices: Mapping[str, Prices]
+) -> dict[str, Any]:
+    """Return everything as plain values."""
+    (dataset,) = suite.plan.datasets
+    prompts = (sample.recorded.prompt for sample in dataset.selection() if sample.recorded)
+    return {
+        "dataset_id": dataset.name,
+        "dataset_version": dataset.entry.version,
+        "dataset_path": str(dataset.entry.path),
+        "total": len(dataset.selection),
+        "with_recorded_prompt": sum(1 for prompt in prompts if prompt),
+        "models": [
+            _model(model, each, cost=_cost(each, prices.get(model))) for model, each in whole.parts.items()
+        ],
+        "not_begun": [model for model in models if model not in whole.parts],
+        "comparisons": [each.to_dict() for each in whole.comparison.metrics] if whole.comparison else [],
+        "warnings": list(whole.warnings),
+    }
+
+
+def _model(model: str, evaluation: Evaluation, *, cost: float | None) -> dict[str, Any]:
+    from rag_evaluation_framework.metrics.declaration import PASS_RATE
+
+    counts, usage = evaluation.counts, evaluation.performance.judge_usage
+    return {
+        "model": model,
+        "base_url": evaluation.head.configuration.get("base_url"),
+        "run_id": evaluation.head.run_id,
+        "folder": str(evaluation.folder),
+        "completed": evaluation.outcome.completed,
+        "reason": evaluation.shortfall,
+        "notes": list(evaluation.outcome.notes),
+        "finished": counts.finished,
+        "failed": counts.failed,
+        "failures": dict(counts.failures),
+        "metrics": {name: each.to_dict() for name, each in evaluation.metrics.items() if name != PASS_RATE},
+        "performance": dict(evaluation.performance.figures),
+        "cost_usd": cost,
+        "judge_usage": None if usage is None else usage.to_dict(),
+    }
+
+
+def _text(whole: Evaluation, document: Mapping[str, Any]) -> str:
+    """Render the data, the evaluation, what each run took, and what is left to do."""
+    from rag_evaluation_framework.reports.tables import one_line, text_table
+
+    version = f" {document['dataset_version']}" if document["dataset_version"] else ""
+    samples = counted(document["total"], "sample")
+    prompts = f"{document['with_recorded_prompt']:,} with a recorded prompt"
+    headers = ["model", "tokens in", "tokens out", "cost", "p50 ms", "p95 ms"]
+    rows = []
+    for each in document["models"]:
+        usage, latency = (each["performance"].get(name, {}) for name in ("api_usage", "latency_stats"))
+        amounts = [
+            usage.get("input_tokens"),
+            usage.get("output_tokens"),
+            latency.get("p50"),
+            latency.get("p95"),
+        ]
+        cells = ["–" if amount is None else f"{amount:,.0f}" for amount in amounts]
+        cost = "–" if each["cost_usd"] is None else f"${each['cost_usd']:,.4f}"
+        rows.append([one_line(each["model"]), *cells[:2], cost, *cells[2:]])
+    parts = [f"{document['dataset_id']}{version}: {samples}, {prompts}", whole.render()]
+    parts.append(text_table(headers, rows, align="<>>>>>"))
+    parts += [
+        f"{one_line(model)}: {line}" for model, each in whole.parts.items() for line in _unanswered(each)
+    ]
+    if document["not_begun"]:
+        left = ", ".join(map(one_line, document["not_begun"]))
+        parts.append(f"not begun: {left}; a resume begins them too")
+    return "\n\n".join(parts)
+
+
+def _unanswered(evaluation: Evaluation) -> Iterator[str]:
+    """Yield why a model that was asked everything has no answer at all, and what to do about it."""
+    from rag_evaluation_framework.reports.tables import one_line
+    from rag_evaluation_framework.results.run_folder import RunFolder
+
+    if evaluation.shortfall is None or not evaluation.outcome.completed or evaluation.folder is None:
+        return
+    advice = "put it right and begin anew, without --resume"
+    if RunFolder.open(evaluation.folder).counts.reaskable:
+        advice = f"go on with --resume {evaluation.head.run_id}"
+    yield f"{one_line(evaluation.shortfall, 400)}; {advice}"

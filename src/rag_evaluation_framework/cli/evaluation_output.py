@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rag_evaluation_framework.cli.main import drop_output
-from rag_evaluation_framework.cli.output import print_json, spending_told, waiting_notice
-from rag_evaluation_framework.errors import UsageError, refused
-from rag_evaluation_framework.evaluation.evaluate import Options, Prepared, prepared
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import UsageError, counted, refused
+from rag_evaluation_framework.evaluation.evaluate import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import Prices, check_writable
+from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.atomic import write_text_atomically
+from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
 from rag_evaluation_framework.reports.terminal import plan_text
@@ -48,95 +52,96 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
         confidence=given["confidence"],
         enabled=False,
     )
-    with prepared(
-        data,
+    job = Job(
+        data=data,
         target=given["target"] if given["url"] is None else Address(given["url"]),
-        metrics=given.get("metrics") or (),
+        metrics=tuple(given.get("metrics", ())),
         gate=gate,
         baseline=given["baseline"],
         judge=given["judge"],
         embedder=given["embedder"],
         documents=given["documents"],
-        tags=given.get("tags", ()),
+        tags=tuple(given.get("tags", ())),
         sample_size=given["sample_size"],
         seed=given["seed"] or 0,
         runs_directory=given["runs_dir"],
         resume=given["resume"],
         options=options,
-    ) as work:
-        return _carried_out(work, given)
+    )
+    with prepared(job) as suite:
+        return _told(suite, given)
 
 
-def _carried_out(work: Prepared, given: Given) -> int:
-    _check(work, given)
+def _told(suite: Suite, given: Given) -> int:
+    _check(suite, given)
     if given["dry_run"]:
-        _print_plan(work, given)
+        _print_plan(suite, given)
         return 0
     progress = None
     if not given["as_json"]:
         progress = ProgressLine(
             sys.stderr,
             live=sys.stderr.isatty(),
-            mask=work.secrets.mask,
-            notice=lambda: waiting_notice(work.methods),
+            mask=suite.secrets.mask,
+            notice=lambda: waiting_notice(suite.methods),
         )
-    with spending_told(work.methods, progress):
-        evaluation = work.run(progress)
+    with spending_told(suite.methods, progress):
+        evaluation = carried_out(suite, progress)
     try:
-        _tell(evaluation, work, given)
+        _tell(evaluation, suite, given)
     except BrokenPipeError:
         # Whoever was reading went away, as with `| head`; the verdict stands.
         drop_output()
     return 0 if evaluation.verdict is None else evaluation.verdict.exit_code
 
 
-def _check(work: Prepared, given: Given) -> None:
+def _check(suite: Suite, given: Given) -> None:
     """Make sure, before the first request, that everything can be written."""
-    out, names = given["out"], [dataset.name for dataset in work.plan.datasets]
-    if out is not None and _is_split(work) and len(names) > 1 and not out.is_dir():
+    out, names = given["out"], [dataset.name for dataset in suite.plan.datasets]
+    if out is not None and _is_split(suite) and len(names) > 1 and not out.is_dir():
         raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
     files = [given[name] for name in ("out", "junit", "markdown") if given[name] is not None]
     check_writable([given["runs_dir"], *(path if path.is_dir() else path.parent for path in files)])
 
 
-def _is_split(work: Prepared) -> bool:
+def _is_split(suite: Suite) -> bool:
     """Tell whether each dataset has a results document of its own; golden sets have one for all."""
-    return work.manifest.kind != "golden"
+    return suite.manifest.kind != "golden"
 
 
-def _print_plan(work: Prepared, given: Given) -> None:
+def _print_plan(suite: Suite, given: Given) -> None:
     """Print what a run would do."""
-    prices, target = Prices(given["price_input"], given["price_output"]), work.suite.shown_target or ""
+    prices, target = Prices(given["price_input"], given["price_output"]), suite.shown_target or ""
     if given["as_json"]:
-        print_json(work.secrets.mask_value(plan_document(work.plan, target=target, prices=prices)))
+        print_json(suite.secrets.mask_value(plan_document(suite.plan, target=target, prices=prices)))
     else:
-        click.echo(work.secrets.mask(plan_text(work.plan, target=target, prices=prices)))
+        click.echo(suite.secrets.mask(plan_text(suite.plan, target=target, prices=prices)))
 
 
-def _tell(evaluation: Evaluation, work: Prepared, given: Given) -> None:
+def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
     """Print the evaluation, then write the files that were asked for, that a full disk hides nothing."""
-    mask = work.secrets.mask
+    mask = suite.secrets.mask
     try:
         if given["as_json"]:
-            print_json(work.secrets.mask_value(evaluation_document(evaluation)))
+            print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
         else:
             click.echo(mask(evaluation.render()))
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
-        _write_results(evaluation, work, given["out"])
+        _write_results(evaluation, suite, given["out"])
         for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
             if given[option] is not None:
                 _write(given[option], mask(evaluation.render(renderer)))
     is_at_github = os.environ.get("GITHUB_ACTIONS")
-    if is_at_github and (lines := evaluation.render("github", manifest=work.manifest.file)):
+    if is_at_github and (lines := evaluation.render("github", manifest=suite.manifest.file)):
         # On standard error, which GitHub reads as well, so that --json stays JSON.
         click.echo(mask(lines), err=True)
 
 
-def _write_results(evaluation: Evaluation, work: Prepared, out: Path | None) -> None:
+def _write_results(evaluation: Evaluation, suite: Suite, out: Path | None) -> None:
     if out is None:
         return
     _make_folder_of(out)
-    if not _is_split(work):
+    if not _is_split(suite):
         if evaluation.outcome.completed:
             evaluation.save(out, format="results")
         return
@@ -155,3 +160,30 @@ def _write(path: Path, text: str) -> None:
     _make_folder_of(path)
     # What an agent sends may hold half a surrogate pair, which no file can.
     write_text_atomically(path, text.encode("utf-8", "replace").decode("utf-8"))
+
+
+# What users are told of a judge: what it costs, what waits for it, and why its verdicts may be
+# doubted.
+
+
+@contextmanager
+def spending_told(methods: Methods, progress: ProgressLine | None = None) -> Iterator[None]:
+    """Report on standard error what the judge has cost, however the work ends, in place of its progress."""
+    try:
+        yield
+    finally:
+        if progress is not None:
+            progress.finish()
+        judge, spending = methods.judge, methods.spending
+        if judge is not None and spending is not None:
+            from rag_evaluation_framework.reports.overviews import spending_text
+
+            click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)
+
+
+def waiting_notice(methods: Methods) -> str:
+    """Say how many questions wait because the judge fails or is overloaded; nothing where none does."""
+    models = () if methods.judge is None else methods.judge.models
+    waiting = sum(getattr(model, "waiting", 0) for model in models)
+    questions = counted(waiting, "question waits", "questions wait")
+    return f"{questions} to be put to the judge again" if waiting else ""

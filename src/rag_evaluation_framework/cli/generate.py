@@ -2,21 +2,142 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from rag_evaluation_framework.cli.generate_options import EXAMPLES, GenerateOptions, generate_options
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    BASE_URL,
+    EXISTING_FOLDER,
+    FILE,
+    GLOB,
+    KEY_ENV,
+    RUNS_DIR,
+    SEED,
+    concurrency,
+)
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import ModelError, UsageError, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+    from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+    from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.records.runs import Progress
+    from rag_evaluation_framework.records.samples import Dataset
+    from rag_evaluation_framework.reports.overviews import GenerationSummary
+    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.synthesis.draft_quality import QualityControl
+    from rag_evaluation_framework.synthesis.drafts import Drafts
+    from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
+
+EXAMPLES = """\b
+Examples:
+  rag-eval generate documents -o questions.eval.json
+  rag-eval generate documents --level chunk --chunker 'recursive(chunk_size=500)' -o questions.jsonl
+  rag-eval generate documents --model gpt-4o-mini --queries-per-doc 10 --unanswerable 1 -o q.eval.json
+  rag-eval generate documents --model llama3:8b --base-url http://localhost:11434/v1 -o q.eval.json
+  rag-eval generate documents --extractive --dataset-name handbook-token-level"""
+
+_INCOMPLETE, _INTERRUPTED = 3, 130
+_COUNT = click.IntRange(0)
+# What a resume does not take from the run, and does not do without.
+_GIVEN_AGAIN = frozenset(
+    {"corpus", "output", "format", "model", "base_url", "key_env", "glob"}
+    | {"keep_all", "embedder", "dataset_name", "upload_to_langsmith"}
+)
 
 
 @click.command("generate", epilog=EXAMPLES)
-@generate_options
+@click.argument("corpus", type=EXISTING_FOLDER)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.",
+)
+@click.option(
+    "--format",
+    type=click.Choice(["evaluation-dataset", "langsmith"]),
+    help="Format of the dataset.  [default: by the ending of FILE]",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--level",
+    type=click.Choice(["token", "chunk"]),
+    default="token",
+    help="Ground truth as characters, which suits every chunker, or as the chunks of one chunker.",
+)
+@click.option(
+    "--chunker", metavar="SPEC", help="Chunker at chunk level, e.g. recursive(chunk_size=500) or sentence."
+)
+@click.option(
+    "--queries-per-doc", type=_COUNT, default=5, metavar="N", help="Number of questions for each document."
+)
+@click.option(
+    "--queries-across-docs",
+    type=_COUNT,
+    default=0,
+    metavar="N",
+    help="With --model: additional questions that need several documents.",
+)
+@click.option(
+    "--unanswerable",
+    type=_COUNT,
+    default=0,
+    metavar="N",
+    help="With --model: additional questions for each document that no document answers.",
+)
+@click.option(
+    "--kinds",
+    multiple=True,
+    type=click.Choice(["factual", "analytical", "comparative", "temporal"]),
+    help="Kind of question to make; may be repeated.  [default: all]",
+)
+@click.option(
+    "--extractive", is_flag=True, help="Make the questions by rules; this is the default without --model."
+)
+@click.option("--model", metavar="NAME", help="Model that writes the questions.")
+@BASE_URL
+@KEY_ENV
+@click.option("--price-input", type=float, metavar="USD", help="US dollars for a million input tokens.")
+@click.option("--price-output", type=float, metavar="USD", help="US dollars for a million output tokens.")
+@concurrency(type=click.IntRange(1, 256))
+@RUNS_DIR
+@click.option("--resume", metavar="RUN", help="Resume this run; what has a reply is not asked again.")
+@click.option(
+    "--keep-all", is_flag=True, help="Keep every question with valid ground truth, without the other checks."
+)
+@click.option(
+    "--embedder", metavar="SPEC", help="Embedder that finds repeated questions.  [default: hashing]"
+)
+@GLOB
+@SEED
+@click.option(
+    "--dataset-name",
+    metavar="NAME",
+    help="Also keep the dataset under this name, in the folder langsmith/ or at LangSmith.",
+)
+@click.option(
+    "--upload-to-langsmith",
+    is_flag=True,
+    help="Upload the dataset to LangSmith; the key is in LANGSMITH_API_KEY.",
+)
+@AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Make questions about the documents in the folder CORPUS, with the exact passages that answer them.
 
     With --model a language model writes them, and an interrupted run can be resumed. Without one, rules make
-    them from the documents' own sentences, tables and headings (extractive): free, offline and the same each
+    them from the documents' own sentences, lists and headings (extractive): free, offline and the same each
     time, but plainer than what a person or a model would ask.
 
     Questions that copy their passage, do not lead back to it, fit many passages or repeat another are
@@ -25,6 +146,254 @@ def command(context: click.Context, /, **given: Any) -> None:
     Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model failed before the end;
     130: interrupted.
     """
-    from rag_evaluation_framework.cli.generation_command import generate  # slow to import
+    from rag_evaluation_framework.reports.overviews import generation_document, generation_text
 
-    context.exit(generate(GenerateOptions(**given)))
+    summary = _generated(given)
+    if isinstance(summary, int):
+        context.exit(summary)
+    elif given["as_json"]:
+        print_json(generation_document(summary))
+    else:
+        click.echo(generation_text(summary))
+
+
+def _generated(given: dict[str, Any]) -> GenerationSummary | int:
+    """Make the dataset; a run that was stopped gives an exit code."""
+    from rag_evaluation_framework.components import chunker_from
+    from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.synthesis.drafts import KINDS
+    from rag_evaluation_framework.synthesis.generation import chunker_of, settings_of
+    from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
+
+    _check_model(given)
+    if given["resume"] is None:
+        run, chunker = None, given["chunker"]
+        settings = QuestionSettings(
+            level=given["level"],
+            queries_per_doc=given["queries_per_doc"],
+            kinds=given["kinds"] or KINDS,
+            queries_across_docs=given["queries_across_docs"],
+            unanswerable_per_doc=given["unanswerable"],
+            seed=given["seed"],
+        )
+    else:
+        run = RunFolder.open(given["resume"], given["runs_dir"])
+        settings, chunker = settings_of(run.head), chunker_of(run.head)
+    _check_output(given, settings.level, chunker)
+    if not given["model"] and not given["extractive"]:
+        _say("no --model: questions are made by rules (extractive)", silent=given["as_json"])
+    corpus = Corpus.from_folder(given["corpus"], given["glob"])
+    made_by = None if chunker is None else chunker_from(chunker)
+    if not given["model"]:
+        return _by_rules(given, settings, made_by, corpus)
+    return _by_model(given, settings, made_by, corpus, run)
+
+
+def _check_model(given: dict[str, Any]) -> None:
+    """Refuse options of a model without one, and a model where there is to be none."""
+    if given["extractive"] and given["model"]:
+        raise UsageError("--extractive: expected no --model, since rules ask none")
+    if given["model"]:
+        return
+    for name in ("base_url", "key_env", "price_input", "price_output", "resume"):
+        if given[name] is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: expected a --model with it, got none")
+    if given["queries_across_docs"]:
+        raise UsageError("--queries-across-docs: expected a --model, since rules ask about one sentence each")
+    if given["unanswerable"]:
+        raise UsageError("--unanswerable: expected a --model, since rules cannot tell what nobody answers")
+
+
+def _check_output(given: dict[str, Any], level: str, chunker: str | None) -> None:
+    """Refuse what leaves the dataset without a place, and a chunker that does not go with the level."""
+    if given["output"] is None and given["dataset_name"] is None and not given["upload_to_langsmith"]:
+        raise UsageError("-o: expected a file for the dataset, or --dataset-name, or --upload-to-langsmith")
+    if level == "chunk" and chunker is None:
+        raise UsageError("--chunker: expected one at chunk level, such as recursive(chunk_size=500)")
+    if level == "token" and chunker is not None:
+        raise UsageError("--chunker: expected --level chunk with it; at token level every chunker will do")
+
+
+def _by_rules(
+    given: dict[str, Any],
+    settings: QuestionSettings,
+    chunker: Chunker | PositionAwareChunker | None,
+    corpus: Corpus,
+) -> GenerationSummary:
+    from rag_evaluation_framework.synthesis.extractive import generate_extractively
+
+    delivery = _Delivery(given, settings.level, corpus)
+    with _progress(given, "documents") as show:
+        extraction = generate_extractively(
+            corpus,
+            level=settings.level,
+            queries_per_doc=settings.queries_per_doc,
+            kinds=settings.kinds,
+            chunker=chunker,
+            quality=_quality(given),
+            seed=settings.seed,
+            on_progress=show,
+        )
+    return delivery.delivered(extraction.dataset, extraction.drafts)
+
+
+def _by_model(
+    given: dict[str, Any],
+    settings: QuestionSettings,
+    chunker: Chunker | PositionAwareChunker | None,
+    corpus: Corpus,
+    run: RunFolder | None,
+) -> GenerationSummary | int:
+    from rag_evaluation_framework.synthesis.generation import generate_with_model
+
+    delivery = _Delivery(given, settings.level, corpus)
+    model = opened_model(given, price_input=given["price_input"], price_output=given["price_output"])
+    try:
+        with _progress(given, "questions") as show:
+            generation = generate_with_model(
+                corpus,
+                model,
+                settings,
+                chunker=chunker,
+                quality=_quality(given),
+                run_folder=run,
+                runs_directory=given["runs_dir"],
+                on_progress=show,
+                concurrency=given["concurrency"],
+                configuration={"arguments": _given_again()},
+            )
+    except ModelError as error:
+        _say(str(error))
+        return _INCOMPLETE
+    outcome = generation.outcome
+    if generation.dataset is None:
+        done = f"{counted(outcome.done, 'request')} done, {outcome.remaining:,} left"
+        _say(f"{outcome.reason or 'interrupted'}: {done}; go on with --resume {generation.run_id}")
+        return _INTERRUPTED if outcome.interrupted else _INCOMPLETE
+    for note in outcome.notes:
+        _say(note, silent=given["as_json"])
+    return delivery.delivered(
+        generation.dataset, generation.drafts, usage=generation.usage, run=generation.run_id
+    )
+
+
+class _Delivery:
+    """Where the dataset goes; whatever forbids it is found before anything is generated."""
+
+    def __init__(self, given: dict[str, Any], level: Any, corpus: Corpus) -> None:
+        from rag_evaluation_framework.synthesis import generated_datasets
+
+        self._documents = len(corpus)
+        self._output: Path | None = given["output"]
+        if self._output is not None:
+            self._dialect = generated_datasets.dialect_of(self._output, given["format"], level=level)
+            check_free(self._output, force=given["force"])
+        self._place = generated_datasets.destination(
+            given["dataset_name"],
+            upload_to_langsmith=given["upload_to_langsmith"],
+            default_name=generated_datasets.default_dataset_name(level, corpus),
+        )
+
+    def delivered(self, dataset: Dataset, drafts: Drafts, **known: Any) -> GenerationSummary:
+        """Write the dataset to every place asked for."""
+        from rag_evaluation_framework.reports.overviews import GenerationSummary
+        from rag_evaluation_framework.synthesis.generated_datasets import deliver, write_generated
+
+        if not dataset.samples:
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in drafts.counts().items())
+            raise UsageError(f"no question remained, so nothing is written: {reasons or 'none was made'}")
+        written: list[str] = []
+        if self._output is not None:
+            self._output.parent.mkdir(parents=True, exist_ok=True)
+            write_generated(dataset, self._output, dialect=self._dialect)
+            written.append(str(self._output))
+        upload = None
+        if self._place is not None:
+            went = deliver(dataset, self._place)
+            upload = went.upload
+            written.append(str(went.path) if upload is None else upload.url or self._place.name)
+        return GenerationSummary(
+            dataset=dataset,
+            documents=self._documents,
+            drafts=drafts,
+            written=tuple(written),
+            upload=upload,
+            **known,
+        )
+
+
+def check_free(output: Path, *, force: bool) -> None:
+    """Refuse a file that exists, unless it may be replaced, and a folder that cannot be written into."""
+    from rag_evaluation_framework.evaluation.preflight import check_writable
+
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists; give --force to replace it")
+    check_writable([output.parent])
+
+
+def opened_model(
+    given: dict[str, Any], *, price_input: float | None = None, price_output: float | None = None
+) -> OpenAIChatModel:
+    """Return the model to be asked; it is closed with the command."""
+    from rag_evaluation_framework.adapters.openai import OpenAIChatModel
+
+    model = OpenAIChatModel(
+        given["model"],
+        base_url=given["base_url"],
+        key_env=given["key_env"],
+        concurrency=given["concurrency"],
+        price_input=price_input,
+        price_output=price_output,
+    )
+    click.get_current_context().call_on_close(model.close)
+    return model
+
+
+def _quality(given: dict[str, Any]) -> QualityControl | None:
+    from rag_evaluation_framework.components import EMBEDDERS, component_from
+    from rag_evaluation_framework.synthesis.draft_quality import NearDuplicates, QualityControl
+
+    if given["keep_all"]:
+        return None
+    if given["embedder"] is None:
+        return QualityControl()
+    embedder = component_from(EMBEDDERS, given["embedder"])
+    return QualityControl(near_duplicates=NearDuplicates(embedder=embedder))
+
+
+@contextmanager
+def _progress(given: dict[str, Any], what: str) -> Iterator[Callable[[Progress], None]]:
+    from rag_evaluation_framework.reports.progress import ProgressLine
+
+    if given["as_json"]:
+        yield lambda _: None
+        return
+    line = ProgressLine(sys.stderr, live=sys.stderr.isatty())
+    try:
+        yield lambda state: line(what, state)
+    finally:
+        line.finish()
+
+
+def _given_again() -> list[str]:
+    """Return those words of the current command line that a resume needs too, without secrets."""
+    from rag_evaluation_framework.adapters.http_agent import shown_address
+
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in _GIVEN_AGAIN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(parameter, click.Option):
+            words.append(parameter.opts[0])
+        value = context.params[name]
+        if value is not True:
+            words.append(shown_address(value) if name == "base_url" else str(value))
+    return words
+
+
+def _say(text: str, *, silent: bool = False) -> None:
+    if not silent:
+        click.echo(f"rag-eval: {text}", err=True)

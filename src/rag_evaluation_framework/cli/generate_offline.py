@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from rag_evaluation_framework.cli.generate import check_free, opened_model
 from rag_evaluation_framework.cli.main import run_program
 from rag_evaluation_framework.cli.options import (
     AS_JSON,
@@ -21,9 +25,15 @@ from rag_evaluation_framework.cli.options import (
     SEED,
     concurrency,
 )
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import counted
 
-_TASKS = ("qa", "summaries", "citations")
+if TYPE_CHECKING:
+    from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.synthesis.offline_records import Task
+
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+_INCOMPLETE = 3
 
 EXAMPLES = """\b
 Examples:
@@ -50,7 +60,7 @@ Examples:
     "--task-type",
     "task_types",
     multiple=True,
-    type=click.Choice(_TASKS),
+    type=click.Choice(["qa", "summaries", "citations"]),
     help="Kind of task to make records for; may be repeated.  [default: all]",
 )
 @click.option(
@@ -77,7 +87,7 @@ Examples:
 )
 @BASE_URL
 @KEY_ENV
-@concurrency(default=8, most=256)
+@concurrency(default=8, type=click.IntRange(1, 256))
 @click.option(
     "--completions",
     type=_FOLDER,
@@ -102,9 +112,82 @@ def command(context: click.Context, /, **given: Any) -> None:
 
     Exit code 0: written; 2: wrong usage or data; 3: not one record could be made.
     """
-    from rag_evaluation_framework.cli.offline_generation import generate_offline  # slow to import
+    from rag_evaluation_framework.files.strict_json import write_lines
+    from rag_evaluation_framework.records.documents import Corpus
 
-    context.exit(generate_offline(**given))
+    output = _output(given["output"], given["config"])
+    check_free(output, force=given["force"])
+    corpus = Corpus.from_folder(given["corpus"], given["glob"])
+    tasks = _tasks(corpus, given)
+    records, rejected = _records(tasks, given)
+    if not records:
+        told = f"not one of {counted(len(tasks), 'task')} became a record: {_shown(rejected)}"
+        click.echo(f"generate-offline-dataset: {told}", err=True)
+        context.exit(_INCOMPLETE)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_lines(output, records)
+    counts = Counter(record["task_type"] for record in records)
+    if given["as_json"]:
+        print_json({"output": str(output), "records": dict(counts), "rejected": dict(rejected)})
+        return
+    click.echo(f"{output}: {counted(len(records), 'record')} ({_shown(counts)})")
+    if rejected:
+        click.echo(f"rejected: {_shown(rejected)}")
+
+
+def _output(output: Path | None, config: Path | None) -> Path:
+    from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings
+
+    if output is not None:
+        return output
+    settings = read_build_settings(config) if config is not None else {}
+    return Path(settings.get("offline_dataset", BuildPaths().offline_dataset))
+
+
+def _tasks(corpus: Corpus, given: dict[str, Any]) -> list[Task]:
+    from rag_evaluation_framework.components import chunker_from, retriever_from
+    from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
+    from rag_evaluation_framework.synthesis.extractive import generate_extractively
+    from rag_evaluation_framework.synthesis.offline_records import TASK_TYPES, offline_tasks
+
+    pipeline = RetrievalPipeline(chunker_from(given["chunker"]), retriever=retriever_from(given["retriever"]))
+    pipeline.index(corpus)
+    made = generate_extractively(corpus, queries_per_doc=given["queries_per_doc"], seed=given["seed"])
+    task_types = given["task_types"] or TASK_TYPES
+    return list(
+        offline_tasks(corpus, made.drafts.kept, pipeline=pipeline, k=given["k"], task_types=task_types)
+    )
+
+
+def _records(tasks: Sequence[Task], given: dict[str, Any]) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """Return the records of all tasks, and how many were rejected for which reason."""
+    from rag_evaluation_framework.models.memory import RememberingModel
+    from rag_evaluation_framework.synthesis.drafts import Rejection
+    from rag_evaluation_framework.synthesis.extractive import NAME, VERSION
+    from rag_evaluation_framework.synthesis.offline_records import offline_records
+
+    def show(done: int) -> None:
+        end = "\r\033[K" if done == len(tasks) else ""
+        click.echo(f"\r{done:,}/{counted(len(tasks), 'task')}{end}", nl=False, err=True)
+
+    name = given["model"]
+    made = list(
+        offline_records(
+            tasks,
+            run_id=given["run_id"] or f"offline_{datetime.now(UTC):%Y%m%d}",
+            folder=f"{given['corpus'].as_posix()}/",
+            model=None if name is None else RememberingModel(opened_model(given), given["completions"]),
+            generator={"questions": f"{NAME} {VERSION}", "seed": given["seed"], "answers": name or NAME},
+            concurrency=given["concurrency"],
+            on_done=show if sys.stderr.isatty() else None,
+        )
+    )
+    rejected = Counter(each.reason for each in made if isinstance(each, Rejection))
+    return [each for each in made if not isinstance(each, Rejection)], rejected
+
+
+def _shown(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

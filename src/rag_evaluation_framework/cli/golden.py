@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,10 +20,6 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     with_all,
 )
-from rag_evaluation_framework.errors import Problems
-
-if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.golden_runs import GoldenSettings
 
 EXAMPLES = """\b
 Examples:
@@ -89,23 +83,10 @@ def command(context: click.Context, /, **given: Any) -> None:
     from rag_evaluation_framework.evaluation.golden_runs import golden_manifest
 
     check_run(given, {"--split": given["datasets"]})
-    folder, settings = given.pop("folder"), _settings(given.pop("config"), given.pop("thresholds"))
-    manifest = golden_manifest(folder, settings, history=given["history"])
-    context.exit(evaluated(manifest, {**given, **scoring_of(given)}))
-
-
-def _settings(config: Path | None, thresholds: Sequence[str]) -> GoldenSettings:
-    """Read the settings from file and command line; all that is wrong with either is in one error."""
-    from rag_evaluation_framework.evaluation.golden_runs import (
-        GoldenSettings,
-        read_golden_settings,
-        with_thresholds,
+    manifest = golden_manifest(
+        given.pop("folder"),
+        config=given.pop("config"),
+        thresholds=given.pop("thresholds"),
+        history=given["history"],
     )
-
-    settings, problems = GoldenSettings(), Problems()
-    with problems.collected():
-        settings = settings if config is None else read_golden_settings(config)
-    with problems.collected():
-        settings = with_thresholds(settings, thresholds)
-    problems.raise_all()
-    return settings
+    context.exit(evaluated(manifest, {**given, **scoring_of(given)}))

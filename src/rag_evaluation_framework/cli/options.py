@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -71,6 +72,11 @@ TIMEOUT = click.option(
     default=60.0,
     help="Seconds allowed for one request, or for all turns of a conversation together.",
 )
+ALLOW_MISSING = click.option(
+    "--allow-missing",
+    is_flag=True,
+    help="Skip a metric where a sample lacks what it needs, instead of refusing the dataset.",
+)
 BASE_URL = click.option(
     "--base-url",
     metavar="URL",
@@ -83,21 +89,14 @@ KEY_ENV = click.option(
 )
 
 
-def concurrency(*, default: int = 16, most: int = 10_000) -> Option[Any]:
-    """Return the option that limits requests."""
-    return click.option(
-        "--concurrency",
-        type=click.IntRange(1, most),
-        default=default,
-        help="Maximum number of requests at the same time.",
-    )
-
-
-def metrics_option(help_text: str, **settings: Any) -> Option[Any]:
-    """Return the option that names metrics, as many as are wanted."""
-    return click.option(
-        "-m", "--metric", "metrics", multiple=True, metavar="NAME", help=help_text, **settings
-    )
+concurrency = partial(
+    click.option,
+    "--concurrency",
+    type=click.IntRange(1, 10_000),
+    default=16,
+    help="Maximum number of requests at the same time.",
+)
+metrics_option = partial(click.option, "-m", "--metric", "metrics", multiple=True, metavar="NAME")
 
 
 def with_options(command: C, options: Iterable[Option[Any]]) -> C:

@@ -18,7 +18,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_of,
     scoring_options,
 )
-from rag_evaluation_framework.cli.output import print_json, spending_told, waiting_notice
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Examples:
 
 @click.command("score", epilog=EXAMPLES)
 @click.argument("run")
-@metrics_option("Score by this metric; may be repeated.", required=True)
+@metrics_option(help="Score by this metric; may be repeated.", required=True)
 @click.option(
     "--dataset",
     type=click.Path(exists=True, path_type=Path),
@@ -73,9 +73,10 @@ def command(
     Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
     scoring failed; 130: interrupted.
     """
-    from rag_evaluation_framework.evaluation.evaluate import opened_methods
+    from rag_evaluation_framework.cli.evaluation_output import spending_told, waiting_notice
     from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.evaluation.rescoring import scored_again
+    from rag_evaluation_framework.judging.methods import opened_methods
     from rag_evaluation_framework.reports.progress import ProgressLine
     from rag_evaluation_framework.results.run_folder import RunFolder
 

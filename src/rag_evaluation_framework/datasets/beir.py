@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import overlaid, residue
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, overlaid, residue
 from rag_evaluation_framework.datasets.schemas import FileProblems, schema_issues
 from rag_evaluation_framework.datasets.trec import Qrels, fits_column, qrels_lines, read_qrels
 from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, refused
@@ -21,7 +21,7 @@ from rag_evaluation_framework.files.access import check_expansion
 from rag_evaluation_framework.files.atomic import atomic_group
 from rag_evaluation_framework.files.strict_json import read_lines
 from rag_evaluation_framework.records.documents import Document, DocumentId
-from rag_evaluation_framework.records.samples import Dataset, Origin, Preview, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Turn
 
 NAME = "beir"
 DEFAULT_SPLIT = "test"
@@ -31,28 +31,18 @@ _COMPRESSIONS = ("", ".gz", ".zst")
 _SPLITS = "qrels/"
 
 
+_HOLDS = (
+    "id question relevant_documents grades metadata dataset.documents dataset.documents.title "
+    "dataset.documents.metadata"
+)
+
+
 class Beir:
     """The dialect of BEIR folders."""
 
     name = NAME
-    suffixes: tuple[str, ...] = ()
-    holds = frozenset(
-        {
-            "id",
-            "question",
-            "relevant_documents",
-            "grades",
-            "metadata",
-            "dataset.documents",
-            "dataset.documents.title",
-            "dataset.documents.metadata",
-        }
-    )
-
-    def recognises(self, preview: Preview) -> bool:
-        if preview.layout != "folder":
-            return False
-        return any(f"queries.jsonl{suffix}" in preview.record for suffix in _COMPRESSIONS)
+    suffixes = SIGNATURES[name].suffixes
+    holds = frozenset(_HOLDS.split())
 
     def read(self, path: Path) -> Dataset:
         problems = Problems()

@@ -2,7 +2,7 @@
 
 The value is the same in all three: ``{"benchmark_id": …, "records": [{…}, …]}`` with whatever else belongs to
 the whole. A Parquet file has a row a record; everything but the records is JSON in the column
-``benchmark_head`` of the first row, with their number. :mod:`.hdf5_tables` describes the HDF5 file.
+``benchmark_head`` of the first row, with their number. The HDF5 file is described below.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.datasets import parquet_tables
-from rag_evaluation_framework.datasets.consistency import value_issues
-from rag_evaluation_framework.datasets.schemas import FileProblems
+from rag_evaluation_framework.datasets.schemas import FileProblems, value_issues
 from rag_evaluation_framework.datasets.value_files import read_document, write_document
 from rag_evaluation_framework.errors import (
     InputError,

@@ -1,14 +1,14 @@
-"""A value against its schema and against what no schema can say: DataFormatValidator."""
+"""What must hold of a value of a kind, and no JSON Schema can say."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias, TypeGuard
 
-from rag_evaluation_framework.datasets.schemas import schema, schema_issues
-from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, shown
-from rag_evaluation_framework.files.json_scanner import check_value, written_path
+from rag_evaluation_framework.errors import Issue, Severity, UsageError, shown
+from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.samples import QUALITY_SCORES, REFUSAL, declines
 
@@ -147,11 +147,6 @@ _FLOATING = 1e-9
 _METRIC_SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
 
 
-def rule_issues(kind: str, value: Any) -> list[Issue]:
-    """Return every breach of the rules of a kind; a kind without rules has none."""
-    return [issue for rule in RULES.get(kind, ()) for issue in rule(value)]
-
-
 def unique(ids: Iterator[tuple[str, Any]], field: str) -> Iterator[Issue]:
     """Yield an issue for each id that stood before; ``ids`` are pairs of path and id."""
     seen: set[str] = set()
@@ -165,9 +160,9 @@ def unique(ids: Iterator[tuple[str, Any]], field: str) -> Iterator[Issue]:
 
 def span_issues(spans: Any, within: str, *, start: str, end: str) -> Iterator[Issue]:
     """Yield an issue for each span of a list that begins before 0, or does not end after its start."""
-    for path, span in _items(spans, within):
+    for path, span in items(spans, within):
         first, last = span.get(start), span.get(end)
-        if not _is_whole(first) or not _is_whole(last):
+        if not is_whole(first) or not is_whole(last):
             continue
         if first < 0:
             yield Issue("negative-span", "a position of at least 0", str(first), f"{path}.{start}")
@@ -178,35 +173,30 @@ def span_issues(spans: Any, within: str, *, start: str, end: str) -> Iterator[Is
 def _citation_spans(record: Any, within: str = "") -> Iterator[Issue]:
     if isinstance(record, dict):
         path = f"{within}.citations" if within else "citations"
+        for place, citation in items(record.get("citations"), path):
+            if citation.get("file_name") == "":
+                yield Issue("invalid-value", "a file name", "''", f"{place}.file_name")
         yield from span_issues(record.get("citations"), path, start="start_char", end="end_char")
 
 
-def _unique_in(name: str, field: str) -> Rule:
-    """Build the rule that a list under ``name`` (or the value itself) repeats no id."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        records = _items(_field(value, name) if name else value, name)
-        return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
-
-    return rule
+def _unique_in(value: Any, *, name: str, field: str) -> Iterator[Issue]:
+    """A list under ``name`` (or the value itself) repeats no id."""
+    records = items(_field(value, name) if name else value, name)
+    return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
 
 
-def _citations_in(name: str) -> Rule:
-    """Build the rule that the citations of each record under ``name`` are spans."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        for path, record in _items(_field(value, name), name):
-            yield from _citation_spans(record, path)
-
-    return rule
+def _citations_in(value: Any, *, name: str) -> Iterator[Issue]:
+    """The citations of each record under ``name`` are spans."""
+    for path, record in items(_field(value, name), name):
+        yield from _citation_spans(record, path)
 
 
 def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each annotation of a file of any of the three shapes."""
     if isinstance(value, list):
-        yield from _items(value, "")
+        yield from items(value, "")
     elif isinstance(value, dict) and "annotations" in value:
-        yield from _items(value["annotations"], "annotations")
+        yield from items(value["annotations"], "annotations")
     elif isinstance(value, dict):
         yield "", value
 
@@ -271,9 +261,9 @@ def _langsmith_spans(value: Any) -> Iterator[Issue]:
 
 def _squad_questions(value: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
     """Yield each question with its path and the paragraph's context."""
-    for article_path, article in _items(_field(value, "data"), "data"):
-        for paragraph_path, paragraph in _items(article.get("paragraphs"), f"{article_path}.paragraphs"):
-            for path, question in _items(paragraph.get("qas"), f"{paragraph_path}.qas"):
+    for article_path, article in items(_field(value, "data"), "data"):
+        for paragraph_path, paragraph in items(article.get("paragraphs"), f"{article_path}.paragraphs"):
+            for path, question in items(paragraph.get("qas"), f"{paragraph_path}.qas"):
                 yield path, question, paragraph.get("context")
 
 
@@ -285,16 +275,19 @@ def _squad_ids(value: Any) -> Iterator[Issue]:
 def _squad_answers(value: Any) -> Iterator[Issue]:
     """An answer is what stands in the paragraph at its position."""
     for path, question, context in _squad_questions(value):
-        for answer_path, answer in _items(question.get("answers"), f"{path}.answers"):
+        for answer_path, answer in items(question.get("answers"), f"{path}.answers"):
             text, start = answer.get("text"), answer.get("answer_start")
-            if not isinstance(context, str) or not isinstance(text, str) or not _is_whole(start):
+            if not isinstance(context, str) or not isinstance(text, str) or not is_whole(start):
                 continue
-            if not context.startswith(text, max(start, 0)):
+            if not text:
+                expected = "an answer of at least one character"
+                yield Issue("empty-text", expected, "''", f"{answer_path}.text")
+            elif not context.startswith(text, max(start, 0)):
                 found = shown(context[max(start, 0) :][: len(text)])
                 yield Issue("text-differs", f"{shown(text)} at character {start}", found, answer_path)
 
 
-def _items(value: Any, within: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def items(value: Any, within: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a list with their paths; anything else is passed over."""
     if isinstance(value, list):
         for index, item in enumerate(value):
@@ -306,7 +299,7 @@ def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _is_whole(value: Any) -> TypeGuard[int]:
+def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -314,23 +307,19 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _golden(kind: str) -> tuple[Rule, ...]:
-    """Return the rules of a golden set, of which a value may be one record or all of them."""
-
-    def rule(value: Any) -> Iterator[Issue]:
-        for path, record in [("", value)] if isinstance(value, dict) else _items(value, ""):
-            for issue in golden_record_issues(kind, record):
-                yield issue.located(within=path)
-
-    return _unique_in("", "id"), rule
+def _golden(value: Any, *, kind: str) -> Iterator[Issue]:
+    """The rules of a golden set, of which a value may be one record or all of them."""
+    for path, record in [("", value)] if isinstance(value, dict) else items(value, ""):
+        for issue in golden_record_issues(kind, record):
+            yield issue.located(within=path)
 
 
 def _query_counts(value: Any) -> Iterator[Issue]:
     """The queries that were answered and those that failed are together no more than all."""
     summary = _field(value, "summary")
     total, *parts = (_field(summary, f"{name}_queries") for name in ("total", "successful", "failed"))
-    counted = [part for part in parts if _is_whole(part)]
-    if _is_whole(total) and sum(counted) > total:
+    counted = [part for part in parts if is_whole(part)]
+    if is_whole(total) and sum(counted) > total:
         expected = f"at least {sum(counted)}, as many as succeeded and failed"
         yield Issue("count-differs", expected, str(total), "summary.total_queries")
 
@@ -339,7 +328,7 @@ def _shares(value: Any) -> Iterator[Issue]:
     """A metric that is known to be a share is from 0 to 1, of the whole run and of each query."""
     for section in _METRIC_SECTIONS:
         yield from _share_issues(_field(value, section), section)
-    for path, query in _items(_field(value, "query_results"), "query_results"):
+    for path, query in items(_field(value, "query_results"), "query_results"):
         yield from _share_issues(query.get("individual_metrics"), f"{path}.individual_metrics")
 
 
@@ -360,20 +349,22 @@ def _is_share(metric: str) -> bool:
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "evaluation-dataset": (
-        _unique_in("queries", "query_id"),
-        _unique_in("documents", "document_id"),
-        _citations_in("queries"),
+        partial(_unique_in, name="queries", field="query_id"),
+        partial(_unique_in, name="documents", field="document_id"),
+        partial(_citations_in, name="queries"),
     ),
     "annotation": (_annotation_spans, _overall_scores),
     "annotations": (_annotation_ids, _annotation_spans, _overall_scores),
     "results": (
-        _unique_in("query_results", "query_id"),
-        _citations_in("query_results"),
+        partial(_unique_in, name="query_results", field="query_id"),
+        partial(_citations_in, name="query_results"),
         _intervals,
         _query_counts,
         _shares,
     ),
-    **{kind: _golden(kind) for kind in GOLDEN_RULES},
+    **{
+        kind: (partial(_unique_in, name="", field="id"), partial(_golden, kind=kind)) for kind in GOLDEN_RULES
+    },
     "offline-record": (_aligned_sources,),
     "qa-pair": (_aligned_sources,),
     "summary": (_aligned_sources,),
@@ -381,53 +372,3 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "squad": (_squad_ids, _squad_answers),
 }
 """The rules of each kind, beside its schema."""
-
-
-# Validates evaluation data held in memory: the shipped schema first, then what no schema can say.
-
-
-def value_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
-    """Return everything that is wrong with a value of a kind: against its schema, then against its rules."""
-    try:
-        check_value(value)
-    except InputError as error:
-        return list(error.issues)
-    return decoded_issues(kind, value, lenient=lenient)
-
-
-def decoded_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
-    """Return the same of a value that was decoded from a file: that JSON can hold it need not be checked."""
-    return [*schema_issues(kind, value, lenient=lenient), *rule_issues(kind, value)]
-
-
-class DataFormatValidator:
-    """Validates evaluation data formats against schemas.
-
-    Every method returns all errors as text, each with its path, what was expected and what was there; an
-    empty list means valid. Strict by default: with ``lenient=True`` only the least that makes a dataset, an
-    annotation or results is asked for. ``schemas`` holds the schemas that are enforced.
-    """
-
-    def __init__(self, *, lenient: bool = False) -> None:
-        self.lenient = lenient
-        self.schemas: dict[str, dict[str, Any]] = {
-            "evaluation_dataset": schema("evaluation-dataset", lenient=lenient),
-            "ground_truth": schema("annotations", lenient=lenient),
-            "evaluation_results": schema("results", lenient=lenient),
-        }
-
-    def validate_evaluation_dataset(self, data: dict[str, Any]) -> list[str]:
-        """Validate an evaluation dataset."""
-        return self._errors("evaluation-dataset", data)
-
-    def validate_ground_truth(self, data: dict[str, Any]) -> list[str]:
-        """Validate ground truth: one annotation, or ``{"dataset_id": …, "annotations": […]}``."""
-        return self._errors("annotations", data)
-
-    def validate_evaluation_results(self, data: dict[str, Any]) -> list[str]:
-        """Validate evaluation results."""
-        return self._errors("results", data)
-
-    def _errors(self, kind: str, data: dict[str, Any]) -> list[str]:
-        issues = value_issues(kind, data, lenient=self.lenient)
-        return [str(issue) for issue in issues if issue.severity == "error"]

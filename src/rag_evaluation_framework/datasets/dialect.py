@@ -1,17 +1,16 @@
-"""A dialect from two functions: residues, ids, which fields it holds."""
+"""A dialect from two functions: residues, ids, by what its files are recognised."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.consistency import decoded_issues
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.record_files import (
     PlacedRecord,
@@ -20,18 +19,17 @@ from rag_evaluation_framework.datasets.record_files import (
     read_records,
     write_records,
 )
-from rag_evaluation_framework.datasets.schemas import FileProblems, schema
+from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues, schema
 from rag_evaluation_framework.errors import InputError, Issue, UsageError
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import (
     Dataset,
     Expectation,
+    Layout,
     Origin,
     Preview,
-    Refusal,
     Sample,
-    Turn,
+    is_refusal,
 )
 
 # What a record says beyond what a sample holds, kept so that writing it back loses nothing.
@@ -76,15 +74,24 @@ def overlaid(encoded: Mapping[str, Any], rest: Mapping[str, Any], *, replace: bo
     return whole
 
 
-def replaces(encoded: Mapping[str, Any], rest: Mapping[str, Any]) -> bool:
-    """Tell whether a residue has a value for a field that the record has too."""
-    for key, value in rest.items():
-        if key in encoded:
-            if not (isinstance(value, dict) and isinstance(encoded[key], dict)):
-                return True
-            if replaces(encoded[key], value):
-                return True
-    return False
+def with_residue(
+    encoded: Mapping[str, Any], sample: Sample, *, dialect: str, decode: Callable[[Mapping[str, Any]], Sample]
+) -> dict[str, Any]:
+    """Return the record of a sample with what its own file said beyond the sample's fields.
+
+    Where the sample was changed since it was read, the change wins over what the file said.
+    """
+    if not sample.extra or (sample.origin is not None and sample.origin.dialect != dialect):
+        return dict(encoded)
+    changed = overlaid(encoded, sample.extra, replace=False)
+    whole = overlaid(encoded, sample.extra, replace=True)
+    if _same(changed, whole):
+        return whole
+    try:
+        read = replace(decode(whole), extra=sample.extra, origin=sample.origin)
+    except InputError:
+        return changed
+    return whole if read == sample else changed
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -164,14 +171,194 @@ def written_id(record: Mapping[str, Any]) -> str:
     return given if isinstance(given, str) and given else UNNAMED
 
 
+# Finds ids that occur twice in a file of any length, in eight bytes an id.
+#
+# The first pass keeps a 64-bit digest of each id; where two digests are equal, a second pass over the
+# file compares the few ids in question themselves, so that nothing is called a repetition by chance.
+
+_MASK = (1 << 64) - 1
+
+
+class IdDigests:
+    """The digests of all ids of a file."""
+
+    def __init__(self) -> None:
+        self._digests = array("Q")
+
+    def add(self, identifier: str) -> None:
+        """Take in an id."""
+        self._digests.append(_digest(identifier))
+
+    def repeated(self) -> frozenset[int]:
+        """Return the digests that occur more than once."""
+        if len(self._digests) < 2:
+            return frozenset()
+        import numpy as np  # sorts in place, eight bytes an id; loaded when there is something to sort
+
+        digests = np.frombuffer(self._digests, dtype=np.uint64)
+        digests.sort()
+        return frozenset(digests[1:][digests[1:] == digests[:-1]].tolist())
+
+
+def repetitions(
+    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
+) -> Iterator[tuple[int | None, str, int | None]]:
+    """Yield the line and id of each repetition, and the line where the id stood first."""
+    first: dict[str, int | None] = {}
+    for line, identifier in numbered:
+        if _digest(identifier) in repeated:
+            if identifier in first:
+                yield line, identifier, first[identifier]
+            else:
+                first[identifier] = line
+
+
+def _digest(identifier: str) -> int:
+    return hash(identifier) & _MASK
+
+
+# What our dialects look like from outside, so that one is recognised without loading the others.
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Where a dialect of ours stands, and what its files are called, laid out like and hold."""
+
+    place: str
+    """Its module in this room, and its name there."""
+    keys: tuple[str, ...]
+    """The keys of a record, parted by spaces; where there are several ways, each has an entry."""
+    suffixes: tuple[str, ...] = ()
+    layouts: tuple[Layout, ...] = ("lines", "array", "object")
+    """How its files may be laid out. A single record may stand alone in a file of lines or of an array."""
+    columns: str = ""
+    """The columns of a table, for a dialect that may be one."""
+    without: str = ""
+    """Keys that a record of this dialect never has."""
+    shape: Callable[[Mapping[str, Any]], bool] = bool
+    """What must hold of the values of a record besides."""
+    family: str = ""
+    """Dialects of one family differ by so little that a file's name decides between them."""
+
+    def fits(self, preview: Preview) -> bool:
+        """Tell whether a file that begins like this is of this dialect."""
+        has = preview.record.__contains__
+        if preview.layout == "table":
+            return bool(self.columns) and all(map(has, self.columns.split()))
+        return (
+            preview.layout in self.layouts
+            and any(all(map(has, keys.split())) for keys in self.keys)
+            and not any(map(has, self.without.split()))
+            and self.shape(preview.record)
+        )
+
+
+_QUESTION = "id question ground_truth"
+_OTHER_GOLDEN = "conversation relationship_triple timeline_milestones"
+
+SIGNATURES: Mapping[str, Signature] = {
+    "agent-samples": Signature("agent_samples:AGENT_SAMPLES", ("input expected",), (".jsonl",)),
+    "beir": Signature(
+        "beir:BEIR",
+        ("queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst"),
+        layouts=("folder",),
+    ),
+    "evaluation-dataset": Signature(
+        "evaluation_sets:EVALUATION_SETS",
+        # Documents may stand before the queries and be longer than what is seen of the file.
+        ("queries", "dataset_id documents"),
+        (".eval.json", ".eval.yaml", ".eval.yml", ".eval.csv"),
+        layouts=("object", "lines"),
+        columns="query_id query_text",
+    ),
+    "golden-boundary": Signature(
+        "golden_sets:BOUNDARY",
+        (_QUESTION,),
+        ("boundary_qa.json", "boundary_qa.jsonl"),
+        without=_OTHER_GOLDEN,
+        shape=lambda record: is_refusal(record["ground_truth"]) or _explains_refusal(record),
+        family="golden",
+    ),
+    "golden-factual": Signature(
+        "golden_sets:FACTUAL",
+        (_QUESTION,),
+        ("factual_qa.json", "factual_qa.jsonl"),
+        without=_OTHER_GOLDEN,
+        shape=lambda record: not (is_refusal(record["ground_truth"]) or _explains_refusal(record)),
+        family="golden",
+    ),
+    "golden-multiturn": Signature(
+        "golden_sets:MULTITURN",
+        ("id conversation",),
+        ("multiturn_qa.json", "multiturn_qa.jsonl"),
+        family="golden",
+    ),
+    "golden-relationship": Signature(
+        "golden_sets:RELATIONSHIP",
+        (f"{_QUESTION} relationship_triple",),
+        ("relationship_qa.json", "relationship_qa.jsonl"),
+        without="conversation",
+        family="golden",
+    ),
+    "golden-tracking": Signature(
+        "golden_sets:TRACKING",
+        (f"{_QUESTION} timeline_milestones",),
+        ("tracking_qa.json", "tracking_qa.jsonl"),
+        without="conversation relationship_triple",
+        family="golden",
+    ),
+    "langsmith": Signature(
+        "langsmith_examples:LANGSMITH",
+        ("inputs outputs",),
+        (".langsmith.jsonl", ".langsmith.json"),
+        shape=lambda record: isinstance(record["inputs"], Mapping),
+    ),
+    "offline-records": Signature(
+        "split_records:OFFLINE_RECORDS",
+        ("task_id task_type",),
+        ("offline_dataset.jsonl",),
+        without="reference_answer reference_summary",
+        family="splits",
+    ),
+    "qa-pairs": Signature(
+        "split_records:QA_PAIRS",
+        ("task_id question reference_answer",),
+        ("qa_pairs.jsonl",),
+        family="splits",
+    ),
+    "ragas": Signature("ragas:RAGAS", ("user_input",), (".jsonl", ".csv", ".parquet"), columns="user_input"),
+    "squad": Signature(
+        "squad:SQUAD",
+        ("data",),
+        (".squad.json",),
+        layouts=("object", "lines"),
+        shape=lambda record: record["data"] == [] or _has_paragraphs(record["data"]),
+    ),
+    "summaries": Signature(
+        "split_records:SUMMARIES",
+        ("task_id instruction reference_summary",),
+        ("summaries.jsonl",),
+        family="splits",
+    ),
+    "trec": Signature("trec:TREC", (), (".qrels", ".trec"), columns="query iteration document grade"),
+}
+"""Every dialect of ours by name."""
+
+
+def _explains_refusal(record: Mapping[str, Any]) -> bool:
+    return "refusal_reason" in record or "expected_response_pattern" in record
+
+
+def _has_paragraphs(data: Any) -> bool:
+    return isinstance(data, list) and isinstance(data[0], Mapping) and "paragraphs" in data[0]
+
+
 # A dialect made of two pure functions: one reads a record into a sample, the other writes it back.
 #
 # Everything else is the same for every dialect of records and stands here once: layouts, schema, all
 # problems of a file in one error, ids, and keeping what the two functions do not know.
 
 Record = dict[str, Any]
-
-_PREVIEWED_AS = {"lines": "lines", "array": "array", "object": "object", "csv": "table", "parquet": "table"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,12 +379,9 @@ class RecordDialect:
 
     name: str
     kind: str
-    suffixes: tuple[str, ...]
     holds: frozenset[str]
     decode: Callable[[Mapping[str, Any]], Sample]
     encode: Callable[[Sample], Record]
-    signature: Callable[[Mapping[str, Any]], bool]
-    """Tells whether a record is of this dialect; of a table it sees the columns, with ``None`` for values."""
     layouts: tuple[RecordLayout, ...] = ("lines", "array")
     """How its files may be laid out; the first is written where the file's name does not say."""
     needs_ids: bool = False
@@ -205,10 +389,13 @@ class RecordDialect:
     prepare: Callable[[str], str] | None = None
     """Applied to the text of an array before it is read, keeping its lines: removes comments, say."""
 
-    def recognises(self, preview: Preview) -> bool:
-        layouts = {_PREVIEWED_AS[layout] for layout in self.layouts}
-        # A single record may stand alone in a file of lines or of an array.
-        return preview.layout in {*layouts, "object"} and self.signature(preview.record)
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return SIGNATURES[self.name].suffixes
+
+    def columns(self) -> Columns:
+        """Return the columns of its records as rows of a table."""
+        return Columns.of_schema(schema(self.kind))
 
     def read(self, path: Path) -> Dataset:
         return Dataset(samples=tuple(self.stream(path)), dialect=self.name)
@@ -218,7 +405,7 @@ class RecordDialect:
         problems = FileProblems(str(path))
         content_ids = ContentIds()
         seen: set[str] = set()
-        for placed in read_records(path, columns=self._columns, prepare=self.prepare, on_error=problems.take):
+        for placed in read_records(path, columns=self.columns, prepare=self.prepare, on_error=problems.take):
             sample = self._sample(placed, problems)
             if sample is None:
                 continue
@@ -240,20 +427,13 @@ class RecordDialect:
             known = ", ".join(self.layouts)
             raise UsageError(f"{path}: {self.name} is written as {known}, not as {layout}")
         records = self._checked_records(samples, FileProblems(str(path)))
-        write_records(path, records, columns=self._columns, default=self.layouts[0])
+        write_records(path, records, columns=self.columns, default=self.layouts[0])
 
     def record(self, sample: Sample) -> Record:
         """Return the record of a sample, with what its own file said beyond the sample's fields."""
         if not self.needs_ids and has_content_id(sample):
             sample = replace(sample, id=UNNAMED)
-        encoded = self.encode(sample)
-        if not sample.extra or (sample.origin is not None and sample.origin.dialect != self.name):
-            return encoded
-        whole = overlaid(encoded, sample.extra, replace=True)
-        if replaces(encoded, sample.extra) and not self._says_the_same(whole, sample):
-            # The sample was changed since it was read: the change wins over what the file said.
-            return overlaid(encoded, sample.extra, replace=False)
-        return whole
+        return with_residue(self.encode(sample), sample, dialect=self.name, decode=self.decode)
 
     def sample(self, record: Mapping[str, Any]) -> Sample:
         """Return the sample of a valid record, with what is beyond its fields in ``extra``."""
@@ -275,13 +455,6 @@ class RecordDialect:
     def _errors(self, record: Any) -> list[Issue]:
         return [issue for issue in decoded_issues(self.kind, record) if issue.severity == "error"]
 
-    def _says_the_same(self, record: Mapping[str, Any], sample: Sample) -> bool:
-        try:
-            read = self.decode(record)
-        except InputError:
-            return False
-        return replace(read, extra=sample.extra, origin=sample.origin) == sample
-
     def _checked_records(self, samples: Iterable[Sample], problems: FileProblems) -> Iterator[Record]:
         """Yield records that schema and rules allow; what cannot be written is all named at the end."""
         for sample in samples:
@@ -294,126 +467,3 @@ class RecordDialect:
                 yield record
             problems.extend(issue.located(within=f"sample {sample.id!r}") for issue in issues)
         problems.raise_if_any()
-
-    @cached_property
-    def _columns(self) -> Columns:
-        return Columns.of_schema(schema(self.kind))
-
-
-# The names of what a sample or dataset says, so that a dialect can declare which of them it holds.
-#
-# =============================  ===========================================================================
-# name                           present when
-# =============================  ===========================================================================
-# ``id``                         the sample has an id of its own, not one made from its content
-# ``question``                   there is one turn, of the user, and it has words
-# ``turns``                      there is more than that; who holds ``turns`` holds ``question`` too
-# ``reference``                  there is an expected answer
-# ``recorded.contexts`` …        also ``.sources .retrieved .citations .prompt .answer``; ``recorded`` is all
-# ``reference_contexts``         there are contexts that hold the truth
-# ``relevant_documents``         there are relevant documents
-# ``grades``                     a relevant document has another grade than 1
-# ``relevant_spans``             there are relevant characters: file, start, end
-# ``relevant_spans.text`` …      also ``.page .confidence .extra``: a span says more than its place
-# ``relevant_chunk_ids``         there are relevant chunks
-# ``expectation.refusal`` …      also ``.entities .relation .milestones``; ``expectation`` is all
-# ``expectation.reason`` …       also ``.pattern``: why and how the system refuses; in ``expectation`` too
-# ``category`` ``difficulty`` ``query_type`` ``tags`` ``metadata``
-# ``extra.<field>``              its file said what has no place in a sample; only its dialect holds it
-# ``dataset.<field>``            of a dataset: ``dataset_id name version description created_at metadata``
-# ``dataset.documents``          there are documents: id and content
-# ``dataset.documents.title`` …  also ``.metadata .extra``: a document says more than its content
-# =============================  ===========================================================================
-
-_RECORDED = ("contexts", "sources", "retrieved", "citations", "prompt", "answer")
-_SPAN = ("text", "page", "confidence", "extra")
-_LABELS = ("category", "difficulty", "query_type", "tags", "metadata")
-_HEAD = ("dataset_id", "name", "version", "description", "created_at", "metadata")
-_COVERING = ("recorded", "expectation")
-
-
-def is_held(name: str, holds: frozenset[str]) -> bool:
-    """Tell whether a dialect that declares ``holds`` keeps what the name stands for."""
-    if name in holds or (name == "question" and "turns" in holds):
-        return True
-    first = name.partition(".")[0]
-    return first in _COVERING and first in holds
-
-
-def sample_fields(sample: Sample) -> Iterator[str]:
-    """Yield the name of everything the sample says, each once, in the order of the table above."""
-    if not has_content_id(sample):
-        yield "id"
-    yield from _asked(sample.turns)
-    if sample.reference is not None:
-        yield "reference"
-    if sample.recorded is not None:
-        yield from (f"recorded.{name}" for name in _RECORDED if _says(getattr(sample.recorded, name)))
-    if sample.reference_contexts:
-        yield "reference_contexts"
-    if sample.relevant_documents:
-        yield "relevant_documents"
-        if any(grade != 1 for grade in sample.relevant_documents.values()):
-            yield "grades"
-    if sample.relevant_spans:
-        yield "relevant_spans"
-        for name in _SPAN:
-            if any(_says(getattr(span, name)) for span in sample.relevant_spans):
-                yield f"relevant_spans.{name}"
-    if sample.relevant_chunk_ids:
-        yield "relevant_chunk_ids"
-    yield from _expected_field(sample)
-    yield from (name for name in _LABELS if _says(getattr(sample, name)))
-    yield from _extra_fields(sample.extra, "extra")
-
-
-def dataset_fields(dataset: Dataset) -> Iterator[str]:
-    """Yield the name of everything the dataset says beside its samples."""
-    yield from (f"dataset.{name}" for name in _HEAD if _says(getattr(dataset, name)))
-    if dataset.documents:
-        yield "dataset.documents"
-    names = {name: None for document in dataset.documents for name in _document_fields(document)}
-    yield from (f"dataset.documents.{name}" for name in names)
-    yield from _extra_fields(dataset.extra, "dataset.extra")
-
-
-def _asked(turns: tuple[Turn, ...]) -> Iterator[str]:
-    first = turns[0]
-    if len(turns) > 1 or first != Turn(role="user", content=first.content):
-        yield "turns"
-    elif first.content:
-        yield "question"
-
-
-def _expected_field(sample: Sample) -> Iterator[str]:
-    expectation = sample.expectation
-    if expectation is None:
-        return
-    yield f"expectation.{type(expectation).__name__.lower()}"
-    if isinstance(expectation, Refusal):
-        if expectation.reason is not None:
-            yield "expectation.reason"
-        if expectation.pattern is not None:
-            yield "expectation.pattern"
-
-
-def _document_fields(document: Document) -> Iterator[str]:
-    if document.title is not None:
-        yield "title"
-    if document.metadata:
-        yield "metadata"
-    yield from _extra_fields(document.extra, "extra")
-
-
-def _extra_fields(extra: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Yield the fields that say something; one that is there but empty says nothing."""
-    for name, value in extra.items():
-        if isinstance(value, Mapping):
-            yield from _extra_fields(value, f"{prefix}.{name}")
-        elif _says(value):
-            yield f"{prefix}.{name}"
-
-
-def _says(value: Any) -> bool:
-    """Tell whether a value says anything: text may be empty and yet be meant, containers not."""
-    return value is not None and value != () and value != [] and value != {}

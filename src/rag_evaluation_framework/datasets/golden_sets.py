@@ -16,7 +16,7 @@ from typing import Any
 from rag_evaluation_framework.datasets.consistency import says_nothing
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
 from rag_evaluation_framework.errors import InputError, invalid
-from rag_evaluation_framework.files.strict_json import without_comments
+from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.metrics.safety import REFUSALS
 from rag_evaluation_framework.records.samples import (
     REFUSAL,
@@ -32,7 +32,6 @@ from rag_evaluation_framework.records.samples import (
     refusal_or_answer,
 )
 
-_ONLY_OF_BOUNDARY = frozenset({"refusal_reason", "expected_response_pattern"})
 _TURN_FIELDS = ("role", "content", "ground_truth", "context_needs")
 
 
@@ -199,68 +198,52 @@ def _encoded_expectation(expectation: Expectation) -> Record:
             return {name: value for name, value in stated.items() if value is not None}
 
 
-def golden_kind(record: Mapping[str, Any]) -> str | None:
-    """Tell from one record which golden set it belongs to, if any; never more than one."""
-    if "id" not in record:
-        return None
-    if "conversation" in record:
-        return "golden-multiturn"
-    if "question" not in record or "ground_truth" not in record:
-        return None
-    if "relationship_triple" in record:
-        return "golden-relationship"
-    if "timeline_milestones" in record:
-        return "golden-tracking"
-    if is_refusal(record["ground_truth"]) or not _ONLY_OF_BOUNDARY.isdisjoint(record):
-        return "golden-boundary"
-    return "golden-factual"
-
-
 _COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty"})
 _QUESTION = _COMMON | {"question"}
 _REFUSAL = frozenset({"expectation.refusal", "expectation.reason", "expectation.pattern"})
 
 
-def _file_names(dialect: str) -> tuple[str, ...]:
-    return tuple(f"{dialect.removeprefix('golden-')}_qa.{ending}" for ending in ("json", "jsonl"))
+_SETTINGS: Mapping[str, Any] = {"layouts": ("array", "lines"), "needs_ids": True, "prepare": without_comments}
 
-
-def _question_dialect(name: str, expected: type[Expectation], *, holds: frozenset[str]) -> RecordDialect:
-    return RecordDialect(
-        name=name,
-        kind=name,
-        suffixes=_file_names(name),
-        holds=_QUESTION | holds,
-        decode=partial(_decode_question, expected=expected),
-        encode=partial(_encode_question, expected=expected),
-        signature=lambda record: golden_kind(record) == name,
-        layouts=("array", "lines"),
-        needs_ids=True,
-        prepare=without_comments,
-    )
-
-
-FACTUAL = _question_dialect(
-    "golden-factual", Entities, holds=_REFUSAL | {"reference", "expectation.entities"}
+FACTUAL = RecordDialect(
+    name="golden-factual",
+    kind="golden-factual",
+    holds=_QUESTION | _REFUSAL | {"reference", "expectation.entities"},
+    decode=partial(_decode_question, expected=Entities),
+    encode=partial(_encode_question, expected=Entities),
+    **_SETTINGS,
 )
-RELATIONSHIP = _question_dialect(
-    "golden-relationship", Relation, holds=frozenset({"reference", "expectation.relation"})
+RELATIONSHIP = RecordDialect(
+    name="golden-relationship",
+    kind="golden-relationship",
+    holds=_QUESTION | {"reference", "expectation.relation"},
+    decode=partial(_decode_question, expected=Relation),
+    encode=partial(_encode_question, expected=Relation),
+    **_SETTINGS,
 )
-TRACKING = _question_dialect(
-    "golden-tracking", Milestones, holds=frozenset({"reference", "expectation.milestones"})
+TRACKING = RecordDialect(
+    name="golden-tracking",
+    kind="golden-tracking",
+    holds=_QUESTION | {"reference", "expectation.milestones"},
+    decode=partial(_decode_question, expected=Milestones),
+    encode=partial(_encode_question, expected=Milestones),
+    **_SETTINGS,
 )
-BOUNDARY = _question_dialect("golden-boundary", Refusal, holds=_REFUSAL)
+BOUNDARY = RecordDialect(
+    name="golden-boundary",
+    kind="golden-boundary",
+    holds=_QUESTION | _REFUSAL,
+    decode=partial(_decode_question, expected=Refusal),
+    encode=partial(_encode_question, expected=Refusal),
+    **_SETTINGS,
+)
 MULTITURN = RecordDialect(
     name="golden-multiturn",
     kind="golden-multiturn",
-    suffixes=_file_names("golden-multiturn"),
     holds=_COMMON | {"turns"},
     decode=_decode_conversation,
     encode=_encode_conversation,
-    signature=lambda record: golden_kind(record) == "golden-multiturn",
-    layouts=("array", "lines"),
-    needs_ids=True,
-    prepare=without_comments,
+    **_SETTINGS,
 )
 
 GOLDEN_DIALECTS: Mapping[str, RecordDialect] = {

@@ -143,7 +143,9 @@ def read_labels(
     labels: list[HumanLabel] = []
     issues: list[Issue] = []
     unnamed: Counter[str] = Counter()
-    for record in read_records(path, columns=_COLUMNS, on_error=lambda error: issues.extend(error.issues)):
+    for record in read_records(
+        path, columns=lambda: _COLUMNS, on_error=lambda error: issues.extend(error.issues)
+    ):
         try:
             labels.append(_label(record, str(path), unnamed))
         except InputError as error:

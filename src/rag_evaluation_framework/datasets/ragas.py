@@ -83,24 +83,17 @@ def _encode(sample: Sample) -> Record:
     return record
 
 
+_HOLDS = (
+    "id question reference recorded.contexts recorded.answer reference_contexts "
+    "relevant_chunk_ids expectation.refusal"
+)
+
+
 RAGAS = RecordDialect(
     name="ragas",
     kind="ragas-record",
-    suffixes=(".jsonl", ".csv", ".parquet"),
-    holds=frozenset(
-        {
-            "id",
-            "question",
-            "reference",
-            "recorded.contexts",
-            "recorded.answer",
-            "reference_contexts",
-            "relevant_chunk_ids",
-            "expectation.refusal",
-        }
-    ),
+    holds=frozenset(_HOLDS.split()),
     decode=_decode,
     encode=_encode,
-    signature=lambda record: "user_input" in record,
     layouts=("lines", "csv", "parquet", "array"),
 )

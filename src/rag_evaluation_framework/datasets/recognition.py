@@ -11,21 +11,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_evaluation_framework.datasets import csv_tables, parquet_tables, trec
+from rag_evaluation_framework.datasets import csv_tables, parquet_tables
+from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.datasets.schemas import schema
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, UnknownNameError, shown
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import decode_text, open_reading, plain_name
-from rag_evaluation_framework.files.strict_json import without_comments
+from rag_evaluation_framework.files.json_scanner import without_comments
 from rag_evaluation_framework.records.samples import Dataset, Preview
 
 # Which dialect a file or folder is in: told from its content, or by name when the user says so.
 #
 # A preview is taken from the beginning of the file: the keys of the object, the first record of an array
 # or of lines, the columns of a table, the names in a folder. Where the first kilobytes do not tell, more
-# are read. Each dialect says whether it recognises the preview. If two do, the file's name may decide
+# are read. Our own dialects are told by the table of their signatures, without loading them; one that a
+# package adds is asked whether it recognises the preview. If two do, the file's name may decide
 # between them; if it does not, that is an error naming both. Golden sets differ by one field, which may
 # be the one that is wrong, and so do the splits of a build: within such a family a name like
 # ``boundary_qa.json`` decides, whatever the content.
@@ -33,31 +35,8 @@ from rag_evaluation_framework.records.samples import Dataset, Preview
 DIALECTS: Registry[Dialect] = Registry("dialect")
 """Every dialect by name; installed packages add theirs as ``rag_evaluation_framework.dialects``."""
 
-_ROOM = "rag_evaluation_framework.datasets"
-_OURS = {
-    "agent-samples": "agent_samples:AGENT_SAMPLES",
-    "beir": "beir:BEIR",
-    "evaluation-dataset": "evaluation_sets:EVALUATION_SETS",
-    "golden-boundary": "golden_sets:BOUNDARY",
-    "golden-factual": "golden_sets:FACTUAL",
-    "golden-multiturn": "golden_sets:MULTITURN",
-    "golden-relationship": "golden_sets:RELATIONSHIP",
-    "golden-tracking": "golden_sets:TRACKING",
-    "langsmith": "langsmith_examples:LANGSMITH",
-    "offline-records": "split_records:OFFLINE_RECORDS",
-    "qa-pairs": "split_records:QA_PAIRS",
-    "ragas": "ragas:RAGAS",
-    "squad": "squad:SQUAD",
-    "summaries": "split_records:SUMMARIES",
-    "trec": "trec:TREC",
-}
-for _name, _place in _OURS.items():
-    DIALECTS.register(_name, f"{_ROOM}.{_place}")
-
-_FAMILIES = (
-    tuple(name for name in _OURS if name.startswith("golden-")),
-    ("offline-records", "qa-pairs", "summaries"),
-)
+for _name, _signature in SIGNATURES.items():
+    DIALECTS.register(_name, f"rag_evaluation_framework.datasets.{_signature.place}")
 
 # Enough for the keys of most files; the last is as much as anybody's first record may need.
 _PREVIEW_BYTES = (1 << 16, 1 << 20, 1 << 25)
@@ -75,19 +54,19 @@ def recognise(path: str | Path, *, format: str | None = None) -> Dialect:  # noq
     path = Path(path)
     named = _named_relative(path)
     for preview in previews(path):
-        found = [dialect for name in DIALECTS.names() if (dialect := DIALECTS.get(name)).recognises(preview)]
+        found = [name for name in DIALECTS.names() if _fits(name, preview)]
         if len(found) > 1:
-            found = [dialect for dialect in found if is_named_for(path, dialect)] or found
+            found = [name for name in found if is_named_for(path, name)] or found
         if len(found) == 1:
-            return named if named is not None and _are_related(named, found[0]) else found[0]
+            return DIALECTS.get(named if named is not None and _are_related(named, found[0]) else found[0])
         if found:
-            names = " and ".join(dialect.name for dialect in found)
+            names = " and ".join(found)
             expected = "a file of one dialect (say which with --format)"
             raise InputError(
                 [Issue("ambiguous-dialect", expected, f"one that reads as {names}", file=str(path))]
             )
     if named is not None:
-        return named
+        return DIALECTS.get(named)
     expected = f"a dataset in one of the dialects {', '.join(DIALECTS.names())}"
     raise InputError([Issue("unknown-dialect", expected, _described(path), file=str(path))])
 
@@ -121,9 +100,10 @@ def _text_previews(path: Path) -> Iterator[Preview]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         return
-    columns = lines[0].split()
-    if len(columns) == len(trec.COLUMNS) and re.fullmatch(r"[+-]?[0-9]+", columns[-1]):
-        yield Preview(path, "table", dict.fromkeys(trec.COLUMNS))
+    judgements = SIGNATURES["trec"].columns.split()
+    cells = lines[0].split()
+    if len(cells) == len(judgements) and re.fullmatch(r"[+-]?[0-9]+", cells[-1]):
+        yield Preview(path, "table", dict.fromkeys(judgements))
     elif _YAML_KEY.match(lines[0]) or lines[0].startswith("---"):
         for text in _beginnings(path):
             yield Preview(path, "object", dict.fromkeys(_YAML_KEY.findall(text)))
@@ -184,19 +164,32 @@ def _after_space(text: str, position: int) -> int:
     return space.end() if space else position
 
 
-def is_named_for(path: Path, dialect: Dialect) -> bool:
+def _fits(name: str, preview: Preview) -> bool:
+    if name in SIGNATURES:
+        return SIGNATURES[name].fits(preview)
+    # A dialect of another package that cannot tell its files is read only when it is named.
+    recognises = getattr(DIALECTS.get(name), "recognises", None)
+    return recognises is not None and recognises(preview)
+
+
+def is_named_for(path: Path, dialect: str) -> bool:
     """Tell whether a file has a name that is usual for a dialect."""
-    return plain_name(path).endswith(dialect.suffixes)
+    return plain_name(path).endswith(usual_endings(dialect))
 
 
-def _named_relative(path: Path) -> Dialect | None:
+def usual_endings(dialect: str) -> tuple[str, ...]:
+    """Return the endings of file names that are usual for a dialect."""
+    return SIGNATURES[dialect].suffixes if dialect in SIGNATURES else DIALECTS.get(dialect).suffixes
+
+
+def _named_relative(path: Path) -> str | None:
     """Return the dialect of a family that a file is named for."""
-    relatives = (DIALECTS.get(name) for family in _FAMILIES for name in family)
-    return next((dialect for dialect in relatives if is_named_for(path, dialect)), None)
+    relatives = (name for name, signature in SIGNATURES.items() if signature.family)
+    return next((name for name in relatives if is_named_for(path, name)), None)
 
 
-def _are_related(first: Dialect, second: Dialect) -> bool:
-    return any(first.name in family and second.name in family for family in _FAMILIES)
+def _are_related(first: str, second: str) -> bool:
+    return second in SIGNATURES and SIGNATURES[first].family == SIGNATURES[second].family
 
 
 def _described(path: Path) -> str:

@@ -64,7 +64,7 @@ class PlacedRecord:
 def read_records(
     path: str | Path,
     *,
-    columns: csv_tables.Columns = csv_tables.ANY_COLUMNS,
+    columns: Callable[[], csv_tables.Columns] = csv_tables.Columns,
     prepare: Callable[[str], str] | None = None,
     on_error: Callable[[InputError], None],
 ) -> Iterator[PlacedRecord]:
@@ -78,9 +78,9 @@ def read_records(
         for line, value in read_lines(path, on_error=on_error):
             yield PlacedRecord(value, line)
     elif layout == "csv":
-        yield from _rows(csv_tables.read_rows(path, columns, on_error=on_error))
+        yield from _rows(csv_tables.read_rows(path, columns(), on_error=on_error))
     elif layout == "parquet":
-        yield from _rows(parquet_tables.read_rows(path, columns, on_error=on_error))
+        yield from _rows(parquet_tables.read_rows(path, columns(), on_error=on_error))
     else:
         yield from _document_records(path, prepare, on_error)
 
@@ -89,7 +89,7 @@ def write_records(
     path: str | Path,
     records: Iterable[dict[str, Any]],
     *,
-    columns: csv_tables.Columns = csv_tables.ANY_COLUMNS,
+    columns: Callable[[], csv_tables.Columns] = csv_tables.Columns,
     default: RecordLayout = "lines",
 ) -> None:
     """Write records atomically in the layout that the name asks for, or in the default one."""
@@ -97,7 +97,7 @@ def write_records(
     if layout == "lines":
         write_lines(path, records)
     elif layout == "csv":
-        csv_tables.write_rows(path, list(records), columns)
+        csv_tables.write_rows(path, list(records), columns())
     elif layout == "parquet":
         parquet_tables.write_rows(path, list(records))
     else:

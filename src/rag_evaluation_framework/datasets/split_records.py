@@ -28,20 +28,9 @@ from rag_evaluation_framework.records.samples import (
 _REFERENCE = REFERENCE_NAMES[0]
 _CHUNK_IDS = "selected_chunk_ids"
 _RETRIEVAL_NAMES = ("contexts", "sources", "scores", "retrieved")
-_HOLDS = frozenset(
-    {
-        "id",
-        "question",
-        "reference",
-        "recorded.contexts",
-        "recorded.sources",
-        "recorded.retrieved",
-        "recorded.prompt",
-        "relevant_chunk_ids",
-        "expectation.refusal",
-        "category",
-        "metadata",
-    }
+_HOLDS = (
+    "id question reference recorded.contexts recorded.sources recorded.retrieved "
+    "recorded.prompt relevant_chunk_ids expectation.refusal category metadata"
 )
 
 
@@ -148,12 +137,10 @@ def _split_dialect(name: str, *, kind: str, task_type: str, question: str, refer
     return RecordDialect(
         name=name,
         kind=kind,
-        suffixes=(f"{name.replace('-', '_')}.jsonl",),
-        holds=_HOLDS,
+        holds=frozenset(_HOLDS.split()),
         needs_ids=True,
         decode=decode,
         encode=encode,
-        signature=lambda record: {"task_id", question, reference} <= record.keys(),
     )
 
 
@@ -186,15 +173,10 @@ def _is_texts(value: Any) -> bool:
 OFFLINE_RECORDS = _OfflineDialect(
     name="offline-records",
     kind="offline-record",
-    suffixes=("offline_dataset.jsonl",),
-    holds=_HOLDS,
+    holds=frozenset(_HOLDS.split()),
     needs_ids=True,
     decode=_decode_offline,
     encode=_encode_offline,
-    signature=lambda record: (
-        {"task_id", "task_type"} <= record.keys()
-        and not {"reference_answer", "reference_summary"} & record.keys()
-    ),
 )
 QA_PAIRS = _split_dialect(
     "qa-pairs", kind="qa-pair", task_type="qa", question="question", reference="reference_answer"

@@ -9,13 +9,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
+from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.schemas import FileProblems
-from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, shown
+from rag_evaluation_framework.errors import InputError, Issue, Problems, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, open_reading, read_text
-from rag_evaluation_framework.files.atomic import atomic_group, atomic_writer
+from rag_evaluation_framework.files.atomic import atomic_group
 from rag_evaluation_framework.files.json_scanner import has_lone_surrogate
-from rag_evaluation_framework.records.samples import Dataset, Origin, Preview, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Origin, Sample, Turn
 
 # Relevance judgements and retrieval runs: TREC files, BEIR files and JSON, told apart by content.
 #
@@ -31,7 +32,6 @@ from rag_evaluation_framework.records.samples import Dataset, Origin, Preview, S
 # Files may be compressed with gzip or Zstandard. Every problem of a file is reported, with its line.
 
 Format = Literal["trec", "beir", "json"]
-FORMATS: tuple[Format, ...] = ("trec", "beir", "json")
 
 Qrels: TypeAlias = dict[str, dict[str, int]]
 RetrievalRun: TypeAlias = dict[str, dict[str, float]] | dict[str, list[str]]
@@ -81,61 +81,22 @@ def read_run(path: str | Path, *, format: Format | None = None) -> RetrievalRun:
         return _Table(file, _TREC_RUN, _finite_number).read(lines)
 
 
-def write_qrels(qrels: Qrels, path: str | Path, *, format: Format = "trec") -> None:  # noqa: A002
-    """Write relevance judgements atomically, in the order given; ``.gz`` and ``.zst`` are compressed."""
-    if format == "json":
-        _write(path, [strict_json.encode(qrels, indent=2) + b"\n"])
-    else:
-        _write(path, qrels_lines(qrels, format=format))
-
-
-def write_run(
-    run: RetrievalRun,
-    path: str | Path,
-    *,
-    format: Format = "trec",  # noqa: A002
-    tag: str = "rag-eval",
-) -> None:
-    """Write a retrieval run atomically, best first, documents of equal score in the order given.
-
-    A TREC file has scores; a ranked list gets falling whole numbers, so that readers find its order again.
-    """
-    if format == "trec":
-        _write(path, _run_lines(run, tag))
-    elif format == "json":
-        _write(path, [strict_json.encode(run, indent=2) + b"\n"])
-    else:
-        raise UsageError("a run is written as trec or json, not as beir")
-
-
 def qrels_lines(
     qrels: Qrels,
     *,
     format: Literal["trec", "beir"] = "trec",  # noqa: A002
     iterations: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[bytes]:
-    """Yield the lines of a file of judgements; an id that its columns cannot hold is refused."""
+    """Yield the lines of a file of judgements, whose ids its columns can hold."""
     if format == "beir":
         yield b"query-id\tcorpus-id\tscore\n"
     said = iterations or {}
     for query, documents in qrels.items():
         for document, grade in documents.items():
             if format == "beir":
-                columns = (_id(query, format=format), _id(document, format=format), str(grade))
-                yield ("\t".join(columns) + "\n").encode()
+                yield f"{query}\t{document}\t{grade}\n".encode()
             else:
-                iteration = said.get(query, {}).get(document, "0")
-                yield f"{_id(query)} {iteration} {_id(document)} {grade}\n".encode()
-
-
-def _run_lines(run: RetrievalRun, tag: str) -> Iterator[bytes]:
-    for query, documents in run.items():
-        if isinstance(documents, Mapping):
-            ranked = sorted(documents.items(), key=lambda item: -item[1])
-        else:
-            ranked = [(document, float(len(documents) - rank)) for rank, document in enumerate(documents)]
-        for rank, (document, score) in enumerate(ranked, 1):
-            yield f"{_id(query)} Q0 {_id(document)} {rank} {score!r} {_id(tag)}\n".encode()
+                yield f"{query} {said.get(query, {}).get(document, '0')} {document} {grade}\n".encode()
 
 
 def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:  # noqa: A002
@@ -152,19 +113,6 @@ def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:  #
     if format == "beir":
         return bool(raw) and not any(mark in raw for mark in (b"\t", b"\r", b"\n"))
     return raw.split() == [raw]
-
-
-def _id(identifier: str, *, format: Literal["trec", "beir"] = "trec") -> str:  # noqa: A002
-    if fits_column(identifier, format=format):
-        return identifier
-    expected = "an id without white space" if format == "trec" else "an id without tabs and line ends"
-    raise InputError([Issue("unwritable-id", expected, shown(identifier))])
-
-
-def _write(path: str | Path, lines: Iterable[bytes]) -> None:
-    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
-        for line in lines:
-            stream.write(line)
 
 
 def _told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
@@ -202,21 +150,12 @@ _BEIR_QRELS = _Layout(
 )
 
 
-class _Problems(FileProblems):
-    """The problems of one file of judgements or of a run."""
-
-    def report(
-        self, code: str, expected: str, found: str, *, path: str = "", line: int | None = None
-    ) -> None:
-        self.add(Issue(code, expected, found, path, line=line))
-
-
 class _Table:
     """Reads a file of columns into numbers by document by query, line by line."""
 
     def __init__(self, file: str, layout: _Layout, number: Callable[[bytes], Any]) -> None:
         self.file, self.layout, self.number = file, layout, number
-        self.problems = _Problems(file)
+        self.problems = FileProblems(file)
 
     def read(self, lines: Iterable[bytes], *, may_be_empty: bool = False) -> dict[str, dict[str, Any]]:
         table: dict[str, dict[str, Any]] = {}
@@ -235,12 +174,12 @@ class _Table:
                 continue
             if document in row:
                 found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
-                self.problems.report(
-                    "duplicate-document", "each document once per query", found, line=line_number
+                self.problems.add(
+                    Issue("duplicate-document", "each document once per query", found, line=line_number)
                 )
             row[document] = value
         if not table and not may_be_empty and not self.problems.has_issues:
-            self.problems.report("empty-file", "at least one line of " + " ".join(layout.columns), "none")
+            self.problems.add(Issue("empty-file", "at least one line of " + " ".join(layout.columns), "none"))
         self.problems.raise_if_any()
         return table
 
@@ -258,15 +197,15 @@ class _Table:
                 yield line_number, fields
             elif line.strip():
                 expected = f"{width} columns ({' '.join(self.layout.columns)})"
-                self.problems.report("wrong-columns", expected, f"{len(fields)}", line=line_number)
+                self.problems.add(Issue("wrong-columns", expected, f"{len(fields)}", line=line_number))
 
     def _wrong_value(self, line: int, fields: list[bytes], error: ValueError) -> None:
         if isinstance(error, UnicodeDecodeError):
-            self.problems.report("not-utf8", "UTF-8 text", shown(error.object), line=line)
+            self.problems.add(Issue("not-utf8", "UTF-8 text", shown(error.object), line=line))
         else:
             column = self.layout.columns[self.layout.number]
             found = shown(fields[self.layout.number].decode(errors="replace"))
-            self.problems.report("wrong-number", str(error), found, path=column, line=line)
+            self.problems.add(Issue("wrong-number", str(error), found, column, line=line))
 
 
 def _whole_number(text: bytes) -> int:
@@ -298,7 +237,7 @@ def _read_json(lines: Iterable[bytes], file: str) -> dict[str, Any]:
 
 def _graded(value: dict[str, Any], file: str) -> Qrels:
     """Check judgements read from JSON; a list of relevant documents gives each the grade 1."""
-    problems = _Problems(file)
+    problems = FileProblems(file)
     qrels: Qrels = {}
     for query, documents in value.items():
         if isinstance(documents, list):
@@ -311,7 +250,7 @@ def _graded(value: dict[str, Any], file: str) -> Qrels:
 
 def _scored(value: dict[str, Any], file: str) -> RetrievalRun:
     """Check a run read from JSON: scores for every query, or ranked lists for every query."""
-    problems = _Problems(file)
+    problems = FileProblems(file)
     if all(isinstance(documents, list) for documents in value.values()):
         ranked = {query: _documents(query, documents, problems) for query, documents in value.items()}
         problems.raise_if_any()
@@ -323,15 +262,15 @@ def _scored(value: dict[str, Any], file: str) -> RetrievalRun:
     return scored
 
 
-def _documents(query: str, documents: Sequence[Any], problems: _Problems) -> list[str]:
+def _documents(query: str, documents: Sequence[Any], problems: FileProblems) -> list[str]:
     seen: dict[str, None] = {}
     for index, document in enumerate(documents):
         path = f"{query}[{index}]"
         if not isinstance(document, str):
-            problems.report("wrong-type", "a document id", shown(document), path=path)
+            problems.add(Issue("wrong-type", "a document id", shown(document), path))
         elif document in seen:
-            problems.report(
-                "duplicate-document", "each document once per query", f"{shown(document)} again", path=path
+            problems.add(
+                Issue("duplicate-document", "each document once per query", f"{shown(document)} again", path)
             )
         else:
             seen[document] = None
@@ -339,16 +278,16 @@ def _documents(query: str, documents: Sequence[Any], problems: _Problems) -> lis
 
 
 def _numbers(
-    query: str, documents: Any, kind: type[Number], expected: str, problems: _Problems
+    query: str, documents: Any, kind: type[Number], expected: str, problems: FileProblems
 ) -> dict[str, Number]:
     if not isinstance(documents, dict):
-        problems.report("wrong-type", f"{expected} per document", shown(documents), path=query)
+        problems.add(Issue("wrong-type", f"{expected} per document", shown(documents), query))
         return {}
     accepted = (int,) if kind is int else (int, float)
     numbers: dict[str, Number] = {}
     for document, number in documents.items():
         if isinstance(number, bool) or not isinstance(number, accepted):
-            problems.report("wrong-number", expected, shown(number), path=f"{query}.{document}")
+            problems.add(Issue("wrong-number", expected, shown(number), f"{query}.{document}"))
         else:
             numbers[document] = kind(number)
     return numbers
@@ -363,7 +302,6 @@ def _numbers(
 # say in it.
 
 NAME = "trec"
-COLUMNS = ("query", "iteration", "document", "grade")
 
 _ITERATIONS = "iterations"
 
@@ -372,11 +310,8 @@ class Trec:
     """The dialect of TREC judgements, with or without topics."""
 
     name = NAME
-    suffixes = (".qrels", ".trec")
+    suffixes = SIGNATURES[name].suffixes
     holds = frozenset({"id", "question", "relevant_documents", "grades"})
-
-    def recognises(self, preview: Preview) -> bool:
-        return preview.layout == "table" and tuple(preview.record) == COLUMNS
 
     def read(self, path: Path) -> Dataset:
         return Dataset(samples=tuple(self.stream(path)), dialect=NAME)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.consistency import decoded_issues
-from rag_evaluation_framework.datasets.csv_tables import Columns
-from rag_evaluation_framework.datasets.dialect import RecordDialect
+from rag_evaluation_framework.datasets.dialect import IdDigests, RecordDialect, repetitions
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
@@ -22,7 +19,7 @@ from rag_evaluation_framework.datasets.recognition import (
     told_format,
 )
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, read_records
-from rag_evaluation_framework.datasets.schemas import schema, schema_issues
+from rag_evaluation_framework.datasets.schemas import decoded_issues, schema_issues
 from rag_evaluation_framework.datasets.split_build import count_issues, read_manifest
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, read_results
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, StorageError, shown
@@ -33,7 +30,7 @@ from rag_evaluation_framework.files.access import (
     plain_name,
     read_text,
 )
-from rag_evaluation_framework.files.strict_json import comment_issues
+from rag_evaluation_framework.files.json_scanner import comment_issues
 
 # Validates what stands in one document, or in a table that stands for one: datasets, results and so
 # on.
@@ -70,52 +67,6 @@ def _table_value(path: Path, kind: str) -> Any:
     from rag_evaluation_framework.datasets.benchmark_files import read_benchmark  # numpy, only when needed
 
     return read_benchmark(path)
-
-
-# Finds ids that occur twice in a file of any length, in eight bytes an id.
-#
-# The first pass keeps a 64-bit digest of each id; where two digests are equal, a second pass over the
-# file compares the few ids in question themselves, so that nothing is called a repetition by chance.
-
-_MASK = (1 << 64) - 1
-
-
-class IdDigests:
-    """The digests of all ids of a file."""
-
-    def __init__(self) -> None:
-        self._digests = array("Q")
-
-    def add(self, identifier: str) -> None:
-        """Take in an id."""
-        self._digests.append(_digest(identifier))
-
-    def repeated(self) -> frozenset[int]:
-        """Return the digests that occur more than once."""
-        if len(self._digests) < 2:
-            return frozenset()
-        import numpy as np  # sorts in place, eight bytes an id; loaded when there is something to sort
-
-        digests = np.frombuffer(self._digests, dtype=np.uint64)
-        digests.sort()
-        return frozenset(digests[1:][digests[1:] == digests[:-1]].tolist())
-
-
-def repetitions(
-    numbered: Iterable[tuple[int | None, str]], repeated: frozenset[int]
-) -> Iterator[tuple[int | None, str, int | None]]:
-    """Yield the line and id of each repetition, and the line where the id stood first."""
-    first: dict[str, int | None] = {}
-    for line, identifier in numbered:
-        if _digest(identifier) in repeated:
-            if identifier in first:
-                yield line, identifier, first[identifier]
-            else:
-                first[identifier] = line
-
-
-def _digest(identifier: str) -> int:
-    return hash(identifier) & _MASK
 
 
 # Validates a file of records as a stream: memory grows by eight bytes a record, for finding repeated
@@ -167,9 +118,11 @@ def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -
 
 def _placed_records(path: Path, dialect: RecordDialect, unread: list[Issue]) -> Iterator[PlacedRecord]:
     """Yield the records that can be read; the issues of the others are put on a list."""
-    columns = Columns.of_schema(schema(dialect.kind))
     return read_records(
-        path, columns=columns, prepare=dialect.prepare, on_error=lambda error: unread.extend(error.issues)
+        path,
+        columns=dialect.columns,
+        prepare=dialect.prepare,
+        on_error=lambda error: unread.extend(error.issues),
     )
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
-from rag_evaluation_framework.datasets.consistency import decoded_issues, value_issues
 from rag_evaluation_framework.datasets.csv_tables import Columns
-from rag_evaluation_framework.datasets.schemas import FileProblems, schema
+from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues, schema
 from rag_evaluation_framework.errors import InputError, Issue, Location, shown
 from rag_evaluation_framework.files import strict_json, yaml_documents
 from rag_evaluation_framework.files.access import (
@@ -296,13 +295,6 @@ def read_configuration(path: str | Path) -> dict[str, Any]:
     """Read a configuration; what it holds besides the known settings is kept."""
     configuration: dict[str, Any] = read_document(path).checked("configuration")
     return configuration
-
-
-def write_configuration(configuration: dict[str, Any], path: str | Path) -> None:
-    """Write a configuration as YAML, or as JSON under a name that ends in ``.json``."""
-    if issues := value_issues("configuration", configuration):
-        raise InputError(issues)
-    write_document(configuration, path)
 
 
 # Evaluation data as compressed bytes and back, in memory.

@@ -30,7 +30,7 @@ from rag_evaluation_framework.judging.judged_answers import (
 )
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.profanity import ProfanityScreening, screen_profanity
-from rag_evaluation_framework.judging.rubrics import DEFAULT_RUBRIC, Rubric, RubricVerdict, judge_rubric
+from rag_evaluation_framework.judging.rubrics import Rubric, RubricVerdict, default_rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.retrieval.embedders import embedded
@@ -191,8 +191,8 @@ class GradesReader(AnswerReader):
     @staticmethod
     def method_name(method: str, methods: Methods) -> str:
         """Return how the method stands beside a figure: with its rubric, told apart by what it says."""
-        rubric = methods.rubric or DEFAULT_RUBRIC
-        own = "" if rubric == DEFAULT_RUBRIC else blake2b(repr(rubric).encode(), digest_size=3).hexdigest()
+        rubric = methods.rubric or default_rubric()
+        own = "" if rubric == default_rubric() else blake2b(repr(rubric).encode(), digest_size=3).hexdigest()
         return f"{method}, rubric {rubric.name}{own and f' ({own})'}"
 
     @property
@@ -213,7 +213,7 @@ class GradesReader(AnswerReader):
 
     @property
     def _rubric(self) -> Rubric:
-        return self.methods.rubric or DEFAULT_RUBRIC
+        return self.methods.rubric or default_rubric()
 
     @found_once
     def _verdict(self) -> RubricVerdict:

@@ -22,7 +22,7 @@ from rag_evaluation_framework.records.responses import (
     Request,
     Response,
 )
-from rag_evaluation_framework.records.runs import RunSettings, Timing
+from rag_evaluation_framework.records.runs import Options, Timing
 from rag_evaluation_framework.records.samples import Sample
 
 # The sign that ends a run early: no new samples, no more waiting, and some time for what is in
@@ -332,17 +332,19 @@ def thread_of(run_id: str, sample_id: str) -> str:
 class Asker:
     """Asks samples of one target; all of them share its slots, retry budget and stop sign."""
 
-    def __init__(self, target: Target, run_id: str, *, settings: RunSettings, stop: StopSign) -> None:
-        self.limit = AdaptiveLimit(settings.concurrency)
+    def __init__(
+        self, target: Target, run_id: str, *, options: Options, stop: StopSign, seed: int = 0
+    ) -> None:
+        self.limit = AdaptiveLimit(options.concurrency)
         self.retries = 0
         self._target = target
         # A recorded answer takes no time now: its latency is the recorded one, or unknown.
         self._is_live = getattr(target, "is_live", True)
         self._run_id = run_id
-        self._settings = settings
+        self._options, self._seed = options, seed
         self._stop = stop
-        self._budget = RetryBudget(settings.concurrency, clock=time.monotonic)
-        self._watch = OutageWatch(settings.max_attempts, clock=time.monotonic)
+        self._budget = RetryBudget(options.concurrency, clock=time.monotonic)
+        self._watch = OutageWatch(options.max_attempts, clock=time.monotonic)
 
     async def ask(self, sample: Sample) -> Asked:
         """Ask one sample until it is answered or has failed; raises :class:`Stopped` if the run ends first.
@@ -350,14 +352,14 @@ class Asker:
         Attempts and the waits between them count towards the sample's deadline; waiting for a slot does not.
         """
         request = self._request(sample, timeout=0.0)
-        attempts = Attempts(request.key, self._settings.max_attempts, self._settings.seed)
+        attempts = Attempts(request.key, self._options.max_attempts, self._seed)
         self._budget.sample_begun()
-        started_at, left, requests = "", self._settings.sample_timeout, 0
+        started_at, left, requests = "", self._options.sample_limit, 0
         while True:
             await self._slot()
             started_at = started_at or datetime.now(UTC).isoformat(timespec="milliseconds")
             sent = time.monotonic()
-            timeout = min(self._settings.attempt_timeout, left)
+            timeout = min(self._options.attempt_timeout, left)
             outcome = await self._attempt(replace(request, timeout=timeout))
             took = time.monotonic() - sent
             left -= took
@@ -368,7 +370,7 @@ class Asker:
                 if still_left is not None:
                     left = still_left
                     continue
-            spent = self._settings.sample_timeout - left
+            spent = self._options.sample_limit - left
             made = attempts.made + (not isinstance(outcome, TargetError))
             return self._ended(outcome, made, started_at=started_at, spent=spent, requests=requests)
 
@@ -379,7 +381,7 @@ class Asker:
         failed as a whole, which may be the fault of one. The samples of a batch have their time together.
         """
         await self._slot()
-        timeout = self._settings.sample_timeout * len(samples)
+        timeout = self._options.sample_limit * len(samples)
         requests = [self._request(sample, timeout=timeout) for sample in samples]
         started_at, sent = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         try:

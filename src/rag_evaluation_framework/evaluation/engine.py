@@ -32,7 +32,7 @@ from rag_evaluation_framework.evaluation.scoring import (
 )
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.responses import may_be_mended
-from rag_evaluation_framework.records.runs import Progress, RunOutcome, RunSettings
+from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, JournalIndex, line_of
 from rag_evaluation_framework.results.run_folder import RunFolder
@@ -178,11 +178,12 @@ class RunLoop:
         target: Target,
         scorers: Sequence[Scorer],
         *,
-        run_id: str,
+        head: RunHead,
         journal: Journal,
         index: JournalIndex,
         stop: StopSign,
-        settings: RunSettings,
+        options: Options,
+        threads: int,
         on_progress: Callable[[Progress], None] | None,
         on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
     ) -> None:
@@ -195,14 +196,15 @@ class RunLoop:
         self._target = target
         self._scorers = scorers
         self._journal = journal
-        self._settings = settings
+        self._options = options
         self._on_progress, self._on_finished = on_progress, on_finished
-        self._asker = Asker(target, run_id, settings=settings, stop=self.stop)
+        self._asker = Asker(target, head.run_id, options=options, seed=head.seed, stop=self.stop)
         self._usage = replace(index.usage)
         self._finished: deque[_Finished] = deque()
         # Scorers that only compute gain nothing from a second thread; those that wait, as for a judge, do.
         self._waits_to_score = any(getattr(scorer, "is_slow", False) for scorer in scorers)
-        self._scoring = ScoringThreads(settings.scoring_threads if self._waits_to_score else 1)
+        self._threads = threads if self._waits_to_score else 1
+        self._scoring = ScoringThreads(self._threads)
         self._written: list[_Finished] = []
         self._sync_now = asyncio.Event()
         self._ending = False
@@ -211,14 +213,14 @@ class RunLoop:
 
     async def run(self) -> None:
         """Ask, score and write down until all is done or the stop sign is set."""
-        if self._settings.run_timeout is not None:
-            reason = f"the run's deadline of {self._settings.run_timeout:g} s has passed"
-            asyncio.get_running_loop().call_later(self._settings.run_timeout, self.stop.set, reason)
+        if self._options.run_timeout is not None:
+            reason = f"the run's deadline of {self._options.run_timeout:g} s has passed"
+            asyncio.get_running_loop().call_later(self._options.run_timeout, self.stop.set, reason)
         keeper = asyncio.ensure_future(self._keep())
         keeper.add_done_callback(self._keeper_ended)
         # Those that wait for a slow scorer do not keep others from asking.
-        more = self._settings.scoring_threads if self._waits_to_score else 0
-        workers = min(self._settings.concurrency + more, self._total - self.done)
+        more = self._threads if self._waits_to_score else 0
+        workers = min(self._options.concurrency + more, self._total - self.done)
         try:
             with self._scoring:
                 if hasattr(self._target, "answer_many"):
@@ -421,7 +423,8 @@ def run_samples(
     scorers: Sequence[Scorer],
     *,
     folder: RunFolder,
-    settings: RunSettings,
+    options: Options | None = None,
+    threads: int = 16,
     on_progress: Callable[[Progress], None] | None = None,
     on_finished: Callable[[Sequence[JournalEntry]], None] | None = None,
 ) -> RunOutcome:
@@ -434,6 +437,8 @@ def run_samples(
     metrics, a damaged journal, a folder that cannot be written, another process at work on it) is raised
     before the first request. What stops it later (the target gone, the disk full, a deadline, Ctrl-C) is in
     the outcome, and the run can be resumed.
+
+    ``threads`` bounds how many samples wait for a slow scorer, such as a judge, at once.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` is called there too, with the entries that became durable. The target is closed at
@@ -449,11 +454,12 @@ def run_samples(
                     _open_samples(samples, folder, index),
                     target,
                     scorers,
-                    run_id=folder.head.run_id,
+                    head=folder.head,
                     journal=journal,
                     index=index,
                     stop=stop,
-                    settings=settings,
+                    options=options or Options(),
+                    threads=threads,
                     on_progress=on_progress,
                     on_finished=on_finished,
                 ),

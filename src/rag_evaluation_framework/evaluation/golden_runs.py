@@ -5,20 +5,24 @@ The plan is one like any other: the same engine runs it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, SPLITS
-from rag_evaluation_framework.datasets.recognition import DIALECTS, is_named_for, recognise
+from rag_evaluation_framework.datasets.recognition import is_named_for, recognise
 from rag_evaluation_framework.datasets.validation import record_file_issues
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
     Problems,
     RagEvalError,
+    StorageError,
     UnknownNameError,
     UsageError,
     counted,
@@ -26,9 +30,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.evaluation.manifest import (
     EVALUATION,
-    AgentApi,
     DatasetEntry,
-    JudgeSettings,
     Manifest,
     ManifestReader,
     read_api,
@@ -42,14 +44,33 @@ from rag_evaluation_framework.evaluation.preflight import (
     plan_evaluation,
     threshold_warnings,
 )
+from rag_evaluation_framework.evaluation.suites import unscored
+from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.files.access import plain_name
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
-from rag_evaluation_framework.judging.methods import ScoringMethods
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, without_parameters
 from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
-from rag_evaluation_framework.records.responses import History
-from rag_evaluation_framework.records.runs import SampleChoice
+from rag_evaluation_framework.records.responses import TURNS, History
+from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results.gate import Operator, Threshold
+from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.gate import Operator, PassCounter, Threshold
+from rag_evaluation_framework.results.results_documents import RunVerdicts, results_document
+from rag_evaluation_framework.results.run_evaluations import as_documented
+from rag_evaluation_framework.results.run_folder import RESULTS_FILE
+from rag_evaluation_framework.results.summaries import (
+    PERFORMANCE,
+    TOTAL_TIME,
+    Figure,
+    IntervalSettings,
+    RunRow,
+    RunSummary,
+    summarise_run,
+)
 
 # The five golden sets, the splits of a golden run, and where a folder has them.
 #
@@ -88,7 +109,7 @@ def _splits_in(folder: Path) -> dict[str, Path]:
 
 def _split_of(path: Path) -> str | None:
     for name, split in SPLITS.items():
-        if is_named_for(path, DIALECTS.get(split.dialect)):  # if it is broken, planning says what is wrong
+        if is_named_for(path, split.dialect):  # if it is broken, planning says what is wrong
             return name
     try:
         dialect = recognise(path).name
@@ -122,33 +143,16 @@ _THRESHOLD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoldenSettings:
-    """The gate of a golden run, the metrics that take the place of a split's own, and the system's API."""
-
-    file: Path | None = None
-    thresholds: tuple[Threshold, ...] = ()
-    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    lines: Mapping[str, int | None] = field(default_factory=dict, hash=False)
-    """Where the metrics of each split are written."""
-    gate: bool = False
-    api: AgentApi = field(default_factory=AgentApi)
-    judge: JudgeSettings | None = None
-
-
-def read_golden_settings(path: str | Path) -> GoldenSettings:
-    """Read settings from a file; :class:`InputError` has every problem with its line."""
-    path = Path(path)
+def _read_settings(path: Path) -> Manifest:
+    """Read settings from a file: the gate, the API, and the splits that have metrics of their own."""
     reader = ManifestReader(path, expected="settings with spec.evaluation")
     reader.mapping(*EVALUATION)
     reader.check_keys(_KEYS, *EVALUATION)
-    metrics, lines = _metrics(reader)
-    settings = GoldenSettings(
+    settings = Manifest(
         file=path,
+        datasets=tuple(_entries(reader).values()),
         thresholds=reader.thresholds(),
-        metrics=metrics,
-        lines=lines,
-        gate=reader.gate(),
+        ci_gate=reader.gate(),
         api=read_api(reader),
         judge=read_judge(reader),
     )
@@ -156,8 +160,33 @@ def read_golden_settings(path: str | Path) -> GoldenSettings:
     return settings
 
 
-def with_thresholds(settings: GoldenSettings, written: Iterable[str]) -> GoldenSettings:
-    """Return the settings with thresholds as the command line writes them; these switch the gate on."""
+def _entries(reader: ManifestReader) -> dict[str, DatasetEntry]:
+    """Return the splits that are listed with metrics of their own."""
+    place = (*EVALUATION, "datasets")
+    if reader.at(*place) is None:
+        return {}
+    found: dict[str, DatasetEntry] = {}
+    for number in range(len(reader.items(*place, expected="a list of splits with metrics"))):
+        at = (*place, number)
+        if not isinstance(reader.at(*at), dict):
+            reader.problem(at, "a split with name and metrics", shown(reader.at(*at)))
+            continue
+        reader.check_keys(_DATASET_KEYS, *at)
+        name = reader.text(*at, "name")
+        if name in found:
+            reader.repeated((*at, "name"), first=found[name].line)
+        elif name:
+            try:
+                _check_split(name)
+            except UnknownNameError as error:
+                reader.problem((*at, "name"), "the name of a split", str(error))
+        metrics = reader.metrics(*at, "metrics")
+        found[name] = DatasetEntry(name=name, path=None, metrics=metrics, line=reader.line(at))
+    return found
+
+
+def _read_thresholds(written: Iterable[str]) -> tuple[Threshold, ...]:
+    """Return thresholds as the command line writes them."""
     problems = Problems()
     found: list[Threshold] = []
     texts: dict[tuple[str | None, str, Operator], str] = {}
@@ -170,8 +199,7 @@ def with_thresholds(settings: GoldenSettings, written: Iterable[str]) -> GoldenS
                 raise UsageError(f"--threshold {shown(text)}: {told}")
             found.append(threshold)
     problems.raise_all()
-    thresholds = (*settings.thresholds, *found)
-    return replace(settings, thresholds=thresholds, gate=settings.gate or bool(found))
+    return tuple(found)
 
 
 def _written(text: str) -> Threshold:
@@ -198,50 +226,37 @@ def _check_split(name: str) -> None:
         raise UnknownNameError("split", name, list(SPLITS))
 
 
-def _metrics(reader: ManifestReader) -> tuple[dict[str, tuple[str, ...]], dict[str, int | None]]:
-    """Return the metrics of the splits that are listed with metrics of their own, and their lines."""
-    place = (*EVALUATION, "datasets")
-    if reader.at(*place) is None:
-        return {}, {}
-    found: dict[str, tuple[str, ...]] = {}
-    lines: dict[str, int | None] = {}
-    for number in range(len(reader.items(*place, expected="a list of splits with metrics"))):
-        at = (*place, number)
-        if not isinstance(reader.at(*at), dict):
-            reader.problem(at, "a split with name and metrics", shown(reader.at(*at)))
-            continue
-        reader.check_keys(_DATASET_KEYS, *at)
-        name = reader.text(*at, "name")
-        if name in found:
-            reader.repeated((*at, "name"), first=lines[name])
-        elif name:
-            lines[name] = reader.line(at)
-            try:
-                _check_split(name)
-            except UnknownNameError as error:
-                reader.problem((*at, "name"), "the name of a split", str(error))
-        found[name] = reader.metrics(*at, "metrics")
-    return found, lines
-
-
 def golden_manifest(
-    folder: str | Path, settings: GoldenSettings | None = None, *, history: History = "own"
+    folder: str | Path,
+    *,
+    config: str | Path | None = None,
+    thresholds: Iterable[str] = (),
+    history: History = "own",
 ) -> Manifest:
-    """Return the manifest that a folder of golden sets stands for; its datasets are the splits."""
-    settings = settings or GoldenSettings()
+    """Return the manifest that a folder of golden sets stands for; its datasets are the splits.
+
+    Settings may stand in the file ``config``; ``thresholds`` are written as on the command line, and switch
+    the gate on. All that is wrong with either is in one error.
+    """
+    settings, problems = Manifest(file=Path(folder), datasets=()), Problems()
+    bounds: tuple[Threshold, ...] = ()
+    with problems.collected():
+        settings = settings if config is None else _read_settings(Path(config))
+    with problems.collected():
+        bounds = _read_thresholds(thresholds)
+    problems.raise_all()
     found = find_splits(folder)
-    entries = tuple(
-        DatasetEntry(name=name, path=path, metrics=_metrics_of(name, settings), line=settings.lines.get(name))
-        for name, path in found.items()
-    )
-    _check_splits(settings, found)
-    return Manifest(
-        file=settings.file or Path(folder),
-        datasets=entries,
-        thresholds=settings.thresholds,
-        ci_gate=settings.gate,
-        api=settings.api,
-        judge=settings.judge,
+    _check_splits(settings, bounds, found)
+    listed = {entry.name: entry for entry in settings.datasets}
+    plain = {name: DatasetEntry(name=name, path=None, metrics=SPLITS[name].metrics) for name in found}
+    entries = ({**plain, **listed}[name] for name in found)
+    return replace(
+        settings,
+        datasets=tuple(
+            replace(entry, path=found[entry.name], metrics=_with_refusals(entry.metrics)) for entry in entries
+        ),
+        thresholds=(*settings.thresholds, *bounds),
+        ci_gate=settings.ci_gate or bool(bounds),
         kind="golden",
         missing=tuple(name for name in SPLITS if name not in found),
         configuration={"golden": str(folder), "history": history},
@@ -251,9 +266,10 @@ def golden_manifest(
 def plan_golden(
     manifest: Manifest,
     *,
-    splits: Sequence[str] = (),
+    datasets: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     choice: SampleChoice | None = None,
-    methods: ScoringMethods | None = None,
+    methods: Methods | None = None,
 ) -> Plan:
     """Plan a run over the splits named, or all of them; all problems are in one error.
 
@@ -263,38 +279,36 @@ def plan_golden(
     """
     # What the files lack (contexts, above all) the system may return; if it does not, that is counted.
     tolerant = replace(choice or SampleChoice(), allow_missing=True)
-    plan = plan_evaluation(manifest, datasets=splits, choice=tolerant, methods=methods)
-    datasets = tuple(map(_fitted, plan.datasets))
-    _check_thresholds(manifest.thresholds, datasets)
+    plan = plan_evaluation(manifest, datasets=datasets, metrics=metrics, choice=tolerant, methods=methods)
+    fitted = tuple(map(_fitted, plan.datasets))
+    _check_thresholds(manifest.thresholds, fitted)
     warnings = threshold_warnings(manifest, plan.datasets)
     for dataset in plan.datasets:
         warnings += (*_doubts(dataset), *context_warnings([dataset]))
-    return Plan(datasets=datasets, warnings=tuple(warnings))
+    return Plan(datasets=fitted, warnings=tuple(warnings))
 
 
-def _check_splits(settings: GoldenSettings, found: Mapping[str, Path]) -> None:
+def _check_splits(settings: Manifest, bounds: Sequence[Threshold], found: Mapping[str, Path]) -> None:
     """Raise :class:`InputError` for settings of splits that the folder does not have."""
     expected = f"a split that the folder has ({', '.join(found)})"
-    file = None if settings.file is None else str(settings.file)
     absent = [
-        Issue("missing-split", expected, shown(split), file=file, line=settings.lines.get(split))
-        for split in settings.metrics
-        if split not in found
+        Issue("missing-split", expected, shown(entry.name), file=str(settings.file), line=entry.line)
+        for entry in settings.datasets
+        if entry.name not in found
     ]
     absent += [
         Issue("missing-split", expected, shown(each.dataset), f"threshold {each}")
-        for each in settings.thresholds
+        for each in bounds
         if each.dataset is not None and each.dataset not in found
     ]
     if absent:
         raise InputError(absent)
 
 
-def _metrics_of(split: str, settings: GoldenSettings) -> tuple[str, ...]:
+def _with_refusals(metrics: tuple[str, ...]) -> tuple[str, ...]:
     """Return what a split is scored by: always by its refusals too, for the table of all splits."""
-    chosen = settings.metrics.get(split, SPLITS[split].metrics)
-    there = {without_parameters(name) for name in chosen}
-    return (*chosen, *(name for name in REFUSALS if name not in there))
+    there = {without_parameters(name) for name in metrics}
+    return (*metrics, *(name for name in REFUSALS if name not in there))
 
 
 def _check_thresholds(thresholds: Iterable[Threshold], datasets: Sequence[DatasetPlan]) -> None:
@@ -351,3 +365,146 @@ def _by_turn(sample: Sample) -> Sequence[Sample]:
         if turn.role == "assistant"
     ]
     return turns or [sample]
+
+
+# The splits of golden sets as one evaluation: refusals of all of them, and one results document.
+#
+# Refusals are counted answer by answer, the turns of a conversation one by one: what should have been
+# declined in any split, and what should have been answered in each.
+
+
+def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
+    """Return the evaluation of a folder's splits with refusals; its results are written if complete."""
+    whole = replace(suite, refusals=_refusals(suite))
+
+    def document() -> dict[str, Any]:
+        return golden_document(whole, folder=folder)
+
+    def write(path: Path) -> None:
+        """Write one results document of all splits, in the format that the name asks for; by default JSON."""
+        if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
+            write_results(document(), path)
+        else:
+            write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")
+
+    whole = replace(whole, document=document, write_document=write)
+    if whole.outcome.completed and whole.folder is not None:
+        try:
+            write(whole.folder / RESULTS_FILE)
+        except StorageError as error:
+            return replace(whole, outcome=replace(whole.outcome, completed=False, reason=str(error)))
+    return whole
+
+
+def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
+    """Return the results of all splits, and the verdict of the gate, as one document of plain values."""
+    splits = {part.name: part for part in golden.runs}
+    rows = list(_golden_rows(splits))
+    document = results_document(
+        _golden_head(splits, folder),
+        lambda: iter(rows),
+        _summary(splits, rows),
+        judge_usage=golden.performance.judge_usage,
+        verdicts=RunVerdicts(pass_rate=pass_rate(golden), blame=golden.blame),
+    )
+    usages = {name: part.performance.judge_usage for name, part in splits.items()}
+    if by_split := {name: usage.to_dict() for name, usage in usages.items() if usage is not None}:
+        document[PERFORMANCE]["judge_usage_by_split"] = by_split
+    reasons = unscored(golden)
+    document["golden"] = {
+        "splits": {name: _split(part, reasons.get(name, {})) for name, part in splits.items()},
+        "missing_splits": list(golden.missing),
+        "refusals": None if golden.refusals is None else golden.refusals.to_dict(),
+        "gate": None if golden.verdict is None else golden.verdict.to_dict(),
+        "warnings": list(golden.warnings),
+    }
+    return document
+
+
+def pass_rate(golden: Evaluation) -> Figure:
+    """Return the share of all samples that pass, each by the thresholds of its split."""
+    counts = PassCounter()
+    for part in golden.runs:
+        rate = part.metrics[PASS_RATE]
+        passed = round((rate.value or 0) * rate.n_scored)
+        counts += PassCounter(
+            passed=passed, failed=rate.n_scored - passed, unmeasured=rate.n_failed, undecided=rate.n_skipped
+        )
+    return counts.summary()
+
+
+def _refusals(suite: Evaluation) -> RefusalTable:
+    should_refuse = Refusals()
+    by_split: dict[str, Refusals] = {}
+    methods: set[str] = set()
+    for part in suite.runs:
+        for row in part.rows:
+            for score in row.scores:
+                name = without_parameters(score.metric)
+                if name not in (REFUSAL_RECALL, OVER_REFUSAL) or not (counts := _declined(score)).total:
+                    continue
+                methods.add(score.method)
+                if name == REFUSAL_RECALL:
+                    should_refuse += counts
+                else:
+                    by_split[part.name] = by_split.get(part.name, Refusals()) + counts
+    return RefusalTable(should_refuse=should_refuse, by_split=by_split, methods=tuple(sorted(methods)))
+
+
+def _declined(score: Score) -> Refusals:
+    """Count the answers behind a score: the turns that have a value, else its own."""
+    turns = score.details.get(TURNS)
+    own = [] if score.value is None else [score.value]
+    values = [turn["value"] for turn in turns] if isinstance(turns, list) else own
+    refused = sum(value == 1 for value in values)
+    return Refusals(refused, len(values) - refused)
+
+
+def _golden_rows(splits: Mapping[str, Evaluation]) -> Iterator[RunRow]:
+    for name, part in splits.items():
+        for row in map(as_documented, part.rows):
+            result = replace(row.result, sample_id=f"{name}/{row.result.sample_id}")
+            yield replace(row, result=result, verdict={"split": name, **row.verdict})
+
+
+def _summary(splits: Mapping[str, Evaluation], rows: list[RunRow]) -> RunSummary:
+    parts = list(splits.values())
+    summary = summarise_run(
+        rows,
+        total=sum(part.counts.total for part in parts),
+        intervals=IntervalSettings(seed=parts[0].head.seed),
+        directions={name: figure.higher_is_better for part in parts for name, figure in part.metrics.items()},
+    )
+    # The splits are run one after another, each on a clock of its own.
+    seconds = sum(part.performance.figures.get(TOTAL_TIME, 0.0) for part in parts)
+    whole_time = {TOTAL_TIME: round(seconds, 3)} if seconds else {}
+    return replace(summary, performance={**summary.performance, **whole_time})
+
+
+def _golden_head(splits: Mapping[str, Evaluation], folder: Path) -> RunHead:
+    """Return the head of the first run, changed to speak for all of them."""
+    heads = {name: part.head for name, part in splits.items()}
+    first = next(iter(heads.values()))
+    hashes = "".join(f"{name} {head.dataset_hash}\n" for name, head in heads.items())
+    of_one = ("dataset_path", "metrics", "thresholds")
+    common = {name: value for name, value in first.configuration.items() if name not in of_one}
+    own = {split: {name: head.configuration.get(name) for name in of_one} for split, head in heads.items()}
+    return replace(
+        first,
+        dataset_id=folder.resolve().name,
+        dataset_hash=f"sha256:{hashlib.sha256(hashes.encode()).hexdigest()}",
+        configuration={**common, "splits": own},
+        metric_versions={name: n for head in heads.values() for name, n in head.metric_versions.items()},
+    )
+
+
+def _split(part: Evaluation, reasons: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "run_id": part.head.run_id,
+        "total": part.counts.total,
+        "finished": part.counts.finished,
+        "errors": part.counts.errors,
+        "metrics": {name: figure.to_dict() for name, figure in part.metrics.items()},
+        "not_scored": dict(reasons),
+        "blame": None if part.blame is None else part.blame.to_dict(),
+    }

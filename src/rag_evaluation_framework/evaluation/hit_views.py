@@ -20,33 +20,24 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     spans_of_contexts,
     unlocated_contexts,
 )
-from rag_evaluation_framework.errors import InputError, Problems, UsageError, counted
-from rag_evaluation_framework.evaluation.retrieval_truth import relevant_chunks, relevant_spans
+from rag_evaluation_framework.errors import InputError, counted
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedDocuments
-from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
 from rag_evaluation_framework.metrics.qrels import judge_mappings
-from rag_evaluation_framework.metrics.spans import FRACTIONS
 from rag_evaluation_framework.metrics.views import LOCATED, NoValueError
-from rag_evaluation_framework.records.chunks import generate_chunk_id
-from rag_evaluation_framework.records.documents import CharacterSpan, Corpus, Document, DocumentId
+from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
-from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.retrieval.pipeline import Chunking
+from rag_evaluation_framework.records.samples import Sample
 
-CHUNK_METRICS = ("chunk_recall", "chunk_precision", "chunk_f1")
-_HIT_METRICS = (*FRACTIONS, *CHUNK_METRICS)
 NO_TRUTH = "the dataset has no relevant {} for it"
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"
 _EXCERPT = "pa_chunk_"
 _CONTEXT_NUMBER = re.compile(r"\A\[\d+\]\s*")
 _OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")
-_RULES = RankingRules()
 # A list of hits is short: all of it is looked at, however deep each metric goes.
 _WHOLE = Depth(None, False)
 
@@ -87,7 +78,9 @@ class RankingReader(Reader):
             raise NoValueError(ranking)
         grades = {documents.id_of(name): grade for name, grade in sample.relevant_documents.items()}
         try:
-            blocks = judge_mappings({sample.id: grades}, {sample.id: ranking}, rules=_RULES, reading=_WHOLE)
+            blocks = judge_mappings(
+                {sample.id: grades}, {sample.id: ranking}, rules=RankingRules(), reading=_WHOLE
+            )
             found = [judged for _, judged in blocks]
         except InputError as error:  # such as a grade that is no whole number
             raise NoValueError(str(error), failed=True) from error
@@ -120,7 +113,11 @@ class HitsReader(Reader):
         are_foreign = bool(found) and not any(_are_own_chunks([each]) for each in found)
         if relevant and _are_own_chunks(relevant) and are_foreign:
             raise NoValueError("the ids of its hits are not of the kind that the dataset's chunks have")
-        return _chunk_ids(found, relevant)
+        if not relevant:
+            raise NoValueError(NO_TRUTH.format("chunks"))
+        if any(each.startswith(_EXCERPT) for each in relevant):
+            raise NoValueError("its relevant ids are those of excerpts, not of chunks")
+        return [each.removeprefix("pa_") for each in found], relevant
 
     @found_once
     def relevant_spans(self) -> Sequence[CharacterSpan]:
@@ -181,53 +178,10 @@ def _own_texts(response: Response) -> Iterator[tuple[str, str | None]]:
             yield text, response.hits[number].id if is_of_hits else None
 
 
-def _chunk_ids(found: Sequence[str], relevant: Sequence[str]) -> tuple[list[str], Sequence[str]]:
-    if not relevant:
-        raise NoValueError(NO_TRUTH.format("chunks"))
-    if any(each.startswith(_EXCERPT) for each in relevant):
-        raise NoValueError("its relevant ids are those of excerpts, not of chunks")
-    return [each.removeprefix("pa_") for each in found], relevant
-
-
 def _known(relevant: Sequence[CharacterSpan]) -> Sequence[CharacterSpan]:
     if not relevant:
         raise NoValueError(NO_TRUTH.format("characters"))
     return relevant
-
-
-class CheckedHitsReader(HitsReader):
-    """The hits of a pipeline that reports all of them; what is relevant was checked against its corpus."""
-
-    def __init__(
-        self,
-        sample: Sample,
-        response: Response,
-        *,
-        spans: Mapping[str, Sequence[CharacterSpan]],
-        chunks: Mapping[str, Sequence[str]],
-        **by: Any,
-    ) -> None:
-        super().__init__(sample, response, **by)
-        self._spans, self._chunks = spans, chunks
-
-    @property
-    def _ids(self) -> tuple[list[str], Sequence[str]]:
-        return _chunk_ids([hit.id for hit in self.response.hits], self._chunks.get(self.sample.id, ()))
-
-    @property
-    def relevant_spans(self) -> Sequence[CharacterSpan]:
-        return _known(self._spans.get(self.sample.id, ()))
-
-    @property
-    def retrieved_spans(self) -> Sequence[CharacterSpan]:
-        """The characters of the hits; one without a position fails the sample."""
-        _known(self.relevant_spans)
-        hits = self.response.hits
-        spans = [hit.span for hit in hits if hit.span is not None]
-        if len(spans) < len(hits):
-            of_all = counted(len(hits), "hit has", "hits have")
-            raise NoValueError(f"{len(hits) - len(spans):,} of {of_all} no position", failed=True)
-        return spans
 
 
 class LocatedHitsReader(HitsReader):
@@ -306,42 +260,3 @@ class LocatedContexts:
         unmeasured = self.unmeasured(scorers)
         lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
         return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
-
-
-def retrieval_scorers(
-    metrics: Iterable[str], dataset: Dataset, *, corpus: Corpus, chunking: Chunking | None = None
-) -> list[MetricScorer]:
-    """Return a scorer for each metric of spans and chunks, with the truth checked against the corpus.
-
-    What is wrong with the truth is an error before anything is asked. Chunk metrics need the ``chunking``
-    of the pipeline, because their truth holds for one chunker only.
-    """
-    problems = Problems()
-    bound: list[BoundMetric] = []
-    for name in dict.fromkeys(name.strip() for name in metrics):
-        with problems.collected():
-            bound.append(_metric_of_hits(name))
-    problems.raise_all()
-    families = {metric.metric.family for metric in bound}
-    spans = relevant_spans(dataset, corpus).spans if "spans" in families else {}
-    chunks = _checked_chunks(dataset, corpus, chunking) if "chunks" in families else {}
-    methods, reader = Methods(), partial(CheckedHitsReader, spans=spans, chunks=chunks)
-    return [MetricScorer(metric, methods, reader=reader) for metric in bound]
-
-
-def _checked_chunks(
-    dataset: Dataset, corpus: Corpus, chunking: Chunking | None
-) -> Mapping[str, Sequence[str]]:
-    if chunking is None:
-        raise UsageError("chunking: expected that of the pipeline, which chunk metrics need, got none")
-    ids = {generate_chunk_id(chunk.content) for chunk in chunking.chunks}
-    return relevant_chunks(dataset, corpus, chunker=chunking.chunker, chunk_ids=ids)
-
-
-def _metric_of_hits(text: str) -> BoundMetric:
-    metric = parse_metric(text)
-    if metric.metric.name not in _HIT_METRICS:
-        raise UsageError(
-            f"metric of hits: expected one of {', '.join(_HIT_METRICS)}, got {metric.metric.name}"
-        )
-    return metric

@@ -39,6 +39,7 @@ from rag_evaluation_framework.evaluation.secrets import (
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.files.yaml_documents import YamlReader
+from rag_evaluation_framework.judging.methods import JudgeSettings
 from rag_evaluation_framework.metrics.declaration import (
     PASS_RATE,
     KnownMetric,
@@ -356,21 +357,6 @@ _PLACE = (*EVALUATION, "judge")
 _KEYS = ("model", "url", "keyEnv", "votes", "rubric")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeSettings:
-    """The models that judge, where they are, how often each is asked, and the rubric they grade by."""
-
-    models: tuple[str, ...]
-    url: str | None = None
-    key_env: str | None = None
-    votes: int = 1
-    rubric: Path | None = None
-    cache: Path | None = None
-    """The folder in which verdicts are remembered, so that nothing is asked twice."""
-    concurrency: int = 16
-    timeout: float = 60.0
-
-
 def read_judge(reader: ManifestReader) -> JudgeSettings | None:
     """Read the judge of a manifest; ``None`` where it names none."""
     given = reader.mapping(*_PLACE)
@@ -411,6 +397,7 @@ class DatasetEntry:
     """The data itself, where it is in memory and in no file."""
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

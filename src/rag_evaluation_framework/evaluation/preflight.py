@@ -29,10 +29,9 @@ from rag_evaluation_framework.errors import (
     refused,
 )
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, located_for, scorer_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.judging.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, ScoringMethods, with_documents
+from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with_documents
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
 from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.documents import Corpus
@@ -304,8 +303,6 @@ class DatasetPlan:
     calls: int
     input_tokens: int
     output_tokens: int
-    votes: int = 0
-    """How often a judge is asked a question: by each of its models, as many times as it votes."""
     incomplete: tuple[Issue, ...] = ()
     is_golden: bool = False
     """A golden set: every answer is blamed."""
@@ -313,8 +310,8 @@ class DatasetPlan:
     """Where its golden contexts are, if it is a golden set and scored by spans."""
     unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The metrics that were asked for and cannot be measured, and why."""
-    documents: CitableTexts = field(default_factory=lambda: CitableTexts(()), hash=False)
-    """The documents that answers may cite, as far as they are at hand."""
+    methods: Methods = field(default_factory=Methods, hash=False)
+    """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
 
     @property
     def name(self) -> str:
@@ -324,7 +321,13 @@ class DatasetPlan:
     def judge_calls(self) -> int:
         """About how many calls judging takes; the answers, which decide it, are not there yet."""
         questions = frozenset[str]().union(*(scorer.questions for scorer in self.scorers))
-        return self.votes * len(questions) * len(self.selection)
+        judge = self.methods.judge
+        votes = 0 if judge is None else len(judge.models) * judge.votes
+        return votes * len(questions) * len(self.selection)
+
+    @property
+    def is_blamed(self) -> bool:
+        return are_blamed(self.scorers, is_golden=self.is_golden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,7 +364,7 @@ def plan_evaluation(
     datasets: Sequence[str] = (),
     metrics: Sequence[str] = (),
     choice: SampleChoice | None = None,
-    methods: ScoringMethods | None = None,
+    methods: Methods | None = None,
 ) -> Plan:
     """Plan a run over the datasets named (all of them where none is); all problems are in one error.
 
@@ -375,7 +378,7 @@ def plan_evaluation(
     for entry in entries:
         entry = replace(entry, metrics=tuple(metrics)) if metrics else entry
         with problems.collected():
-            plans.append(_planned(entry, manifest, choice, methods or ScoringMethods()))
+            plans.append(_planned(entry, manifest, choice, methods or Methods()))
     problems.raise_all()
     warnings = (*threshold_warnings(manifest, plans), *_incomplete(plans), *context_warnings(plans))
     return Plan(datasets=tuple(plans), warnings=warnings)
@@ -438,7 +441,7 @@ class Source:
 
     stream: Callable[[], Iterator[Sample]]
     dialect: str
-    with_documents: Callable[[ScoringMethods, Sequence[str]], ScoringMethods]
+    with_documents: Callable[[Methods, Sequence[str]], Methods]
     """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
 
 
@@ -455,7 +458,7 @@ def source_of(entry: DatasetEntry) -> Source:
     if dataset is None:
         raise UsageError(f"dataset {entry.name}: expected a file or samples, got neither")
 
-    def documented(methods: ScoringMethods, _metrics: Sequence[str]) -> ScoringMethods:
+    def documented(methods: Methods, _metrics: Sequence[str]) -> Methods:
         if methods.corpus is not None or not dataset.documents:
             return methods
         return replace(methods, corpus=Corpus(dataset.documents))
@@ -463,9 +466,7 @@ def source_of(entry: DatasetEntry) -> Source:
     return Source(lambda: iter(dataset.samples), dataset.dialect or "", documented)
 
 
-def _planned(
-    entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: ScoringMethods
-) -> DatasetPlan:
+def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, methods: Methods) -> DatasetPlan:
     scorers = _scorers(entry, manifest, methods)
     source = source_of(entry)
     own = source.with_documents(methods, entry.metrics)
@@ -500,15 +501,14 @@ def _planned(
         calls=calls,
         input_tokens=-(-input_bytes // _BYTES_PER_TOKEN),
         output_tokens=-(-output_bytes // _BYTES_PER_TOKEN),
-        votes=0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes,
         incomplete=tuple(missing.issues()),
         is_golden=source.dialect in GOLDEN_DIALECTS,
         located=contexts,
-        documents=methods.documents.texts,
+        methods=methods,
     )
 
 
-def _scorers(entry: DatasetEntry, manifest: Manifest, methods: ScoringMethods) -> dict[str, MetricScorer]:
+def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[str, MetricScorer]:
     """Return the scorer of each metric as it is written; the line is named of those that cannot be used."""
     found: dict[str, MetricScorer] = {}
     issues: list[Issue] = []

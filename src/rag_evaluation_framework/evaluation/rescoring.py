@@ -5,29 +5,31 @@ from __future__ import annotations
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import Any
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.evaluation.blame import BLAMED_BY, are_blamed, blamed
-from rag_evaluation_framework.evaluation.resources import JUDGE, judge_change, judge_fields, judge_usage
+from rag_evaluation_framework.evaluation.blame import BLAMED_BY, blamed
 from rag_evaluation_framework.evaluation.scoring import (
     MetricScorer,
+    are_blamed,
     check_scorers,
     located_for,
     scored_result,
     scorers_for,
     writable_result,
 )
+from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_head
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.methods import ScoringMethods, with_documents
-from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead, RunOutcome
+from rag_evaluation_framework.judging.methods import Methods, with_documents
+from rag_evaluation_framework.records.runs import OnProgress, Progress
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.breakdowns import (
@@ -44,7 +46,6 @@ from rag_evaluation_framework.results.evaluations import (
     Kind,
     Performance,
     Row,
-    Rows,
     evaluated_turns,
 )
 from rag_evaluation_framework.results.run_evaluations import summed_up
@@ -80,6 +81,7 @@ def rescored_rows(
     after each row and at least once a second.
     """
     check_scorers(scorers)
+    total, began = folder.counts.done, time.monotonic()
 
     def rescored(row: RunRow) -> RunRow:
         if row.sample is None:
@@ -87,9 +89,15 @@ def rescored_rows(
         result = scored_result(row.sample, row.result.response, scorers)
         return replace(row, result=writable_result(row.sample, result, scorers))
 
+    def tell(done: int, failed: int) -> None:
+        if on_progress is not None:
+            elapsed = time.monotonic() - began
+            progress = Progress(total=total, done=done, failed=failed, elapsed=elapsed)
+            on_progress(folder.head.dataset_id, progress)
+
     rows = _rows_to_score(folder, samples)
     if any(scorer.is_slow for scorer in scorers):
-        return _InThreads(rescored, threads, _Teller(folder, on_progress)).rows(rows)
+        return _in_threads(rows, rescored, threads=threads, tell=tell)
     return map(rescored, rows)
 
 
@@ -97,79 +105,63 @@ def _rows_to_score(folder: RunFolder, samples: Samples) -> Iterator[RunRow]:
     return (row for row in rows_of_folder(folder, samples) if row.sample is not None)
 
 
-class _Teller:
-    """Reports how far the scoring of a run is."""
-
-    def __init__(self, folder: RunFolder, on_progress: OnProgress | None) -> None:
-        self._on_progress, self._dataset = on_progress, folder.head.dataset_id
-        self._total = 0 if on_progress is None else folder.counts.done
-        self._began = time.monotonic()
-        self._failed = 0
-
-    def scored(self, row: RunRow) -> None:
-        """Take note of a row."""
-        self._failed += row.result.response.failure is not None
-
-    def tell(self, done: int) -> None:
-        if self._on_progress is not None:
-            elapsed = time.monotonic() - self._began
-            progress = Progress(total=self._total, done=done, failed=self._failed, elapsed=elapsed)
-            self._on_progress(self._dataset, progress)
-
-
-class _InThreads:
-    """Scores rows in threads, and gives them back in order; no more than a few hundred are held."""
-
-    def __init__(self, rescored: Callable[[RunRow], RunRow], threads: int, teller: _Teller) -> None:
-        self._rescored, self._threads, self._teller = rescored, threads, teller
-        self._given = 0
-        self._waiting: deque[Future[RunRow]] = deque()
-
-    def rows(self, rows: Iterable[RunRow]) -> Iterator[RunRow]:
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="scoring")
-        try:
-            for row in rows:
-                self._waiting.append(pool.submit(self._rescored, row))
-                if len(self._waiting) > _ROWS_PER_THREAD * self._threads:
-                    yield self._next()
-            while self._waiting:
-                yield self._next()
-        finally:
-            # Nobody waits for a judge any more where this ends early; whoever opened the judge closes it.
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _next(self) -> RunRow:
-        while not wait([self._waiting[0]], timeout=_TELL_SECONDS).done:
-            self._teller.tell(self._given + sum(each.done() for each in self._waiting))
-        row = self._waiting.popleft().result()
-        self._given += 1
-        self._teller.scored(row)
-        self._teller.tell(self._given)
-        return row
+def _in_threads(
+    rows: Iterator[RunRow],
+    rescored: Callable[[RunRow], RunRow],
+    *,
+    threads: int,
+    tell: Callable[[int, int], None],
+) -> Iterator[RunRow]:
+    """Score rows in threads, and yield them in order; no more than a few hundred are held."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="scoring")
+    waiting: deque[Future[RunRow]] = deque()
+    done = failed = 0
+    try:
+        while True:
+            more = islice(rows, _ROWS_PER_THREAD * threads - len(waiting))
+            waiting.extend(pool.submit(rescored, row) for row in more)
+            if not waiting:
+                return
+            while not wait([waiting[0]], timeout=_TELL_SECONDS).done:
+                tell(done + sum(each.done() for each in waiting), failed)
+            row = waiting.popleft().result()
+            done += 1
+            failed += row.result.response.failure is not None
+            tell(done, failed)
+            yield row
+    finally:
+        # Nobody waits for a judge any more where this ends early; whoever opened the judge closes it.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rescoring:
-    """A run on the disk, and what its answers are scored by now."""
+class RescoredRows:
+    """The rows of a run, scored when they are summed up; later readings find what was found in a file."""
 
-    folder: RunFolder
-    samples: Samples
-    scorers: Sequence[MetricScorer]
-    methods: ScoringMethods
-    are_blamed: bool = False
-    """Whether it is told where the answers fail."""
+    def __init__(
+        self,
+        folder: RunFolder,
+        samples: Samples,
+        scorers: Sequence[MetricScorer],
+        methods: Methods,
+        *,
+        is_golden: bool = False,
+    ) -> None:
+        self.folder, self.scorers, self.methods = folder, scorers, methods
+        self._samples, self._are_blamed = samples, are_blamed(scorers, is_golden=is_golden)
+        self._kept = TemporaryFile()  # noqa: SIM115  # it lives as long as the rows, which are read from it
+        weakref.finalize(self, self._kept.close)
 
     @classmethod
-    def planned(
+    def of_dataset(
         cls,
         folder: RunFolder,
         dataset: Path,
-        *,
         metrics: Sequence[str],
-        methods: ScoringMethods,
+        methods: Methods,
+        *,
         format: str | None = None,  # noqa: A002  # as the command line calls it
-    ) -> Rescoring:
-        """Plan to score a run of a dataset; its documents are read if a metric looks something up in them."""
+    ) -> RescoredRows:
+        """Score a run of a dataset; its documents are read if a metric looks something up in them."""
         dialect = recognise(dataset, format=format)
         methods = with_documents(methods, metrics, dialect=dialect, path=dataset)
         scorers = scorers_for(metrics, methods)
@@ -182,52 +174,22 @@ class Rescoring:
 
         contexts = located_for(scorers, listed, dialect=dialect.name)
         scorers = scorers if contexts is None else contexts.scorers(scorers)
-        return cls(
-            folder=folder,
-            samples=samples,
-            scorers=scorers,
-            methods=methods,
-            are_blamed=are_blamed(scorers, is_golden=dialect.name in GOLDEN_DIALECTS),
-        )
-
-    @property
-    def head(self) -> RunHead:
-        """The head of the run, with what it is scored by now."""
-        return rescored_head(self.folder, self.scorers, self.methods)
-
-
-class RescoredRows:
-    """The rows of a run, scored when they are summed up; later readings find what was found in ``kept``."""
-
-    def __init__(self, rescoring: Rescoring, *, kept: IO[bytes]) -> None:
-        self._rescoring, self._kept = rescoring, kept
-        weakref.finalize(self, kept.close)
+        return cls(folder, samples, scorers, methods, is_golden=dialect.name in GOLDEN_DIALECTS)
 
     def summary(
-        self,
-        intervals: IntervalSettings,
-        *,
-        columns: ColumnsBuilder,
-        on_progress: OnProgress | None = None,
+        self, intervals: IntervalSettings, columns: ColumnsBuilder, on_progress: OnProgress | None
     ) -> RunSummary:
         """Score the rows, keep their scores, and sum them up."""
-        planned = self._rescoring
-
-        def scored() -> Iterator[RunRow]:
-            for row in self._scored(on_progress):
-                columns.add(row.result)
-                yield row
-
         return summarise_run(
-            scored(),
-            total=planned.folder.counts.total,
+            self._scored(columns, on_progress),
+            total=self.folder.counts.total,
             intervals=intervals,
-            directions={scorer.name: scorer.higher_is_better for scorer in planned.scorers},
+            directions={scorer.name: scorer.higher_is_better for scorer in self.scorers},
         )
 
     def __call__(self) -> Iterator[Row]:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
-        rows = _rows_to_score(self._rescoring.folder, self._rescoring.samples)
+        rows = _rows_to_score(self.folder, self._samples)
         for place, (row, (scores, found)) in enumerate(zip(rows, self._found(), strict=True)):
             result = replace(row.result, scores=scores)
             turns: tuple[EvaluatedTurn, ...] = ()
@@ -237,7 +199,7 @@ class RescoredRows:
 
     def blame(self) -> BlameSummary | None:
         """Sum up where the answers fail; ``None`` if that is not told."""
-        if not self._rescoring.are_blamed:
+        if not self._are_blamed:
             return None
         blames = (each for _, found in self._found() if found is not None for each in found.answers)
         return blame_summary(blames, method=BLAMED_BY)
@@ -248,29 +210,25 @@ class RescoredRows:
             scores, found = strict_json.decode(line)
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
-    def _scored(self, on_progress: OnProgress | None) -> Iterator[RunRow]:
-        self._kept.seek(0)
-        planned, documents = self._rescoring, self._rescoring.methods.documents.texts
+    def _scored(self, columns: ColumnsBuilder, on_progress: OnProgress | None) -> Iterator[RunRow]:
         rows = rescored_rows(
-            planned.folder,
-            planned.samples,
-            planned.scorers,
-            threads=planned.methods.threads,
-            on_progress=on_progress,
+            self.folder, self._samples, self.scorers, threads=self.methods.threads, on_progress=on_progress
         )
         for row in rows:
             scores = [{name: getattr(score, name) for name in _FIELDS} for score in row.result.scores]
             found = None
-            if planned.are_blamed and row.sample is not None:
+            if self._are_blamed and row.sample is not None:
+                documents = self.methods.documents.texts
                 found = blame_fields(blamed(row.sample, row.result.response, documents))
             self._kept.write(strict_json.encode([scores, found]) + b"\n")
+            columns.add(row.result)
             yield row
 
 
 def scored_again(
     evaluation: Evaluation | RunFolder,
     metrics: Sequence[str],
-    methods: ScoringMethods,
+    methods: Methods,
     *,
     dataset: str | Path | None = None,
     format: str | None = None,  # noqa: A002  # as the command line calls it
@@ -281,83 +239,67 @@ def scored_again(
 
     What is expected of each sample is read from the ``dataset``, by default the one that the run recorded.
     """
-    if isinstance(evaluation, Evaluation) and evaluation.parts:
+    if isinstance(evaluation, RunFolder):
+        path = Path(dataset) if dataset is not None else recorded_dataset(evaluation)
+        rows = RescoredRows.of_dataset(evaluation, path, metrics, methods, format=format)
+        return _summed_up(rows, "answers", seed=seed, on_progress=on_progress)
+    if evaluation.parts:
         parts = {
             name: scored_again(part, metrics, methods, seed=seed, on_progress=on_progress)
             for name, part in evaluation.parts.items()
             if part.is_begun
         }
-        (only,) = parts.values() if len(parts) == 1 else (None,)
-        return replace(
-            evaluation,
-            parts=parts,
-            metrics={} if only is None else only.metrics,
-            columns=NO_COLUMNS if only is None else only.columns,
-            verdict=None,
-            comparison=None,
-            refusals=None,
-            document=None if only is None else only.document,
-            write_document=None if only is None else only.write_document,
-        )
-    rows_of: Rows | None = None
-    kind: Kind
-    if isinstance(evaluation, RunFolder):
-        folder, kind, keep = evaluation, "answers", None
-    elif evaluation.folder is None:
+        return _together(evaluation, parts)
+    if evaluation.folder is None:
         raise UsageError("expected an evaluation whose run is kept, got one without a folder")
+    folder = RunFolder.open(evaluation.folder)
+    if folder.head.configuration.get("dataset_path") is None and dataset is None:
+        samples = tuple(row.sample for row in evaluation.rows if row.sample is not None)
+        rows = RescoredRows(folder, samples, scorers_for(metrics, methods), methods)
     else:
-        folder, kind, keep = RunFolder.open(evaluation.folder), evaluation.kind, evaluation.kept
-        rows_of = evaluation.read_rows
-    rescoring = _rescoring(rows_of, folder, metrics, methods, dataset=dataset, format=format)
-    kept = TemporaryFile()  # noqa: SIM115  # it lives as long as the evaluation, whose rows are read from it
-    rows, columns = RescoredRows(rescoring, kept=kept), ColumnsBuilder()
-    summary = rows.summary(IntervalSettings(seed=seed), columns=columns, on_progress=on_progress)
-    counts = folder.counts
-    return summed_up(
-        rescoring.head,
-        summary,
-        kind=kind,
-        order=[scorer.name for scorer in rescoring.scorers],
-        outcome=RunOutcome(
-            completed=not counts.remaining,
-            interrupted=False,
-            done=counts.done,
-            failed=counts.failed,
-            remaining=counts.remaining,
-        ),
-        rows=rows,
-        columns=columns,
-        blame=rows.blame(),
-        performance=Performance(judge_usage=judge_usage(rescoring.methods)),
-        folder=folder.path,
-        kept=(kept, keep),
+        path = Path(dataset) if dataset is not None else recorded_dataset(folder)
+        rows = RescoredRows.of_dataset(folder, path, metrics, methods, format=format)
+    return _summed_up(rows, evaluation.kind, seed=seed, on_progress=on_progress, kept=evaluation.kept)
+
+
+def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evaluation:
+    """Return an evaluation with its parts scored again; the figures of a single one are the whole's."""
+    (only,) = parts.values() if len(parts) == 1 else (None,)
+    return replace(
+        evaluation,
+        parts=parts,
+        metrics={} if only is None else only.metrics,
+        columns=NO_COLUMNS if only is None else only.columns,
+        verdict=None,
+        comparison=None,
+        refusals=None,
+        document=None if only is None else only.document,
+        write_document=None if only is None else only.write_document,
     )
 
 
-def _rescoring(
-    rows_of: Rows | None,
-    folder: RunFolder,
-    metrics: Sequence[str],
-    methods: ScoringMethods,
-    *,
-    dataset: str | Path | None,
-    format: str | None,  # noqa: A002
-) -> Rescoring:
-    path = dataset
-    recorded = folder.head.configuration.get("dataset_path")
-    if path is None and recorded is None and rows_of is not None:
-        scorers = scorers_for(metrics, methods)
-        samples = tuple(row.sample for row in rows_of() if row.sample is not None)
-        is_blamed = are_blamed(scorers, is_golden=False)
-        return Rescoring(
-            folder=folder, samples=samples, scorers=scorers, methods=methods, are_blamed=is_blamed
-        )
-    if path is None:
-        path = _recorded_dataset(folder)
-    return Rescoring.planned(folder, Path(path), metrics=metrics, methods=methods, format=format)
+def _summed_up(
+    rows: RescoredRows, kind: Kind, *, seed: int, on_progress: OnProgress | None, kept: Any = None
+) -> Evaluation:
+    columns = ColumnsBuilder()
+    summary = rows.summary(IntervalSettings(seed=seed), columns, on_progress)
+    return summed_up(
+        rescored_head(rows.folder, rows.scorers, rows.methods),
+        summary,
+        kind=kind,
+        order=[scorer.name for scorer in rows.scorers],
+        outcome=rows.folder.counts.outcome,
+        rows=rows,
+        columns=columns,
+        blame=rows.blame(),
+        performance=Performance(judge_usage=judge_usage(rows.methods)),
+        folder=rows.folder.path,
+        kept=kept,
+    )
 
 
-def _recorded_dataset(folder: RunFolder) -> Path:
+def recorded_dataset(folder: RunFolder) -> Path:
+    """Return the dataset where the run had it; :class:`UsageError` if it is no longer there."""
     recorded = folder.head.configuration.get("dataset_path")
     if not isinstance(recorded, str):
         raise UsageError(
@@ -369,49 +311,3 @@ def _recorded_dataset(folder: RunFolder) -> Path:
             f"no dataset at {path}, where run {folder.head.run_id} had it: give it with --dataset FILE"
         )
     return path
-
-
-def rescored_head(
-    folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods | None = None
-) -> RunHead:
-    """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
-    judge of ``methods`` in place of the one it had.
-    """
-    before = {name: value for name, value in folder.head.configuration.items() if name != JUDGE}
-    metrics = {scorer.name: scorer.method for scorer in scorers}
-    return replace(
-        folder.head,
-        configuration={**before, "metrics": metrics, **judge_fields(methods or ScoringMethods())},
-        metric_versions={scorer.name: scorer.version for scorer in scorers},
-    )
-
-
-# How a resumed run is scored: as it began or, while it has no answers, as is wanted now.
-
-
-def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods) -> None:
-    """Raise :class:`UsageError` if a run that has answers would go on with scores made in another way."""
-    if not folder.counts.done:
-        return
-    began = folder.head.configuration.get("metrics", {})
-    for scorer in scorers:
-        if began.get(scorer.name, scorer.method) != scorer.method:
-            raise UsageError(
-                f"cannot resume with another method: expected {scorer.name} by {began[scorer.name]}, "
-                f"got {scorer.method}"
-            )
-    if changed := judge_change(folder.head, methods):
-        raise UsageError(f"cannot resume with another judge: expected {changed[0]}, got {changed[1]}")
-
-
-def scored_as_wanted(
-    folder: RunFolder, scorers: Sequence[MetricScorer], methods: ScoringMethods
-) -> RunFolder:
-    """Return a run to go on with. One that has no answers yet, because the judge's address was wrong for
-    example, takes today's methods and judge.
-    """
-    if folder.counts.done:
-        return folder
-    has_judge = any(scorer.questions for scorer in scorers)
-    head = rescored_head(folder, scorers, methods if has_judge else None)
-    return folder if head == folder.head else folder.amended(head)

@@ -15,7 +15,7 @@ from rag_evaluation_framework.evaluation.data import (
     is_recorded,
     recorded_experiment,
 )
-from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
+from rag_evaluation_framework.evaluation.grid_runs import evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import (
     GivenMetric,
     GivenMetrics,
@@ -32,7 +32,7 @@ from rag_evaluation_framework.extensions import (
 )
 from rag_evaluation_framework.metrics.spans import ChunkLevelMetric, TokenLevelMetric
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.runs import Run
+from rag_evaluation_framework.records.runs import Options, Run
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.retrieval.sweep import grid_of
@@ -136,11 +136,9 @@ class RetrievalEvaluation(Generic[MetricT]):
             grid,
             level,
             dataset_name=str(self.langsmith_dataset_name),
-            options=GridOptions(
-                workers=workers,
-                runs_directory=None if runs_directory is None else Path(runs_directory),
-                resume=resume,
-            ),
+            options=Options(workers=workers),
+            runs_directory=runs_directory,
+            resume=resume,
         )
         outcome = evaluation.outcome
         if outcome.interrupted:

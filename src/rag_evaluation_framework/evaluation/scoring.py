@@ -9,6 +9,7 @@ function takes, and makes a score of what comes back: *scored*, *skipped* where 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -29,7 +30,7 @@ from rag_evaluation_framework.extensions import Registry, Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
 from rag_evaluation_framework.metrics.declaration import BoundMetric, check_metric
-from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Field, Method, NoValueError
+from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED, Method, NoValueError
 from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -65,6 +66,11 @@ for _view, _place in {
     "exchange": "scoring:ExchangeReader",
 }.items():
     READERS.register(_view, f"rag_evaluation_framework.evaluation.{_place}")
+
+BLAME: Registry[Any] = Registry("part of blame")
+"""Who tells where an answer failed, and its name; imported only where answers are blamed."""
+BLAME.register("blamed", "rag_evaluation_framework.evaluation.blame:blamed")
+BLAME.register("blamed_by", "rag_evaluation_framework.evaluation.blame:BLAMED_BY")
 
 # What only golden sets take; with what the names of all their dialects begin.
 _OF_GOLDEN_SETS: Registry[Any] = Registry("part of golden sets")
@@ -220,8 +226,9 @@ class MetricScorer:
         if describe := getattr(found_by, "method_name", None):
             self.method = describe(way.name, methods)
         own = {key: value for key, value in metric.parameters.items() if key != "method"}
-        self._call = _Call(declared.function, view.by_name, own)
-        unless = [_Call(each, view.by_name, own) if callable(each) else each for each in declared.unless]
+        names = {each.name for each in view.fields}
+        self._call = _Call(declared.function, names, own)
+        unless = [_Call(each, names, own) if callable(each) else each for each in declared.unless]
         of_answer = {each.name for each in view.fields if not _OF_THE_ANSWER.isdisjoint(each.needs)}
         self._before = [each for each in unless if of_answer.isdisjoint(_names(each))]
         self._after = [each for each in unless if each not in self._before]
@@ -348,9 +355,7 @@ class MetricScorer:
 class _Call:
     """A function of fields and parameters, called with what a reader gives."""
 
-    def __init__(
-        self, function: Callable[..., Any], fields: Mapping[str, Field], own: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], fields: set[str], own: Mapping[str, Any]) -> None:
         names = signature(function).parameters
         self.function = function
         self.fields = tuple(name for name in names if name in fields)
@@ -407,6 +412,11 @@ def score(
     return tuple(MetricScorer(metric, methods).score(sample, response) for metric in metrics)
 
 
+def are_blamed(scorers: Iterable[MetricScorer], *, is_golden: bool) -> bool:
+    """Tell whether answers are blamed: those of golden sets, and those whose contexts a metric looks at."""
+    return is_golden or any("contexts" in scorer.needs for scorer in scorers)
+
+
 # Applies the scorers to a response. Whatever a scorer does, each metric has exactly one score.
 
 _NO_TIME = Timing(started_at="", attempts=0, elapsed_ms=0.0)
@@ -427,9 +437,15 @@ def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer])
     Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
     cannot be kept: neither is a failure of the answer.
     """
-    with scoring_one_answer():
+    with _sharing_failures(scorers):
         scores = tuple(_score(scorer, sample, response) for scorer in scorers)
     return SampleResult(sample.id, response, scores)
+
+
+def _sharing_failures(scorers: Iterable[Scorer]) -> AbstractContextManager[None]:
+    """Let the metrics of an answer share what a model failed at, where they ask one."""
+    is_slow = any(getattr(scorer, "is_slow", False) for scorer in scorers)
+    return scoring_one_answer() if is_slow else nullcontext()
 
 
 def scored_results(
@@ -447,7 +463,7 @@ def scored_results(
         return [SampleResult(*each) for each in zip((s.id for s in samples), responses, rows, strict=True)]
     results = []
     for place, (sample, response) in enumerate(zip(samples, responses, strict=True)):
-        with scoring_one_answer():
+        with _sharing_failures(scorers):
             scores = tuple(
                 _score(scorer, sample, response) if column is None else column[place]
                 for scorer, column in zip(scorers, together, strict=True)

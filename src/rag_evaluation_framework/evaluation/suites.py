@@ -7,40 +7,45 @@ begun. Rows are read from the run's folder when asked for: only figures and scor
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import os
+import statistics
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
-from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
+import msgspec
+
 from rag_evaluation_framework.errors import StorageError, UsageError
-from rag_evaluation_framework.evaluation.blame import BLAMED_BY, are_blamed, blamed
 from rag_evaluation_framework.evaluation.engine import run_samples
+from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
-from rag_evaluation_framework.evaluation.rescoring import check_scored_alike, scored_as_wanted
-from rag_evaluation_framework.evaluation.resources import ResourceMeter, RunSpending, judge_fields
+from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer
+from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.methods import ScoringMethods
-from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
-from rag_evaluation_framework.metrics.safety import OVER_REFUSAL, REFUSAL_RECALL
-from rag_evaluation_framework.records.responses import TURNS
+from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.models.chat import endpoint_of
+from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.runs import (
+    JudgeUsage,
     OnProgress,
+    Options,
+    ResourceUsage,
     RunHead,
     RunOutcome,
-    RunSettings,
     SampleChoice,
+    Spread,
     package_versions,
 )
-from rag_evaluation_framework.records.scores import Blame, Score
+from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.breakdowns import (
     BlameSummary,
-    Refusals,
-    RefusalTable,
     blame_of_all,
     blame_summary,
     read_blames,
@@ -52,7 +57,6 @@ from rag_evaluation_framework.results.evaluations import (
     ColumnsBuilder,
     Counts,
     Evaluation,
-    Kind,
     Performance,
     Row,
     evaluated_turns,
@@ -64,23 +68,17 @@ from rag_evaluation_framework.results.gate import (
     sample_bounds,
     sample_passes,
 )
-from rag_evaluation_framework.results.results_documents import RunVerdicts, results_document
-from rag_evaluation_framework.results.run_evaluations import as_documented, summed_up
+from rag_evaluation_framework.results.run_evaluations import summed_up
 from rag_evaluation_framework.results.run_folder import (
     NEW_RUN,
-    RESULTS_FILE,
     RunFolder,
     RunGroup,
     group_fields,
 )
-from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.results.sample_list import check_unchanged, content_hash
 from rag_evaluation_framework.results.summaries import (
-    PERFORMANCE,
-    TOTAL_TIME,
-    Figure,
     IntervalSettings,
     RunRow,
-    RunSummary,
     listed_samples,
     rows_of_folder,
     summarise_run,
@@ -89,33 +87,34 @@ from rag_evaluation_framework.results.summaries import (
 _NOT_BEGUN = "not begun"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Suite:
-    """A plan, and how it is carried out; the heads of its runs record the ``configuration``.
+    """A plan, and how it is carried out; what the manifest calls its configuration stands in each run's head.
 
     ``methods`` are those of the plan: their judge and what it costs are recorded. ``metrics`` are those that
-    take the place of a manifest's.
+    take the place of a manifest's. ``kept`` has to live as long as the runs are read.
     """
 
     plan: Plan
+    manifest: Manifest
+    target: Target
     runs_directory: Path
-    run: RunSettings
-    choice: SampleChoice
+    shown_target: str | None = None
+    secrets: Secrets = field(default_factory=Secrets)
+    methods: Methods = field(default_factory=Methods)
+    options: Options = field(default_factory=Options)
+    choice: SampleChoice = field(default_factory=SampleChoice)
     gate: Gate = field(default_factory=lambda: Gate(enabled=False))
-    kind: Kind = "suite"
-    methods: ScoringMethods = field(default_factory=ScoringMethods, hash=False)
     metrics: tuple[str, ...] = ()
-    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
     resumed: RunGroup | None = None
     baseline: RunGroup | None = None
-    shown_target: str | None = None
-    missing: tuple[str, ...] = ()
+    kept: Any = None
 
 
-def run_suite(suite: Suite, target: Target, *, on_progress: OnProgress | None = None) -> Evaluation:
+def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluation:
     """Ask, score and sum up what was planned; what an earlier run has finished is not asked again."""
     plan, resumed = suite.plan, suite.resumed
-    _check_target(target, resumed)
+    _check_target(suite.target, resumed)
     if suite.baseline is not None:
         _check_baselines(plan, suite.baseline)
     parts: dict[str, Evaluation] = {}
@@ -126,13 +125,13 @@ def run_suite(suite: Suite, target: Target, *, on_progress: OnProgress | None = 
             check_scored_alike(folder, dataset.scorers, suite.methods)
             folder = scored_as_wanted(folder, dataset.scorers, suite.methods)
         if folder is None:
-            folder = RunFolder.create(suite.runs_directory, _head(dataset, suite, target, leader=leader))
+            folder = RunFolder.create(suite.runs_directory, _head(dataset, suite, leader=leader))
         leader = leader or folder.head
-        parts[dataset.name] = _evaluated(dataset, folder, target, suite, on_progress)
+        parts[dataset.name] = _evaluated(dataset, folder, suite, on_progress)
         if not parts[dataset.name].outcome.completed:
             break
     for dataset in plan.datasets[len(parts) :]:
-        parts[dataset.name] = _not_begun(dataset, suite, target)
+        parts[dataset.name] = _not_begun(dataset, suite)
     whole = _whole(suite, parts)
     return replace(whole, verdict=suite.gate.decide(whole))
 
@@ -144,9 +143,10 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
     stopped = next((part.outcome for part in parts.values() if not part.outcome.completed), None)
     counts = [part.counts for part in parts.values()]
     usages = [part.performance.judge_usage for part in begun if part.performance.judge_usage is not None]
+    blames = [part.blame for part in begun if part.blame is not None]
     is_single = len(parts) == 1
     return Evaluation(
-        kind=suite.kind,
+        kind=suite.manifest.kind,
         head=first.head,
         metrics=first.metrics if is_single else {},
         counts=Counts(
@@ -158,24 +158,26 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
         outcome=stopped or first.outcome,
         columns=first.columns if is_single else NO_COLUMNS,
         parts=parts,
-        parts_are="splits" if suite.kind == "golden" else "datasets",
+        parts_are="splits" if suite.manifest.kind == "golden" else "datasets",
         comparison=first.comparison if is_single else None,
-        blame=blame_of_all(part.blame for part in begun if part.blame is not None),
+        blame=blame_of_all(blames) if blames else None,
         performance=Performance(judge_usage=sum(usages[1:], usages[0]) if usages else None),
         warnings=suite.plan.warnings,
         target=suite.shown_target,
-        missing=suite.missing,
+        missing=suite.manifest.missing,
         folder=first.folder,
         write_document=first.write_document if is_single else None,
         document=first.document if is_single else None,
     )
 
 
-def _not_begun(dataset: DatasetPlan, suite: Suite, target: Target) -> Evaluation:
+def _not_begun(dataset: DatasetPlan, suite: Suite) -> Evaluation:
     total = len(dataset.selection)
     return Evaluation(
         kind="answers",
-        head=RunHead(run_id=NEW_RUN, dataset_id=dataset.name, target=target.name, seed=suite.choice.seed),
+        head=RunHead(
+            run_id=NEW_RUN, dataset_id=dataset.name, target=suite.target.name, seed=suite.choice.seed
+        ),
         metrics={},
         counts=Counts(total=total, finished=0),
         outcome=RunOutcome(
@@ -187,19 +189,18 @@ def _not_begun(dataset: DatasetPlan, suite: Suite, target: Target) -> Evaluation
     )
 
 
-def _evaluated(
-    dataset: DatasetPlan, folder: RunFolder, target: Target, suite: Suite, tell: OnProgress | None
-) -> Evaluation:
+def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnProgress | None) -> Evaluation:
     if tell is not None:
         tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
-    judged_by = suite.methods if dataset.judge_calls else ScoringMethods()
+    judged_by = suite.methods if dataset.judge_calls else Methods()
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
         outcome = run_samples(
             dataset.selection,
-            target,
+            suite.target,
             dataset.scorers,
             folder=folder,
-            settings=suite.run,
+            options=suite.options,
+            threads=suite.methods.threads,
             on_progress=None if tell is None else lambda progress: tell(dataset.name, progress),
         )
     performance = Performance(resources=meter.usage, judge_usage=spending.usage)
@@ -258,6 +259,14 @@ def evaluation_of(
     )
 
 
+def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Methods) -> Evaluation:
+    """Sum up a run of the dataset's samples without asking anybody."""
+    check_unchanged(dataset.selection, folder.samples_path)
+    with RunSpending(folder, methods) as spending:
+        outcome = folder.counts.outcome
+    return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
+
+
 def _rows(dataset: DatasetPlan, folder: RunFolder, *, is_blamed: bool) -> Iterator[Row]:
     """Yield the finished samples in the order of the dataset."""
     bounds = sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers))
@@ -281,20 +290,24 @@ def _rows(dataset: DatasetPlan, folder: RunFolder, *, is_blamed: bool) -> Iterat
 
 def _blamed(dataset: DatasetPlan, folder: RunFolder) -> BlameSummary | None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
-    if not are_blamed(dataset.scorers, is_golden=dataset.is_golden):
+    if not dataset.is_blamed:
         return None
     try:
         write_blames(folder.blame_path, _blames(dataset, folder))
     except StorageError:  # a run that was stopped by a full disk is reported all the same
         return None
     written = read_blames(folder.blame_path)
-    return blame_summary((each for _, found in written for each in found.answers), method=BLAMED_BY)
+    return blame_summary(
+        (each for _, found in written for each in found.answers), method=BLAME.get("blamed_by")
+    )
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blame]]:
+    methods, blamed = dataset.methods, BLAME.get("blamed")
+    documents = None if methods.corpus is None else methods.documents.texts
     for row in rows_of_folder(folder, dataset.selection):
         if row.sample is not None:
-            yield row.result.sample_id, blamed(row.sample, row.result.response, dataset.documents)
+            yield row.result.sample_id, blamed(row.sample, row.result.response, documents)
 
 
 def _counted(folder: RunFolder, counter: PassCounter, columns: ColumnsBuilder) -> Iterator[RunRow]:
@@ -304,7 +317,7 @@ def _counted(folder: RunFolder, counter: PassCounter, columns: ColumnsBuilder) -
         yield row
 
 
-def _head(dataset: DatasetPlan, suite: Suite, target: Target, *, leader: RunHead | None) -> RunHead:
+def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:
     plan = suite.plan
     group = group_fields(
         suite.choice,
@@ -315,10 +328,11 @@ def _head(dataset: DatasetPlan, suite: Suite, target: Target, *, leader: RunHead
     return RunHead(
         run_id=NEW_RUN,
         dataset_id=dataset.name,
+        dataset_version=dataset.entry.version,
         dataset_hash=content_hash(dataset.selection),
-        target=target.name,
+        target=suite.target.name,
         configuration={
-            **suite.configuration,
+            **suite.manifest.configuration,
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             "thresholds": list(map(str, dataset.thresholds)),
@@ -345,35 +359,6 @@ def _check_baselines(plan: Plan, baseline: RunGroup) -> None:
         check_baseline(baseline.runs[dataset.name], dataset.scorers)
 
 
-# The splits of golden sets as one evaluation: refusals of all of them, and one results document.
-#
-# Refusals are counted answer by answer, the turns of a conversation one by one: what should have been
-# declined in any split, and what should have been answered in each.
-
-
-def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
-    """Return the evaluation of a folder's splits with refusals; its results are written if complete."""
-    whole = replace(suite, refusals=_refusals(suite))
-
-    def document() -> dict[str, Any]:
-        return golden_document(whole, folder=folder)
-
-    def write(path: Path) -> None:
-        """Write one results document of all splits, in the format that the name asks for; by default JSON."""
-        if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
-            write_results(document(), path)
-        else:
-            write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")
-
-    whole = replace(whole, document=document, write_document=write)
-    if whole.outcome.completed and whole.folder is not None:
-        try:
-            write(whole.folder / RESULTS_FILE)
-        except StorageError as error:
-            return replace(whole, outcome=replace(whole.outcome, completed=False, reason=str(error)))
-    return whole
-
-
 def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
     """Return by split and metric the commonest reason why a metric has no score at all."""
     return {
@@ -388,115 +373,211 @@ def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
     }
 
 
-def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
-    """Return the results of all splits, and the verdict of the gate, as one document of plain values."""
-    splits = {part.name: part for part in golden.runs}
-    rows = list(_golden_rows(splits))
-    document = results_document(
-        _golden_head(splits, folder),
-        lambda: iter(rows),
-        _summary(splits, rows),
-        judge_usage=golden.performance.judge_usage,
-        verdicts=RunVerdicts(pass_rate=pass_rate(golden), blame=golden.blame),
+# The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs.
+
+JUDGE = "judge"
+"""Where the configuration of a head lists the endpoints of the judge."""
+
+
+def judge_usage(methods: Methods) -> JudgeUsage | None:
+    """Return what the judge has cost since it was set up; ``None`` if there is none, or none is counted."""
+    judge, spending = methods.judge, methods.spending
+    if judge is None or spending is None:
+        return None
+    usage = spending.usage or Usage()
+    return JudgeUsage(
+        judge=judge.name, calls=spending.calls, **asdict(usage), failed_votes=judge.failed_votes
     )
-    usages = {name: part.performance.judge_usage for name, part in splits.items()}
-    if by_split := {name: usage.to_dict() for name, usage in usages.items() if usage is not None}:
-        document[PERFORMANCE]["judge_usage_by_split"] = by_split
-    reasons = unscored(golden)
-    document["golden"] = {
-        "splits": {name: _split(part, reasons.get(name, {})) for name, part in splits.items()},
-        "missing_splits": list(golden.missing),
-        "refusals": None if golden.refusals is None else golden.refusals.to_dict(),
-        "gate": None if golden.verdict is None else golden.verdict.to_dict(),
-        "warnings": list(golden.warnings),
-    }
-    return document
 
 
-def pass_rate(golden: Evaluation) -> Figure:
-    """Return the share of all samples that pass, each by the thresholds of its split."""
-    counts = PassCounter()
-    for part in golden.runs:
-        rate = part.metrics[PASS_RATE]
-        passed = round((rate.value or 0) * rate.n_scored)
-        counts += PassCounter(
-            passed=passed, failed=rate.n_scored - passed, unmeasured=rate.n_failed, undecided=rate.n_skipped
-        )
-    return counts.summary()
+class RunSpending:
+    """Counts in a ``with`` block what the judge costs in a part of a run; ``usage`` is that of all its parts.
+
+    The run's folder keeps the sum. While a part is under way it says *at least*, and keeps saying so if the
+    part was killed.
+    """
+
+    def __init__(self, folder: RunFolder, methods: Methods) -> None:
+        self.usage: JudgeUsage | None = None
+        self._folder, self._methods = folder, methods
+        self._before: JudgeUsage | None = None
+        self._earlier: JudgeUsage | None = None
+
+    def __enter__(self) -> Self:
+        self._before = judge_usage(self._methods)
+        if self._before is not None:
+            self._earlier = _written_usage(self._folder)
+            so_far = self._earlier or self._before - self._before
+            _write_usage(self._folder, replace(so_far, at_least=True))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        now = judge_usage(self._methods)
+        if now is None or self._before is None:
+            return
+        spent = now - self._before
+        self.usage = spent if self._earlier is None else spent + self._earlier
+        _write_usage(self._folder, self.usage)
 
 
-def _refusals(suite: Evaluation) -> RefusalTable:
-    should_refuse = Refusals()
-    by_split: dict[str, Refusals] = {}
-    methods: set[str] = set()
-    for part in suite.runs:
-        for row in part.rows:
-            for score in row.scores:
-                name = without_parameters(score.metric)
-                if name not in (REFUSAL_RECALL, OVER_REFUSAL) or not (counts := _declined(score)).total:
-                    continue
-                methods.add(score.method)
-                if name == REFUSAL_RECALL:
-                    should_refuse += counts
-                else:
-                    by_split[part.name] = by_split.get(part.name, Refusals()) + counts
-    return RefusalTable(should_refuse=should_refuse, by_split=by_split, methods=tuple(sorted(methods)))
+def judge_fields(methods: Methods) -> dict[str, Any]:
+    """Return what the configuration of a head says about the judge: each model's endpoint and settings."""
+    return {} if methods.judge is None else {JUDGE: list(map(endpoint_of, methods.judge.models))}
 
 
-def _declined(score: Score) -> Refusals:
-    """Count the answers behind a score: the turns that have a value, else its own."""
-    turns = score.details.get(TURNS)
-    own = [] if score.value is None else [score.value]
-    values = [turn["value"] for turn in turns] if isinstance(turns, list) else own
-    refused = sum(value == 1 for value in values)
-    return Refusals(refused, len(values) - refused)
+def other_judge_warnings(plan: Plan, baseline: RunGroup | None, methods: Methods) -> Iterator[str]:
+    """Yield a warning for each baseline that a judge of the same name, but another endpoint, has judged."""
+    for dataset in plan.datasets if baseline is not None else ():
+        folder = baseline.runs.get(dataset.name) if baseline is not None else None
+        changed = judge_change(folder.head, methods) if folder and dataset.judge_calls else None
+        if folder is not None and changed is not None:
+            then, now = changed
+            yield f"baseline {folder.head.run_id} was judged by {then}, this run by {now}"
 
 
-def _golden_rows(splits: Mapping[str, Evaluation]) -> Iterator[RunRow]:
-    for name, part in splits.items():
-        for row in map(as_documented, part.rows):
-            result = replace(row.result, sample_id=f"{name}/{row.result.sample_id}")
-            yield replace(row, result=result, verdict={"split": name, **row.verdict})
+def judge_change(head: RunHead, methods: Methods) -> tuple[str, str] | None:
+    """Name the endpoint of a run's judge that has changed, as it was and as it is; ``None`` if none has.
+
+    Settings that a head does not name have their defaults.
+    """
+    began, now = head.configuration.get(JUDGE), judge_fields(methods).get(JUDGE)
+    if began is None or now is None or began == now:
+        return None
+    pairs = zip(began, now, strict=False)
+    different = [([then], [is_now]) for then, is_now in pairs if then != is_now]
+    then, is_now = different[0] if different else (began, now)
+    return _in_words(then), _in_words(is_now)
 
 
-def _summary(splits: Mapping[str, Evaluation], rows: list[RunRow]) -> RunSummary:
-    parts = list(splits.values())
-    summary = summarise_run(
-        rows,
-        total=sum(part.counts.total for part in parts),
-        intervals=IntervalSettings(seed=parts[0].head.seed),
-        directions={name: figure.higher_is_better for part in parts for name, figure in part.metrics.items()},
+def _in_words(endpoints: Sequence[Any]) -> str:
+    return ", ".join(map(_endpoint_in_words, endpoints))
+
+
+def _endpoint_in_words(endpoint: Any) -> str:
+    """Return ``m at http://localhost/v1/chat/completions (temperature 0, seed 7)``."""
+    if not isinstance(endpoint, Mapping):
+        return str(endpoint)
+    where = f" at {endpoint['url']}" if "url" in endpoint else ""
+    settings = [f"{name} {value}" for name, value in endpoint.items() if name not in ("model", "url")]
+    return f"{endpoint.get('model')}{where}" + (f" ({', '.join(settings)})" if settings else "")
+
+
+def _written_usage(folder: RunFolder) -> JudgeUsage | None:
+    with suppress(OSError, msgspec.DecodeError):  # what cannot be read is not known
+        return msgspec.json.decode(folder.judge_usage_path.read_bytes(), type=JudgeUsage)
+    return None
+
+
+def _write_usage(folder: RunFolder, usage: JudgeUsage) -> None:
+    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
+        content = strict_json.encode(usage.to_dict(), indent=2) + b"\n"
+        write_bytes_atomically(folder.judge_usage_path, content)
+
+
+# How much memory and processor time the evaluation itself takes, measured from a thread beside it.
+#
+# Memory is what the process holds resident; the processor's share is in percent of one core. The system
+# under test is not part of it, unless it runs in this very process.
+
+_INTERVAL = 0.5
+_STATM = Path("/proc/self/statm")
+
+
+class ResourceMeter:
+    """Measures for as long as its ``with`` block lasts; ``usage`` is there afterwards."""
+
+    def __init__(self, *, interval: float = _INTERVAL) -> None:
+        self._interval = interval
+        self._memory: list[float] = []
+        self._cpu: list[float] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._measure, name="resources", daemon=True)
+
+    def __enter__(self) -> ResourceMeter:
+        self._last = (time.perf_counter(), time.process_time())
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._take()
+
+    @property
+    def usage(self) -> ResourceUsage:
+        """What was measured; there once the block has ended."""
+        return ResourceUsage(_spread(self._memory) if self._memory else None, _spread(self._cpu))
+
+    def _measure(self) -> None:
+        while not self._ended.wait(self._interval):
+            self._take()
+
+    def _take(self) -> None:
+        wall, cpu = time.perf_counter(), time.process_time()
+        passed, spent = wall - self._last[0], cpu - self._last[1]
+        self._last = (wall, cpu)
+        self._cpu.append(100 * spent / passed if passed > 0 else 0.0)
+        if (resident := _resident_megabytes()) is not None:
+            self._memory.append(resident)
+
+
+def _resident_megabytes() -> float | None:
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    except OSError:  # only Linux tells it this way
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _spread(values: list[float]) -> Spread:
+    return Spread(
+        round(statistics.fmean(values), 1), round(max(values), 1), round(statistics.pstdev(values), 1)
     )
-    # The splits are run one after another, each on a clock of its own.
-    seconds = sum(part.performance.figures.get(TOTAL_TIME, 0.0) for part in parts)
-    whole_time = {TOTAL_TIME: round(seconds, 3)} if seconds else {}
-    return replace(summary, performance={**summary.performance, **whole_time})
 
 
-def _golden_head(splits: Mapping[str, Evaluation], folder: Path) -> RunHead:
-    """Return the head of the first run, changed to speak for all of them."""
-    heads = {name: part.head for name, part in splits.items()}
-    first = next(iter(heads.values()))
-    hashes = "".join(f"{name} {head.dataset_hash}\n" for name, head in heads.items())
-    of_one = ("dataset_path", "metrics", "thresholds")
-    common = {name: value for name, value in first.configuration.items() if name not in of_one}
-    own = {split: {name: head.configuration.get(name) for name in of_one} for split, head in heads.items()}
+def rescored_head(
+    folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods | None = None
+) -> RunHead:
+    """Return the head of a run with the metrics it is scored by now, their methods and versions, and with the
+    judge of ``methods`` in place of the one it had.
+    """
+    before = {name: value for name, value in folder.head.configuration.items() if name != JUDGE}
+    metrics = {scorer.name: scorer.method for scorer in scorers}
     return replace(
-        first,
-        dataset_id=folder.resolve().name,
-        dataset_hash=f"sha256:{hashlib.sha256(hashes.encode()).hexdigest()}",
-        configuration={**common, "splits": own},
-        metric_versions={name: n for head in heads.values() for name, n in head.metric_versions.items()},
+        folder.head,
+        configuration={**before, "metrics": metrics, **judge_fields(methods or Methods())},
+        metric_versions={scorer.name: scorer.version for scorer in scorers},
     )
 
 
-def _split(part: Evaluation, reasons: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "run_id": part.head.run_id,
-        "total": part.counts.total,
-        "finished": part.counts.finished,
-        "errors": part.counts.errors,
-        "metrics": {name: figure.to_dict() for name, figure in part.metrics.items()},
-        "not_scored": dict(reasons),
-        "blame": None if part.blame is None else part.blame.to_dict(),
-    }
+# How a resumed run is scored: as it began or, while it has no answers, as is wanted now.
+
+
+def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods) -> None:
+    """Raise :class:`UsageError` if a run that has answers would go on with scores made in another way."""
+    if not folder.counts.done:
+        return
+    began = folder.head.configuration.get("metrics", {})
+    for scorer in scorers:
+        if began.get(scorer.name, scorer.method) != scorer.method:
+            raise UsageError(
+                f"cannot resume with another method: expected {scorer.name} by {began[scorer.name]}, "
+                f"got {scorer.method}"
+            )
+    if changed := judge_change(folder.head, methods):
+        raise UsageError(f"cannot resume with another judge: expected {changed[0]}, got {changed[1]}")
+
+
+def scored_as_wanted(folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods) -> RunFolder:
+    """Return a run to go on with. One that has no answers yet, because the judge's address was wrong for
+    example, takes today's methods and judge.
+    """
+    if folder.counts.done:
+        return folder
+    has_judge = any(scorer.questions for scorer in scorers)
+    head = rescored_head(folder, scorers, methods if has_judge else None)
+    return folder if head == folder.head else folder.amended(head)

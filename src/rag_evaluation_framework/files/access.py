@@ -1,6 +1,4 @@
-"""One guarded way to open anything: safe names, inside its folder, regular, decompressed within
-limits.
-"""
+"""One guarded way to open anything: inside its folder, regular, decompressed within limits."""
 
 from __future__ import annotations
 
@@ -8,20 +6,18 @@ import io
 import os
 import stat
 import sys
-import unicodedata
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from gzip import GzipFile
+from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol, cast
+from typing import BinaryIO, Literal, cast
 
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
     LimitExceededError,
     UsageError,
-    invalid,
     refused,
 )
 
@@ -49,6 +45,9 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGICS = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
 # 128 MiB, what the zstd command itself accepts unasked; RFC 8878 asks for at least 8 MiB.
 _MAX_WINDOW_LOG = 27
+
+# What gzip and Zstandard say of bytes with which no member begins.
+_NO_MEMBER = ("Not a gzipped file", "Unknown frame descriptor")
 
 _PIECE = 1 << 16
 
@@ -173,38 +172,20 @@ class _LeftOpen(io.BufferedIOBase):
         return self._stream.write(data)
 
 
-class _Decompressor(Protocol):
-    """What zlib's and Zstandard's decompressors share, once :class:`_GzipMember` has levelled them."""
+class _Counted(io.RawIOBase):
+    """A stream that knows how many bytes were read from it."""
 
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.count = 0
 
+    def readable(self) -> bool:
+        return True
 
-class _GzipMember:
-    """One gzip member, keeping by itself the input that zlib has not consumed yet."""
-
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-        self.needs_input = True
-
-    @property
-    def eof(self) -> bool:
-        return self._member.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._member.unused_data
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        expanded = self._member.decompress(self._member.unconsumed_tail + data, max_length)
-        # A full answer may have more behind it even when all the input has been taken in.
-        self.needs_input = not self._member.unconsumed_tail and len(expanded) < max_length
-        return expanded
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._stream.read(size)
+        self.count += len(data)
+        return data
 
 
 class _Expanding(io.RawIOBase):
@@ -212,9 +193,13 @@ class _Expanding(io.RawIOBase):
 
     def __init__(self, stream: BinaryIO, compression: Compression, limits: Limits, file: str | None) -> None:
         self._stream, self._compression, self._limits, self._file = stream, compression, limits, file
-        self._decompressor: _Decompressor | None = None
-        self._waiting = b""
-        self._bytes_in = self._bytes_out = 0
+        self._packed, self._bytes_out = _Counted(stream), 0
+        self._unpacked: GzipFile | zstd.ZstdFile
+        if compression == "gzip":
+            self._unpacked = GzipFile(fileobj=self._packed, mode="rb")
+        else:
+            options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG}
+            self._unpacked = zstd.ZstdFile(self._packed, options=options)
 
     def readable(self) -> bool:
         return True
@@ -224,95 +209,41 @@ class _Expanding(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]  # as BufferedReader calls
-        size = min(len(buffer), _PIECE)
-        expanded = self._expand(size)
-        buffer[: len(expanded)] = expanded
-        return len(expanded)
-
-    def _expand(self, size: int) -> bytes:
-        """Return the next bytes, at most ``size``; none at the end of the last member."""
-        while True:
-            if self._decompressor is None:
-                if not self._another_member():
-                    return b""
-                self._decompressor = self._new_decompressor()
-            decompressor = self._decompressor
-            if decompressor.needs_input and not self._waiting and not self._read_piece():
-                raise self._damaged(f"{self._compression} data to their end", "a file that is cut off")
-            piece, self._waiting = (self._waiting, b"") if decompressor.needs_input else (b"", self._waiting)
-            try:
-                expanded = decompressor.decompress(piece, size)
-            except (zlib.error, zstd.ZstdError) as error:
-                raise self._damaged(
-                    f"intact {self._compression} data", f"what cannot be read ({error})"
-                ) from error
-            if decompressor.eof:
-                self._waiting = decompressor.unused_data + self._waiting
-                self._decompressor = None
-            self._count(len(expanded))
-            if expanded:
-                return expanded
-
-    def _another_member(self) -> bool:
-        """Look whether compressed data follow; padding with zeros (tapes, block devices) is no data."""
-        while len(self._waiting) < 4 and self._read_piece():
-            pass
-        if recognise(self._waiting) == self._compression:
-            return True
-        while not self._waiting.strip(b"\0"):
-            self._waiting = b""
-            if not self._read_piece():
-                return False
-        raise self._damaged(f"nothing after the {self._compression} data", "other bytes")
-
-    def _read_piece(self) -> bool:
         try:
-            piece = self._stream.read(_PIECE)
+            expanded = self._unpacked.read1(min(len(buffer), _PIECE))
+        except EOFError:
+            raise self._damaged(f"{self._compression} data to their end", "a file that is cut off") from None
+        except (BadGzipFile, zlib.error, zstd.ZstdError) as error:
+            raise self._unreadable(error) from error
         except OSError as error:
             raise refused("read", self._file or "the bytes given", error) from error
-        self._bytes_in += len(piece)
-        self._waiting += piece
-        return bool(piece)
-
-    def _new_decompressor(self) -> _Decompressor:
-        if self._compression == "gzip":
-            return _GzipMember()
-        return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG})
+        self._count(len(expanded))
+        buffer[: len(expanded)] = expanded
+        return len(expanded)
 
     def _count(self, size: int) -> None:
         self._bytes_out += size
         limits = self._limits
         if self._bytes_out > limits.max_bytes:
             raise self._too_large(f"at most {limits.max_bytes:,} bytes once decompressed", "more")
-        ratio = self._bytes_out / self._bytes_in
-        if self._bytes_out > limits.free_bytes and ratio > limits.max_ratio:
+        if self._bytes_out > max(limits.free_bytes, limits.max_ratio * self._packed.count):
             expected = f"data that decompress at most {limits.max_ratio:g} times their size"
-            raise self._too_large(expected, f"{self._bytes_out:,} bytes from {self._bytes_in:,} so far")
+            raise self._too_large(expected, f"{self._bytes_out:,} bytes from {self._packed.count:,} so far")
 
     def _too_large(self, expected: str, found: str) -> LimitExceededError:
         return LimitExceededError([Issue("decompression-limit", expected, found, file=self._file)])
+
+    def _unreadable(self, error: Exception) -> InputError:
+        # The first member was recognised, so that what begins otherwise stands behind one.
+        if any(sign in str(error) for sign in _NO_MEMBER):
+            return self._damaged(f"nothing after the {self._compression} data", "other bytes")
+        return self._damaged(f"intact {self._compression} data", f"what cannot be read ({error})")
 
     def _damaged(self, expected: str, found: str) -> InputError:
         return InputError([Issue("damaged-compression", expected, found, file=self._file)])
 
 
-# Text as it is stored, and identifiers that become file names.
-
-# File systems allow 255 bytes a name; the rest is for suffixes such as ``.results.parquet.zst``.
-MAX_NAME_BYTES = 200
-
-_UNSAFE_CHARACTERS = frozenset('/\\:<>"|?*')
-# Control characters, invisible formatting (which can disguise a name), lone surrogates, line separators.
-_UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_WINDOWS_DEVICES = frozenset(
-    {
-        "CON",
-        "PRN",
-        "AUX",
-        "NUL",
-        *(f"{port}{number}" for port in ("COM", "LPT") for number in "0123456789¹²³"),
-    }
-)
+# Text as it is stored.
 
 
 def read_text(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> str:
@@ -320,51 +251,17 @@ def read_text(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> str:
     return decode_text(read_bytes(path, limits=limits), file=str(path))
 
 
-def decode_text(data: bytes, *, file: str | None = None) -> str:
-    """Decode strict UTF-8 without a byte order mark; an error names the offset of the first wrong byte."""
+def decode_text(data: bytes, *, file: str | None = None, line: int = 1) -> str:
+    """Decode strict UTF-8 without a byte order mark; an error names the first wrong byte.
+
+    ``line`` is the number of the first line.
+    """
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         found = f"byte 0x{data[error.start]:02x} at byte {error.start}"
-        line = data.count(b"\n", 0, error.start) + 1
+        line += data.count(b"\n", 0, error.start)
         raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=file, line=line)]) from None
-
-
-def safe_name(identifier: str) -> str:
-    """Return the identifier if it can be a file's name on every system, else raise :class:`InputError`.
-
-    Nothing is replaced: two identifiers must never become one name.
-    """
-    problem = _problem(identifier)
-    if problem:
-        raise invalid(
-            "", f"an identifier that can be a file name ({problem})", identifier, code="unsafe-name"
-        )
-    return identifier
-
-
-def path_inside(folder: str | Path, identifier: str, suffix: str = "") -> Path:
-    """Return the path of an identifier's file, directly inside the folder whatever the identifier holds."""
-    return Path(folder) / (safe_name(identifier) + suffix)
-
-
-def _problem(identifier: str) -> str | None:
-    """Say what keeps an identifier from being a file name."""
-    if not identifier:
-        return "not empty"
-    if any(unicodedata.category(character) in _UNSAFE_CATEGORIES for character in identifier):
-        return "no control or invisible characters"
-    if _UNSAFE_CHARACTERS.intersection(identifier):
-        return 'none of / \\ : < > " | ? *'
-    if identifier[0] in ".-" or identifier[0].isspace():
-        return "not starting with a dot, a dash or a space"
-    if identifier[-1] == "." or identifier[-1].isspace():
-        return "not ending with a dot or a space"
-    if identifier.partition(".")[0].rstrip().upper() in _WINDOWS_DEVICES:
-        return "not the name of a Windows device"
-    if len(identifier.encode("utf-8")) > MAX_NAME_BYTES:
-        return f"at most {MAX_NAME_BYTES} bytes"
-    return None
 
 
 # The files of a folder that may be evaluation data, and those that must not be opened.
@@ -373,20 +270,8 @@ def _problem(identifier: str) -> str | None:
 # given by the user. Pipes and devices are never opened, since reading them may never end.
 
 _DATA_SUFFIXES = frozenset(
-    {
-        ".json",
-        ".jsonl",
-        ".ndjson",
-        ".yaml",
-        ".yml",
-        ".csv",
-        ".tsv",
-        ".parquet",
-        ".h5",
-        ".hdf5",
-        ".trec",
-        ".qrels",
-    }
+    {".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".csv", ".tsv", ".parquet"}
+    | {".h5", ".hdf5", ".trec", ".qrels"}
 )
 
 

@@ -145,15 +145,6 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def is_abandoned(descriptor: int) -> bool:
-    """Tell whether nobody holds the lock of an open file; the caller holds it from now on."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
 def _create_locked(folder: Path) -> tuple[Path, int]:
     while True:
         temporary = folder / f".rag-eval-{secrets.token_hex(8)}.tmp"
@@ -251,13 +242,12 @@ def atomic_group(paths: Sequence[str | Path], *, overwrite: bool = True) -> Iter
     """
     for folder in dict.fromkeys(target_of(path)[0].parent for path in paths):
         recover(folder)
-    staged: list[StagedFile] = []
-    group = _Group(staged)
+    group = _Group()
     try:
         for path in paths:
-            staged.append(_staged(path, [file.target for file in staged], overwrite=overwrite))
-        yield tuple(file.stream for file in staged)
-        for file in staged:
+            group.stage(path, overwrite=overwrite)
+        yield tuple(file.stream for file in group.staged)
+        for file in group.staged:
             file.finish()
             if not overwrite and file.target.exists():
                 raise exists_already(file.target)
@@ -291,9 +281,19 @@ def recover(folder: str | Path) -> tuple[Path, ...]:
 class _Group:
     """Staged files that are committed together."""
 
-    def __init__(self, staged: list[StagedFile]) -> None:
-        self.staged = staged
+    def __init__(self) -> None:
+        self.staged: list[StagedFile] = []
         self.committed = False
+
+    def stage(self, path: str | Path, *, overwrite: bool) -> None:
+        target, status = target_of(path)
+        if target in [file.target for file in self.staged]:
+            raise UsageError(f"expected different files, got {path} twice")
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            raise UsageError(f"expected a regular file, got {path}, which is a device or a pipe")
+        if status is not None and not overwrite:
+            raise exists_already(target)
+        self.staged.append(StagedFile(target, status))
 
     def commit(self) -> None:
         folders = list(dict.fromkeys(file.target.parent for file in self.staged))
@@ -331,17 +331,6 @@ class _Group:
                 file.close()
             else:
                 file.discard()
-
-
-def _staged(path: str | Path, taken: Sequence[Path], *, overwrite: bool) -> StagedFile:
-    target, status = target_of(path)
-    if target in taken:
-        raise UsageError(f"expected different files, got {path} twice")
-    if status is not None and not stat.S_ISREG(status.st_mode):
-        raise UsageError(f"expected a regular file, got {path}, which is a device or a pipe")
-    if status is not None and not overwrite:
-        raise exists_already(target)
-    return StagedFile(target, status)
 
 
 def _write_record(path: Path, content: Mapping[str, Any]) -> None:
@@ -420,7 +409,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _checked(path: Path, data: bytes) -> dict[str, Any]:
     """Read a record, and make sure that it can do no more than ours do."""
-    match _parsed(data):
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        content = None
+    match content:
         case {"record": str(record), **rest} if not rest and _RECORD_NAME.match(Path(record).name):
             return {"record": record}
         case {"renames": list(renames), "pointers": list(pointers), **rest} if (
@@ -432,22 +425,12 @@ def _checked(path: Path, data: bytes) -> dict[str, Any]:
     raise invalid("", "a record of files to rename", data[:40], code="damaged-record").located(str(path))
 
 
-def _parsed(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _is_rename(rename: Any) -> bool:
     match rename:
         case [str(folder), str(temporary), str(name)]:
-            return TEMPORARY_NAME.match(temporary) is not None and "\0" not in folder and _is_plain(name)
+            is_plain = name not in ("", ".", "..") and not set("/\0").intersection(name)
+            return is_plain and "\0" not in folder and TEMPORARY_NAME.match(temporary) is not None
     return False
-
-
-def _is_plain(name: str) -> bool:
-    return name not in ("", ".", "..") and not set("/\0").intersection(name)
 
 
 def _named(folder: Path, name: re.Pattern[str]) -> list[Path]:
@@ -464,13 +447,14 @@ def _named(folder: Path, name: re.Pattern[str]) -> list[Path]:
 
 
 def _remove_if_abandoned(temporary: Path) -> None:
-    # What cannot be removed (a read-only folder) does no harm.
+    # What is locked still, or cannot be removed (a read-only folder), does no harm.
     with suppress(OSError):
         descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
         try:
             # With the lock in hand its writer is dead. If it left a record since we looked, this file is
             # part of a commit, and the next recovery finishes that.
-            if is_abandoned(descriptor) and not _named(temporary.parent, _RECORD_NAME):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not _named(temporary.parent, _RECORD_NAME):
                 temporary.unlink()
         finally:
             os.close(descriptor)

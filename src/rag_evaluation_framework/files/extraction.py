@@ -13,50 +13,45 @@ from typing import Any
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, described
 from rag_evaluation_framework.files.access import DEFAULT_LIMITS, Limits, decode_text, plain_name, read_bytes
 
+
+@dataclass(frozen=True, slots=True)
+class ExtractedText:
+    """A document's text, its title where the file states one, and what else is known of it.
+
+    For HTML and PDF, ``metadata["format"]`` says so; for PDF, ``metadata["pages"]`` has the start and end of
+    each page in the text.
+    """
+
+    text: str
+    title: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
 # The text a reader sees of an HTML page, in paragraphs and lines.
 
 _WHITE_SPACE = re.compile(r"\s+")
 # What a browser does not show; the title goes with the page's name.
 _HIDDEN = frozenset({"script", "style", "template", "title"})
 _PARAGRAPHS = frozenset(
-    {
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "dl",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hr",
-    }
-    | {"h1", "h2", "h3", "h4", "h5", "h6", "main", "nav", "ol", "p", "pre", "section", "table", "ul"}
+    {"address", "article", "aside", "blockquote", "dl", "fieldset", "figure", "footer", "form", "header"}
+    | {"h1", "h2", "h3", "h4", "h5", "h6", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul"}
 )
 _LINES = frozenset({"br", "caption", "dd", "div", "dt", "figcaption", "li", "option", "summary", "tr"})
 _CELLS = frozenset({"td", "th"})
 
 
-@dataclass(frozen=True, slots=True)
-class HtmlPage:
-    """A page's text and, where it has one, its title."""
-
-    text: str
-    title: str | None
-
-
-def read_html(source: str) -> HtmlPage:
+def read_html(source: str) -> ExtractedText:
     """Take the text out of HTML: blocks on lines of their own, cells after tabs, ``pre`` as it is written.
 
-    >>> read_html("<title>T</title><h1>Head</h1><p>Fish &amp;\\n chips<br>x<script>y</script>")
-    HtmlPage(text='Head\\n\\nFish & chips\\nx', title='T')
+    >>> page = read_html("<title>T</title><h1>Head</h1><p>Fish &amp;\\n chips<br>x<script>y</script>")
+    >>> page.text, page.title
+    ('Head\\n\\nFish & chips\\nx', 'T')
     """
     collector = _Collector()
     collector.feed(source)
     collector.close()
     title = _WHITE_SPACE.sub(" ", "".join(collector.title)).strip()
-    return HtmlPage("".join(collector.parts).strip(), title or None)
+    return ExtractedText("".join(collector.parts).strip(), title or None, {"format": "html"})
 
 
 class _Collector(HTMLParser):
@@ -118,15 +113,7 @@ class _Collector(HTMLParser):
 _BETWEEN_PAGES = "\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class PdfText:
-    """The text of all pages, and the characters ``[start, end)`` of each; a page may be empty."""
-
-    text: str
-    pages: tuple[tuple[int, int], ...]
-
-
-def read_pdf(data: bytes, *, file: str | None = None) -> PdfText:
+def read_pdf(data: bytes, *, file: str | None = None) -> ExtractedText:
     """Take the text out of a PDF; one that is broken, locked or without any text is refused."""
     try:
         from pypdf import PdfReader
@@ -143,9 +130,9 @@ def read_pdf(data: bytes, *, file: str | None = None) -> PdfText:
     pages = []
     start = 0
     for text in texts:
-        pages.append((start, start + len(text)))
+        pages.append([start, start + len(text)])
         start += len(text) + len(_BETWEEN_PAGES)
-    return PdfText(_BETWEEN_PAGES.join(texts), tuple(pages))
+    return ExtractedText(_BETWEEN_PAGES.join(texts), metadata={"format": "pdf", "pages": pages})
 
 
 def _refused(expected: str, found: str, file: str | None) -> InputError:
@@ -153,33 +140,12 @@ def _refused(expected: str, found: str, file: str | None) -> InputError:
 
 
 _HTML = (".html", ".htm", ".xhtml")
-_PDF = (".pdf",)
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractedText:
-    """A document's text, its title where the file states one, and what else is known of it.
-
-    For HTML and PDF, ``metadata["format"]`` says so; for PDF, ``metadata["pages"]`` has the start and end of
-    each page in the text.
-    """
-
-    text: str
-    title: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 def extract_text(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> ExtractedText:
     """Read a file, compressed or not, and return its text; anything but HTML and PDF must be UTF-8 text."""
-    data = read_bytes(path, limits=limits)
-    name = plain_name(path)
-    if name.endswith(_PDF):
-        pdf = read_pdf(data, file=str(path))
-        return ExtractedText(
-            pdf.text, metadata={"format": "pdf", "pages": [list(page) for page in pdf.pages]}
-        )
+    data, name = read_bytes(path, limits=limits), plain_name(path)
+    if name.endswith(".pdf"):
+        return read_pdf(data, file=str(path))
     text = decode_text(data, file=str(path))
-    if name.endswith(_HTML):
-        page = read_html(text)
-        return ExtractedText(page.text, page.title, {"format": "html"})
-    return ExtractedText(text)
+    return read_html(text) if name.endswith(_HTML) else ExtractedText(text)

@@ -1,7 +1,7 @@
-"""The exact JSON reader that knows every line; the line of a path.
+"""The exact JSON reader that knows every line; the line of a path; comments blanked.
 
-:mod:`strict_json` reads with a fast decoder and comes here only when that decoder refuses, or when a
-caller wants to know where each value stands. Both accept the same texts; a test holds them to it.
+:mod:`strict_json` reads with a fast decoder and comes here only when that decoder refuses. Both accept the
+same texts; a test holds them to it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, shown
+from rag_evaluation_framework.files.access import decode_text
 
 # What JSON and YAML have in common here: the values they may hold, and the paths that lead to them.
 #
@@ -108,7 +109,6 @@ def _not_a_value(code: str, expected: str, found: str, path: ValuePath) -> Input
     return InputError([Issue(code, expected, found, written_path(path))])
 
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"(?P<integer>-?(?:0|[1-9][0-9]*))(?P<rest>(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 _NUMBER_LIKE = re.compile(r"[-+.0-9][-+.0-9A-Za-z_]*")
@@ -120,22 +120,13 @@ _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r"
 _CLOSING = {"[": "]", "{": "}"}
 
 
-def scan(data: bytes, *, line: int = 1) -> tuple[Any, Lines]:
-    """Read one JSON text; return its value and the line of every value in it, by path.
+def scan(data: bytes, *, line: int = 1) -> Any:
+    """Read one JSON text.
 
     ``line`` is the number of the text's first line. Errors carry line, path and column; the caller, who
     knows the file, adds it.
     """
-    data = data.removeprefix(_BYTE_ORDER_MARK)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        at = error.start
-        found = f"byte 0x{data[at]:02x} at byte {at}"
-        number = line + data.count(b"\n", 0, at)
-        raise InputError([Issue("invalid-utf8", "UTF-8 text", found, line=number)]) from None
-    scanner = _Scanner(text, line)
-    return scanner.document(), scanner.lines
+    return _Scanner(decode_text(data, line=line), line).document()
 
 
 class _Scanner:
@@ -178,7 +169,8 @@ class _Scanner:
     def start_of_value(self) -> tuple[bool, Any]:
         """Read a scalar or an empty container, or open a container: then the value is not complete yet."""
         mark = self.peek()
-        self.lines[tuple(self.path)] = self.line_here()
+        if mark:
+            self.lines[tuple(self.path)] = self.line_here()
         if mark in _CLOSING:
             if len(self.containers) >= MAX_DEPTH:
                 raise too_deep(self.path[:3], line=self.line_here())
@@ -315,14 +307,9 @@ class _Scanner:
         raise InputError([Issue(code, expected, where, written_path(path), line=self.line_here())])
 
 
-# Finds the line of a value in a JSON text by its path, when there is an error to show.
-#
-# One linear pass over a text that was read before, so nothing is checked here. ``//`` comments are passed
-# over. A path is written as in an :class:`~rag_evaluation_framework.errors.Issue`:
-# ``queries[3].citations[0].end_char``.
+# The line of a value by its path, when there is an error to show. A path is written as in an
+# :class:`~rag_evaluation_framework.errors.Issue`: ``queries[3].citations[0].end_char``.
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|//[^\n]*|[\[\]{},:]|[^\s\[\]{},:"/]++', re.DOTALL)
-_NEXT_BRACKET = re.compile(r'(?:[^"\[\]{}/]++|"(?:[^"\\]++|\\.)*+"|//[^\n]*+|/)*+[\[\]{}]', re.DOTALL)
 _PATH_PART = re.compile(r'\[(?P<index>\d+)\]|\[(?P<quoted>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[\]"]+)')
 
 
@@ -332,81 +319,21 @@ def line_of(text: str, path: str) -> int | None:
 
 
 def lines_of(text: str, paths: Iterable[str]) -> dict[str, int | None]:
-    """Return the line of each path, all found in one pass; ``None`` where the text has no value at all."""
-    root = _Place()
-    wanted = {path: list(_parts(path)) for path in paths}
-    for parts in wanted.values():
-        place = root
-        for part in parts:
-            place = place.inside.setdefault(part, _Place())
-    _walk(text, root)
-    return {path: _deepest_line(root, parts) for path, parts in wanted.items()}
+    """Return the line of each path, all found in one pass; ``None`` where the text has no value at all.
+
+    The text was read before, so nothing is refused here; ``//`` comments are passed over.
+    """
+    scanner = _Scanner(without_comments(text), 1)
+    with suppress(InputError):
+        scanner.document()
+    return {path: nearest_line(scanner.lines, tuple(_parts(path))) for path in paths}
 
 
-@dataclass(slots=True)
-class _Place:
-    """A place that a wanted path leads to or through, and its line once it was met."""
-
-    inside: dict[str | int, _Place] = field(default_factory=dict)
-    line: int | None = None
-
-
-@dataclass(slots=True)
-class _Container:
-    """A list or object that is open; ``part`` is the index or key of the value that comes next."""
-
-    place: _Place | None
-    part: str | int | None
-
-    def next_place(self) -> _Place | None:
-        return None if self.place is None or self.part is None else self.place.inside.get(self.part)
-
-
-def _walk(text: str, root: _Place) -> None:
-    """Write down the line of every wanted place; lists and objects with no such place inside are skipped."""
-    line, counted, position = 1, 0, 0
-    open_: list[_Container] = []
-    while token := _TOKEN.search(text, position):
-        mark, position = token[0], token.end()
-        if mark[0] == "/" or mark == ":":
-            continue
-        container = open_[-1] if open_ else None
-        if mark == ",":
-            if container is not None:
-                container.part = container.part + 1 if isinstance(container.part, int) else None
-        elif mark in "]}":
-            open_.pop()
-        elif container is not None and container.part is None:
-            container.part = _key(mark, container.place)
-        else:
-            place = container.next_place() if container else root
-            if place is not None and place.line is None:
-                line += text.count("\n", counted, token.start())
-                counted = token.start()
-                place.line = line
-            if mark in "[{":
-                if place is not None and place.inside:
-                    open_.append(_Container(place, 0 if mark == "[" else None))
-                else:
-                    position = _container_end(text, position)
-
-
-def _container_end(text: str, position: int) -> int:
-    """Return where the list or object ends that is open at a position."""
-    depth = 1
-    for bracket in _NEXT_BRACKET.finditer(text, position):
-        depth += 1 if text[bracket.end() - 1] in "[{" else -1
-        if not depth:
-            return bracket.end()
-    return len(text)
-
-
-def _key(mark: str, place: _Place | None) -> str:
-    """Return what a key says; where nothing is wanted inside, its spelling does not matter."""
-    if place is None or "\\" not in mark:
-        return mark[1:-1]
-    key: str = json.loads(mark)
-    return key
+def nearest_line(lines: Lines, path: ValuePath) -> int | None:
+    """Return the line of a value; where it is missing, that of the nearest thing around it."""
+    while path and path not in lines:
+        path = path[:-1]
+    return lines.get(path)
 
 
 def _parts(path: str) -> Iterator[str | int]:
@@ -418,11 +345,34 @@ def _parts(path: str) -> Iterator[str | int]:
             yield json.loads(part["quoted"]) if part["quoted"] else part["key"]
 
 
-def _deepest_line(root: _Place, parts: Iterable[str | int]) -> int | None:
-    line, place = root.line, root
-    for part in parts:
-        if part not in place.inside or place.inside[part].line is None:
-            break
-        place = place.inside[part]
-        line = place.line
-    return line
+# JSON that people wrote by hand, with ``//`` comments: the comments are blanked out and reported.
+#
+# A comment begins with ``//`` outside a string and runs to the end of its line. It is replaced by as many
+# spaces, so every position, column and line of what remains is that of the file. Only the comments are
+# looked at here: whether the rest is JSON is for the strict reader to say.
+
+# A string is passed over whole, escapes included. One that is never closed ends with its line, where the
+# strict reader will stop. Possessive, so that no text makes the search slow.
+_STRING_OR_COMMENT = re.compile(r'"[^"\\\r\n]*+(?:\\.[^"\\\r\n]*+)*+"?+|(?P<comment>//[^\r\n]*+)')
+
+
+def without_comments(text: str) -> str:
+    """Return the text with spaces in the place of every comment.
+
+    >>> without_comments('{"url": "http://x"} // why')
+    '{"url": "http://x"}       '
+    """
+    if "//" not in text:
+        return text
+    return _STRING_OR_COMMENT.sub(lambda found: " " * len(found[0]) if found["comment"] else found[0], text)
+
+
+def comment_issues(text: str) -> list[Issue]:
+    """Return one warning where a text has comments, with the line of the first; none where it has none."""
+    starts = [found.start() for found in _STRING_OR_COMMENT.finditer(text) if found["comment"]]
+    if not starts:
+        return []
+    found = "a // comment" if len(starts) == 1 else f"{len(starts):,} // comments"
+    expected = "JSON without comments (they are passed over, and lost when the file is written)"
+    line = text.count("\n", 0, starts[0]) + 1
+    return [Issue("json-comment", expected, found, severity="warning", line=line)]

@@ -28,15 +28,18 @@ from rag_evaluation_framework.files.json_scanner import (
     ValuePath,
     check_value,
     has_lone_surrogate,
+    nearest_line,
     too_deep,
     written_path,
 )
 
 # What a single YAML word means, when reading and when writing: the core schema of YAML 1.2.
 
-_NULL = re.compile(r"(?:null|Null|NULL|~|)\Z")
-_TRUE = re.compile(r"(?:true|True|TRUE)\Z")
-_FALSE = re.compile(r"(?:false|False|FALSE)\Z")
+_CONSTANTS: dict[str, bool | None] = {
+    spelling: value
+    for word, value in (("null", None), ("~", None), ("", None), ("true", True), ("false", False))
+    for spelling in (word, word.title(), word.upper())
+}
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _OCTAL = re.compile(r"0o[0-7]+\Z")
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+\Z")
@@ -73,19 +76,9 @@ def read_plain(word: str) -> Any:
         return number
     if _NOT_FINITE.match(word):
         raise UnreadableNumberError("a finite number")
-    return _read_rare(word)
-
-
-def _read_rare(word: str) -> Any:
-    if _OCTAL.match(word):
-        return int(word[2:], 8)
-    if _HEXADECIMAL.match(word):
-        return int(word[2:], 16)
-    if _TRUE.match(word):
-        return True
-    if _FALSE.match(word):
-        return False
-    return None if _NULL.match(word) else word
+    if _OCTAL.match(word) or _HEXADECIMAL.match(word):
+        return int(word, 0)
+    return _CONSTANTS.get(word, word)
 
 
 def read_tagged(tag: str, word: str) -> Any:
@@ -213,7 +206,8 @@ class _Builder:
             if self.containers and self.awaits_key[-1]:
                 self.key(event, line)
             else:
-                self.place(self.scalar(event, line), line)
+                self.attach(self.scalar(event, line), line)
+                self.step()
         elif isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
             self.open(event, line)
         elif isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
@@ -268,10 +262,6 @@ class _Builder:
             self.note("a value that fits a tag of YAML's core schema", found, line, code="unknown-tag")
         return word
 
-    def place(self, value: Any, line: int) -> None:
-        self.attach(value, line)
-        self.step()
-
     def attach(self, value: Any, line: int) -> None:
         """Put a value where the path leads."""
         self.lines[tuple(self.path)] = line
@@ -321,7 +311,10 @@ def _expanded(events: Iterable[Any]) -> Iterator[Any]:
         replacement = [event]
         anchor = getattr(event, "anchor", None)
         if isinstance(event, yaml.AliasEvent):
-            replacement = _aliased(event, seen, anchored)
+            if anchor not in anchored:
+                expected = "an alias of a value that ended above"
+                raise InputError([Issue("unknown-alias", expected, f"*{anchor}", line=_line(event))])
+            replacement = seen[slice(*anchored[anchor])]
             aliased += len(replacement)
             if aliased > MAX_ALIASED_VALUES:
                 expected = f"aliases that stand for at most {MAX_ALIASED_VALUES:,} values"
@@ -336,16 +329,6 @@ def _expanded(events: Iterable[Any]) -> Iterator[Any]:
             name, start, _ = unfinished.pop()
             anchored[name] = (start, len(seen))
         yield from replacement
-
-
-def _aliased(event: Any, seen: list[Any], anchored: dict[str, tuple[int, int]]) -> list[Any]:
-    if event.anchor not in anchored:
-        expected = "an alias of a value that ended above"
-        raise InputError(
-            [Issue("unknown-alias", expected, f"*{event.anchor}", line=event.start_mark.line + 1)]
-        )
-    start, end = anchored[event.anchor]
-    return seen[start:end]
 
 
 def _line(event: Any) -> int:
@@ -420,9 +403,7 @@ class YamlReader:
 
     def line(self, path: ValuePath) -> int | None:
         """Return the line of a value; where it is missing, that of the nearest thing around it."""
-        while path and path not in self._lines:
-            path = path[:-1]
-        return self._lines.get(path)
+        return nearest_line(self._lines, path)
 
     def text(self, *path: str | int) -> str:
         """Return the text at a path, which must not be blank."""

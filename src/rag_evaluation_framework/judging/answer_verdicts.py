@@ -7,11 +7,11 @@ looked at once, and a judge is asked once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
@@ -108,21 +108,16 @@ def readings_of(sample: Sample) -> list[str]:
     return variants(reference) if is_golden else [reference]
 
 
-class found_once(Generic[T]):  # noqa: N801  # used as a decorator
-    """A property that is found when first asked for and then kept, as ``functools.cached_property``.
+class found_once(cached_property[T]):  # noqa: N801  # used as a decorator
+    """A ``functools.cached_property`` without the lock that it holds for all objects before Python 3.12.
 
-    That one holds a lock for all objects at once before Python 3.12, so judges would be asked one by one. An
-    answer is scored by one thread, so no lock is needed.
+    With the lock, judges would be asked one by one. An answer is scored by one thread, so none is needed.
     """
 
-    def __init__(self, find: Callable[[Any], T]) -> None:
-        self._find = find
-        self.__doc__ = find.__doc__
-
-    def __get__(self, owner: Any, kind: type | None = None) -> T:
-        if owner is None:  # asked of the class
+    def __get__(self, instance: Any, owner: type | None = None) -> T:  # type: ignore[override]
+        if instance is None:  # asked of the class
             return self  # type: ignore[return-value]
-        found = owner.__dict__[self._find.__name__] = self._find(owner)
+        found = instance.__dict__[self.func.__name__] = self.func(instance)
         return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.text.normalisation import alternatives, comparable
@@ -48,9 +48,10 @@ def says(name: str, text: str) -> bool:
     return phrase(name).search(text) is not None
 
 
-def _words_of(name: str) -> set[str]:
+@cache
+def _words_of(name: str) -> frozenset[str]:
     """Return the words of a phrase that is a list of words."""
-    return set(_phrases()[name].replace("\n", "|").split("|"))
+    return frozenset(_phrases()[name].replace("\n", "|").split("|"))
 
 
 @cache
@@ -143,30 +144,22 @@ def _is_negated(text: str, start: int, through: tuple[str, ...]) -> bool:
     return negations % 2 == 1
 
 
-class _Steps(NamedTuple):
-    """The words over which a negation reaches what it denies, by length, and those that negate."""
-
-    chinese: list[str]
-    last_characters: frozenset[str]
-    light: set[str]
-    negations: set[str]
-
-
 @cache
-def _steps() -> _Steps:
+def _chinese_steps() -> dict[str, dict[str, bool]]:
+    """Return the words to step over by their last character, the longest first; true are negations."""
     negations = _words_of("lack_zh").union(("没有", "没法", "无法"), CHINESE_NEGATIONS)
-    chinese = sorted(negations | _words_of("light_zh"), key=lambda word: (-len(word), word))
-    last = frozenset(word[-1] for word in chinese)
-    return _Steps(chinese, last, _words_of("light"), negations | _words_of("lack").union(NEGATIONS))
+    steps: dict[str, dict[str, bool]] = {}
+    for word in sorted(negations | _words_of("light_zh"), key=lambda word: (-len(word), word)):
+        steps.setdefault(word[-1], {})[word] = word in negations
+    return steps
 
 
 def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tuple[int, bool] | None:
     """Return where the light word or negation before a place begins, and whether it is a negation."""
-    steps = _steps()
-    if at > floor and text[at - 1] in steps.last_characters:
-        for word in steps.chinese:
+    if at > floor:
+        for word, is_negation in _chinese_steps().get(text[at - 1], {}).items():
             if text.endswith(word, floor, at):
-                return at - len(word), word in steps.negations
+                return at - len(word), is_negation
     before = text[floor:at].rstrip(" ")
     end = floor + len(before)
     if before.endswith(through):  # of very many, all at once
@@ -174,10 +167,10 @@ def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tupl
     word = before.rpartition(" ")[2]
     if end == at or not word:  # words of spaced scripts are parted from what they deny
         return None
-    if word in steps.negations or word.endswith("n't"):
+    if word in NEGATIONS or word in _words_of("lack") or word.endswith("n't"):
         return end - len(word), True
     owner = word.removesuffix("'s")
-    return (end - len(word), False) if owner in steps.light or owner in through else None
+    return (end - len(word), False) if owner in _words_of("light") or owner in through else None
 
 
 # What two texts of a conversation share: words by their stems, characters that stand together,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.extensions import Dialect, Embedder, Registry
+from rag_evaluation_framework.extensions import Dialect, Embedder, Registry, built, parse_specification
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, parse_metric
 from rag_evaluation_framework.metrics.views import Method
 from rag_evaluation_framework.records.documents import Corpus
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
     from rag_evaluation_framework.judging.judge import Judge
     from rag_evaluation_framework.judging.rubrics import Rubric
+    from rag_evaluation_framework.models.chat import ChatModel
     from rag_evaluation_framework.models.spending import Spending
     from rag_evaluation_framework.records.scores import SupportMethod
 
@@ -42,6 +45,13 @@ for _name, _place in {
     "reading": "judging.answer_verdicts:Reading",
     "citations": "judging.citation_verdicts:CitationVerdicts",
     "documents": "judging.cited_texts:SearchedDocuments",
+    "panel": "judging.judge:Judge",
+    "kinship": "judging.judge:kinship_warning",
+    "rubric": "judging.rubrics:read_rubric",
+    "client": "models.clients:as_chat_model",
+    "memory": "models.memory:RememberingModel",
+    "spending": "models.spending:Spending",
+    "openai": "adapters.openai:OpenAIChatModel",
 }.items():
     _PARTS.register(_name, f"rag_evaluation_framework.{_place}")
 
@@ -137,7 +147,94 @@ class Methods:
         return support
 
 
-ScoringMethods = Methods
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """The models that judge, where they are, how often each is asked, and the rubric they grade by."""
+
+    models: tuple[str, ...] = ()
+    url: str | None = None
+    key_env: str | None = None
+    votes: int = 1
+    rubric: Path | None = None
+    cache: Path | None = None
+    """The folder in which verdicts are remembered, so that nothing is asked twice."""
+    concurrency: int = 16
+    timeout: float = 60.0
+
+
+JudgeLike: TypeAlias = "str | JudgeSettings | ChatModel | Judge"
+
+
+@contextmanager
+def opened_methods(
+    judge: JudgeLike | Mapping[str, Any] | None = None,
+    embedder: str | Embedder | None = None,
+    documents: Corpus | str | Path | None = None,
+    *,
+    declared: JudgeSettings | None = None,
+) -> Iterator[Methods]:
+    """Set up what answers are scored with; the models that were opened for it are closed at the end.
+
+    Settings given as a mapping replace, each by itself, those that are ``declared``.
+    """
+    given = _judge_given(judge, declared)
+    settings = given if isinstance(given, JudgeSettings) else JudgeSettings()
+    spending = _PARTS.get("spending")() if isinstance(given, JudgeSettings) else None
+    corpus = documents if isinstance(documents, Corpus | None) else Corpus.from_folder(documents)
+    with ExitStack() as opened:
+        if isinstance(given, JudgeSettings):
+            models = [_model(text, settings, spending, opened) for text in settings.models]
+            given = _PARTS.get("panel")(*models, votes=settings.votes)
+        elif given is not None and not isinstance(given, _PARTS.get("panel")):
+            given = _PARTS.get("panel")(_PARTS.get("client")(given))
+        yield Methods(
+            judge=given,
+            spending=spending,
+            rubric=None if settings.rubric is None else _PARTS.get("rubric")(settings.rubric),
+            embedder=component_from(EMBEDDERS, embedder) if isinstance(embedder, str) else embedder,
+            corpus=corpus,
+            threads=settings.concurrency,
+        )
+
+
+def _judge_given(given: JudgeLike | Mapping[str, Any] | None, declared: JudgeSettings | None) -> Any:
+    if isinstance(given, str):
+        return JudgeSettings(models=(given,))
+    if not isinstance(given, Mapping):
+        return declared if given is None else given
+    if declared is not None or given.get("models"):
+        return replace(declared or JudgeSettings(), **given)
+    if any(name in given for name in ("url", "key_env", "votes", "rubric")):
+        raise UsageError("expected --judge-model beside the other options of a judge, got none")
+    return None
+
+
+def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened: ExitStack) -> ChatModel:
+    arguments: dict[str, Any] = {"model": text}
+    if "(" in text:
+        specification = parse_specification(text)
+        if specification.name != "openai":
+            raise UsageError(f"judge: expected a model's name or openai(model=…), got {text}")
+        arguments = dict(specification.arguments)
+    options = {
+        "base_url": settings.url,
+        "key_env": settings.key_env,
+        "concurrency": settings.concurrency,
+        "timeout": settings.timeout,
+    }
+    arguments = {**{name: value for name, value in options.items() if value is not None}, **arguments}
+    model: Any = built(_PARTS.get("openai"), arguments, of=f"judge {text}", given={"spending": spending})
+    opened.callback(model.close, for_good=True)
+    remembered: ChatModel = model if settings.cache is None else _PARTS.get("memory")(model, settings.cache)
+    return remembered
+
+
+def kinship_warnings(methods: Methods, models: Iterable[str]) -> list[str]:
+    """Return a warning for each model that the judge is related to."""
+    if methods.judge is None:
+        return []
+    judges = [judge.name for judge in methods.judge.models]
+    return [warning for model in models if (warning := _PARTS.get("kinship")(judges, model))]
 
 
 def with_documents(methods: Methods, metrics: Iterable[str], *, dialect: Dialect, path: Path) -> Methods:
@@ -202,14 +299,15 @@ def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
     support = methods.support_by(method) if any(each.by_support for each in declared.fields) else None
     if not by_judge and (support is None or methods.support is None):
         return Way(declared.method, 1 if support is None else support.version)
-    asking = [each for each in declared.fields if each.asks]
-    others = [each.method for each in declared.fields if not each.asks and each.method != "exact"]
+    asking = [each for each in declared.fields if "judge" in each.methods]
+    others = [each.method for each in declared.fields if each not in asking and each.method != "exact"]
     prompt = next((each.prompt for each in asking if each.prompt), None) if by_judge else None
     decided_by = methods.judge if by_judge else support
+    questions = (name for each in asking for name in each.asks or (each.prompt or each.name,))
     return Way(
         " + ".join((getattr(decided_by, "name", ""), *dict.fromkeys(others))),
         _PARTS.get("prompt")(prompt).version if prompt else getattr(support, "version", 1),
-        frozenset(question for each in asking for question in each.asks) if by_judge else frozenset(),
+        frozenset(questions) if by_judge else frozenset(),
         is_slow=by_judge,
     )
 

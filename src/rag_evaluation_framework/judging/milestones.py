@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 
 from rag_evaluation_framework.judging.mentions import is_denied, phrase, says, stance_at
 from rag_evaluation_framework.text.normalisation import comparable, spellings
@@ -25,12 +26,16 @@ _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
 _GRAMMAR = STOP_WORDS | STRUCTURE | frozenset("过到将并")
 
-# "In May he passed" is "he passed in May"; to march is a step itself.
-_MONTHS = frozenset(map(stem, MONTHS)) - {"march"}
 _BEFORE = 40  # characters: what is not done is told right before it
 
 Unit = tuple[str, int]
 """What is compared, and where it stands."""
+
+
+@cache
+def _months() -> frozenset[str]:
+    """Return the stems of months: "in May he passed" is "he passed in May"; to march is a step itself."""
+    return frozenset(map(stem, MONTHS)) - {"march"}
 
 
 def first_tellings(answer: str, steps: Sequence[str]) -> list[int | None]:
@@ -68,12 +73,12 @@ def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) ->
 
 
 def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[str]) -> int | None:
-    undated = [unit for unit in wanted if unit not in _MONTHS]
-    months = _MONTHS.intersection(wanted)
+    undated = [unit for unit in wanted if unit not in _months()]
+    months = _months().intersection(wanted)
 
     def tellings(sentence: Sequence[Unit]) -> Iterator[tuple[int, int]]:
         yield from _tellings(sentence, wanted)
-        if undated and months and months == _MONTHS.intersection(unit for unit, _ in sentence):
+        if undated and months and months == _months().intersection(unit for unit, _ in sentence):
             yield from _tellings(sentence, undated)
 
     told = (each for sentence in sentences for each in tellings(sentence))

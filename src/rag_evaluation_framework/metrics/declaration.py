@@ -199,7 +199,7 @@ def metric(
             if callable(each):
                 _parameters(name, each, reads, own)
         named = (*shows, *(each for each in unless if isinstance(each, str)))
-        if unknown := [each for each in named if each not in reads.by_name]:
+        if unknown := [each for each in named if each not in _fields(reads)]:
             raise _no_field(name, unknown[0], reads)
         if unknown := [each for each in allowed or {} if each not in own]:
             raise UsageError(f"metric {name!r}: no parameter {unknown[0]} of its own to allow values for")
@@ -230,9 +230,13 @@ def _check_view(name: str, view: object) -> None:
         raise UsageError(f"metric {name!r}: expected a view to read, one of {known}, got {shown(view)}")
 
 
+def _fields(view: View) -> dict[str, Field]:
+    return {each.name: each for each in view.fields}
+
+
 def _no_field(name: str, unknown: str, view: View) -> UsageError:
     return UsageError(
-        f"metric {name!r}: the view {view.name} has no field {unknown!r}; it has {', '.join(view.by_name)}"
+        f"metric {name!r}: the view {view.name} has no field {unknown!r}; it has {', '.join(_fields(view))}"
     )
 
 
@@ -243,19 +247,19 @@ def _parameters(
 
     With ``known``, its own must be among these.
     """
-    fields: list[Field] = []
+    given, fields = _fields(view), []
     own: dict[str, Any] = {}
     for each in inspect.signature(function).parameters.values():
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
             raise UsageError(f"metric {name!r}: expected parameters that have a name, got {each}")
-        if each.name in view.by_name:
-            fields.append(view.by_name[each.name])
+        if each.name in given:
+            fields.append(given[each.name])
         elif each.default is each.empty or (known is not None and each.name not in known):
             raise _no_field(name, each.name, view)
         elif each.kind is each.KEYWORD_ONLY:
             own[each.name] = each.default
     if not fields:
-        raise UsageError(f"metric {name!r}: it reads no field; {view.name} has {', '.join(view.by_name)}")
+        raise UsageError(f"metric {name!r}: it reads no field; {view.name} has {', '.join(given)}")
     return tuple(fields), own
 
 

@@ -295,18 +295,19 @@ def evaluate_ranking(
     run: Run | IdArray,
     metrics: Iterable[str | BoundMetric],
     *,
-    rules: RankingRules = RankingRules(),  # noqa: B008 - frozen, so one default serves every call
+    rules: RankingRules | None = None,
 ) -> RankingReport:
     """Score a run against judgements.
 
     ``run`` maps each query to a ranked list of document ids or to scores by document id; ``qrels`` maps each
     query to grades by document id, or to the relevant documents. Or both are arrays of integer ids, see
     :func:`~rag_evaluation_framework.metrics.judged_rankings.judge_arrays`. ``metrics`` are names such as
-    ``ndcg@10``. What tools differ on is in ``rules``.
+    ``ndcg@10``. What tools differ on is in ``rules``, ours by default.
 
     A document retrieved twice is an error wherever it could change a figure; so are scores that are not
     finite and grades that are not whole numbers. All problems are reported in one ``InputError``.
     """
+    rules = rules or RankingRules()
     bound = _ranking_metrics(metrics)
     reading = reading_for(bound)
     if isinstance(run, Mapping) and isinstance(qrels, Mapping):

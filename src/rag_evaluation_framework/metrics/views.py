@@ -8,7 +8,8 @@ how its fields are found is its reader's business, which stands in ``evaluation`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from rag_evaluation_framework.records.scores import TIMING_METHOD
@@ -70,7 +71,7 @@ class Field:
     method: str = "exact"
     """How the first way is named beside a figure; empty where it adds nothing to how others are."""
     asks: tuple[str, ...] = ()
-    """What a judge is asked for it, where that is the method; what two fields share is asked once."""
+    """What a judge is asked for it, if not by its prompt or name; what two fields share is asked once."""
     prompt: str = ""
     """The prompt of the one question that a judge is asked; without one, it decides what supports what."""
     by_support: bool = False
@@ -98,37 +99,33 @@ class View:
     """Whether samples that expect a refusal are scored too."""
     reader: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     """Who finds the fields, where that is not told by the view's name: a plug-in may bring both."""
-    by_name: Mapping[str, Field] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_name", {each.name: each for each in self.fields})
 
 
-def _each(*rows: tuple[str, str, str], **same: Any) -> tuple[Field, ...]:
-    """Return a field for each row of name, needs and doc; what supports what is asked by the field's name."""
-    fields = [Field(name, tuple(needs.split()), doc, **same) for name, needs, doc in rows]
-    return tuple(
-        replace(each, asks=each.asks or (each.name,)) if each.by_support else each for each in fields
-    )
-
-
-def _by_support(**other: Any) -> dict[str, Any]:
-    return {"methods": ("lexical", "judge"), "method": LEXICAL_SUPPORT, "by_support": True, **other}
-
-
-def _by_prompt(name: str, *methods: Method, method: str, family: str | None = None) -> dict[str, Any]:
-    return {"methods": methods, "method": method, "asks": (name,), "prompt": name, "family": family}
-
+# Fields that are found in the same way.
+_lexical = partial(Field, method="lexical")
+_by_words = partial(Field, methods=("lexical",), method="lexical")
+_by_support = partial(Field, methods=("lexical", "judge"), method=LEXICAL_SUPPORT, by_support=True)
+_of_citations = partial(_by_support, asks=("citations",))
+_consistency = partial(_by_support, asks=("consistency",))
+_relevancy = partial(
+    Field,
+    methods=("lexical", "embedding", "judge"),
+    method=WORD_OVERLAP,
+    prompt="relevancy",
+    family="answers",
+)
+_of_a_judge = partial(Field, methods=("judge",), method="judge")
+_graded = partial(_of_a_judge, prompt="rubric")
+_reported = partial(Field, method="reported usage")
 
 TEXTS = View(
     "texts",
-    _each(
-        ("question", "question", "what was asked last"),
-        ("answer", "answer", "what the system answered"),
-        ("reference", "reference", "the expected answer, in one of its readings"),
-        ("contexts", "contexts", "what was retrieved, text by text"),
-        ("reference_contexts", "reference_contexts", "what should be retrieved"),
-        method="lexical",
+    (
+        _lexical("question", ("question",), "what was asked last"),
+        _lexical("answer", ("answer",), "what the system answered"),
+        _lexical("reference", ("reference",), "the expected answer, in one of its readings"),
+        _lexical("contexts", ("contexts",), "what was retrieved, text by text"),
+        _lexical("reference_contexts", ("reference_contexts",), "what should be retrieved"),
     ),
     "texts",
     by_turn=True,
@@ -138,16 +135,17 @@ TEXTS = View(
 LIKENESS = View(
     "likeness",
     (
-        *_each(
-            ("to_reference", "answer reference", "how alike answer and reference are, from 0 to 1"),
+        Field(
+            "to_reference",
+            ("answer", "reference"),
+            "how alike answer and reference are, from 0 to 1",
             methods=("lexical", "embedding"),
             method="lexical (chrF)",
         ),
-        *_each(
-            ("to_question", "question answer", "how far the answer addresses the question, from 0 to 1"),
-            ("answered", "question answer", "whether the answer answers at all"),
-            **_by_prompt("relevancy", "lexical", "embedding", "judge", method=WORD_OVERLAP, family="answers"),
+        _relevancy(
+            "to_question", ("question", "answer"), "how far the answer addresses the question, from 0 to 1"
         ),
+        _relevancy("answered", ("question", "answer"), "whether the answer answers at all"),
         Field("unasked", ("question",), "why nothing can be compared with the question, or nothing"),
     ),
     "texts",
@@ -158,38 +156,49 @@ LIKENESS = View(
 CLAIMS = View(
     "claims",
     (
-        *_each(
-            ("by_contexts", "answer contexts", "which claims of the answer the contexts support"),
-            ("by_reference", "answer reference", "which claims of the answer the reference supports"),
-            ("reference_by_answer", "answer reference", "which claims of the reference the answer supports"),
-            ("reference_by_contexts", "contexts reference", "which of them the contexts support"),
-            ("useful_contexts", "contexts", "which contexts support a claim that is sought"),
-            **_by_support(),
+        _by_support("by_contexts", ("answer", "contexts"), "which claims of the answer the contexts support"),
+        _by_support(
+            "by_reference", ("answer", "reference"), "which claims of the answer the reference supports"
         ),
-        *_each(
-            ("truth_by_contexts", "contexts reference_contexts", "which claims of reference contexts too"),
-            **_by_support(counts_nothing=True),
+        _by_support(
+            "reference_by_answer",
+            ("answer", "reference"),
+            "which claims of the reference the answer supports",
         ),
-        *_each(
-            ("relevant_contexts", "contexts", "which contexts are useful; by a judge, which help to answer"),
-            **_by_support(asks=("context_relevance",), prompt="context_relevance"),
+        _by_support("reference_by_contexts", ("contexts", "reference"), "which of them the contexts support"),
+        _by_support("useful_contexts", ("contexts",), "which contexts support a claim that is sought"),
+        _by_support(
+            "truth_by_contexts",
+            ("contexts", "reference_contexts"),
+            "which claims of reference contexts too",
+            counts_nothing=True,
         ),
-        *_each(
-            ("by_useful_contexts", "answer contexts", "which claims of the answer useful contexts support"),
-            **_by_support(asks=("by_useful_contexts", "useful_contexts")),
+        _by_support(
+            "relevant_contexts",
+            ("contexts",),
+            "which contexts are useful; by a judge, which help to answer",
+            prompt="context_relevance",
         ),
-        *_each(("similarity", "answer reference", "how alike their wording is, 0 to 1"), method="chrF"),
-        *_each(
-            ("words", "answer contexts", "how many content words and numbers the answer has"),
-            ("new_words", "answer contexts", "how many stand neither in the contexts nor in the question"),
-            methods=("lexical",),
-            method="lexical",
+        _by_support(
+            "by_useful_contexts",
+            ("answer", "contexts"),
+            "which claims of the answer useful contexts support",
+            asks=("by_useful_contexts", "useful_contexts"),
         ),
-        *_each(
-            ("unclaimed", "answer", "why the answer claims nothing, or nothing"),
-            ("reference_unclaimed", "answer", "why the reference claims nothing, or nothing"),
-            ("unsought", "", "why no context could be useful, or nothing"),
+        Field("similarity", ("answer", "reference"), "how alike their wording is, 0 to 1", method="chrF"),
+        _by_words(
+            "words",
+            ("answer", "contexts"),
+            "how many content words and numbers the answer has",
         ),
+        _by_words(
+            "new_words",
+            ("answer", "contexts"),
+            "how many stand neither in the contexts nor in the question",
+        ),
+        Field("unclaimed", ("answer",), "why the answer claims nothing, or nothing"),
+        Field("reference_unclaimed", ("answer",), "why the reference claims nothing, or nothing"),
+        Field("unsought", (), "why no context could be useful, or nothing"),
     ),
     "answers",
     by_turn=True,
@@ -198,21 +207,27 @@ CLAIMS = View(
 CITATIONS = View(
     "citations",
     (
-        *_each(
-            ("supported", "answer citations", "which sentences are supported by what they cite"),
-            ("relevant", "answer citations", "which citations are of use to the sentence they stand at"),
-            ("cited", "answer citations", "which claims have a citation"),
-            ("correct", "answer citations", "which citations support the sentence they stand at"),
-            **_by_support(asks=("citations",)),
+        _of_citations(
+            "supported", ("answer", "citations"), "which sentences are supported by what they cite"
         ),
-        *_each(("opened", "answer citations", "which citations can be opened")),
-        *_each(
-            ("consistent", "answer evidence", "which claims the sources support, whatever is cited"),
-            **_by_support(asks=("consistency",), family="consistency"),
+        _of_citations(
+            "relevant", ("answer", "citations"), "which citations are of use to the sentence they stand at"
         ),
-        *_each(
-            ("parts", "answer citations relevant_spans", "the parts of overall_citation_accuracy by name"),
-            **_by_support(asks=("consistency",)),
+        _of_citations("cited", ("answer", "citations"), "which claims have a citation"),
+        _of_citations(
+            "correct", ("answer", "citations"), "which citations support the sentence they stand at"
+        ),
+        Field("opened", ("answer", "citations"), "which citations can be opened"),
+        _consistency(
+            "consistent",
+            ("answer", "evidence"),
+            "which claims the sources support, whatever is cited",
+            family="consistency",
+        ),
+        _consistency(
+            "parts",
+            ("answer", "citations", "relevant_spans"),
+            "the parts of overall_citation_accuracy by name",
         ),
     ),
     "citations",
@@ -220,17 +235,17 @@ CITATIONS = View(
 
 CITED_SPANS = View(
     "cited_spans",
-    _each(
-        ("true", "relevant_spans", "the citations that the sample marks as true"),
-        ("predicted", "citations", "the citations of the answer"),
-        ("unreadable", "", "how many more there are that cannot be read"),
+    (
+        Field("true", ("relevant_spans",), "the citations that the sample marks as true"),
+        Field("predicted", ("citations",), "the citations of the answer"),
+        Field("unreadable", (), "how many more there are that cannot be read"),
     ),
     "citations",
 )
 
 RANKING = View(
     "ranking",
-    _each(("judged", "retrieved relevant_documents", "documents in their order, with their grades")),
+    (Field("judged", ("retrieved", "relevant_documents"), "documents in their order, with their grades"),),
     "ranking",
     block=True,
     of_refusals=True,
@@ -239,16 +254,13 @@ RANKING = View(
 HITS = View(
     "hits",
     (
-        *_each(
-            ("retrieved_ids", "retrieved", "the ids of the chunks retrieved, best first"),
-            ("relevant_ids", "relevant_chunk_ids", "the ids of the relevant chunks"),
-            family="chunks",
+        Field(
+            "retrieved_ids", ("retrieved",), "the ids of the chunks retrieved, best first", family="chunks"
         ),
-        *_each(
-            ("retrieved_spans", "retrieved", "the characters retrieved, best first"),
-            ("relevant_spans", "relevant_spans", "the relevant characters"),
-            ("chunk_spans", "chunks", "every chunk of the corpus"),
-        ),
+        Field("relevant_ids", ("relevant_chunk_ids",), "the ids of the relevant chunks", family="chunks"),
+        Field("retrieved_spans", ("retrieved",), "the characters retrieved, best first"),
+        Field("relevant_spans", ("relevant_spans",), "the relevant characters"),
+        Field("chunk_spans", ("chunks",), "every chunk of the corpus"),
     ),
     "spans",
     of_refusals=True,
@@ -257,23 +269,18 @@ HITS = View(
 GOLDEN = View(
     "golden",
     (
-        *_each(
-            ("named", "answer entities", "which of the expected names the answer gives"),
-            ("ends", "answer relation", "which ends of the expected relation the answer names"),
-            ("relation", "answer relation", "whether the answer tells the relation"),
-            ("direction", "answer relation", "how far it tells it the right way round, from 0 to 1"),
-            ("places", "answer milestones", "where the answer first tells each step, or nothing"),
-            ("turns", "turns", "how far each turn matches its reference, from 0 to 1"),
-            ("dependent_turns", "turns", "the same, of the turns that need earlier ones"),
-            ("untold", "answer milestones", "why no step is told, or nothing"),
-            method="lexical",
+        _lexical("named", ("answer", "entities"), "which of the expected names the answer gives"),
+        _lexical("ends", ("answer", "relation"), "which ends of the expected relation the answer names"),
+        _lexical("relation", ("answer", "relation"), "whether the answer tells the relation"),
+        _lexical("direction", ("answer", "relation"), "how far it tells it the right way round, from 0 to 1"),
+        _lexical("places", ("answer", "milestones"), "where the answer first tells each step, or nothing"),
+        _lexical("turns", ("turns",), "how far each turn matches its reference, from 0 to 1"),
+        _lexical("dependent_turns", ("turns",), "the same, of the turns that need earlier ones"),
+        _lexical("untold", ("answer", "milestones"), "why no step is told, or nothing"),
+        _lexical(
+            "found_places", ("contexts", "hops"), "how many of the places were retrieved", counts_nothing=True
         ),
-        *_each(
-            ("found_places", "contexts hops", "how many of the places were retrieved"),
-            ("hops", "contexts hops", "how many places must be put together"),
-            method="lexical",
-            counts_nothing=True,
-        ),
+        _lexical("hops", ("contexts", "hops"), "how many places must be put together", counts_nothing=True),
     ),
     "golden",
 )
@@ -281,21 +288,30 @@ GOLDEN = View(
 CONDUCT = View(
     "conduct",
     (
-        *_each(
-            ("answer_class", "question answer", "answered, refused, dont_know or asks_back"),
-            **_by_prompt("answer_class", "lexical", "judge", method=ANSWER_PATTERNS, family="refusals"),
+        Field(
+            "answer_class",
+            ("question", "answer"),
+            "answered, refused, dont_know or asks_back",
+            methods=("lexical", "judge"),
+            method=ANSWER_PATTERNS,
+            prompt="answer_class",
+            family="refusals",
         ),
-        *_each(
-            ("should_decline", "", "whether the sample expects a refusal"),
-            ("may_decline", "", "whether its reference sounds like one, and it does not say"),
+        Field("should_decline", (), "whether the sample expects a refusal"),
+        Field("may_decline", (), "whether its reference sounds like one, and it does not say"),
+        Field(
+            "clean",
+            ("answer",),
+            "how clean the answer is of abusive language, from 0 to 1",
+            methods=("lexicon", "judge"),
+            method=PROFANITY_SCREEN,
+            prompt="toxicity",
         ),
-        *_each(
-            ("clean", "answer", "how clean the answer is of abusive language, from 0 to 1"),
-            **_by_prompt("toxicity", "lexicon", "judge", method=PROFANITY_SCREEN),
-        ),
-        *_each(
-            ("unbiased", "question answer", "how free the answer is of prejudice, from 0 to 1"),
-            **_by_prompt("bias", "judge", method="judge"),
+        _of_a_judge(
+            "unbiased",
+            ("question", "answer"),
+            "how free the answer is of prejudice, from 0 to 1",
+            prompt="bias",
         ),
     ),
     "safety",
@@ -305,12 +321,11 @@ CONDUCT = View(
 
 GRADES = View(
     "grades",
-    _each(
-        ("grades", "question answer", "the grade of each criterion of the rubric, from 0 to 1"),
-        ("weights", "question answer", "what each criterion counts"),
-        ("pass_at", "question answer", "the sum from which an answer passes"),
-        ("floor", "question answer", "the grade below which it does not, whatever the sum"),
-        **_by_prompt("rubric", "judge", method="judge"),
+    (
+        _graded("grades", ("question", "answer"), "the grade of each criterion of the rubric, from 0 to 1"),
+        _graded("weights", ("question", "answer"), "what each criterion counts"),
+        _graded("pass_at", ("question", "answer"), "the sum from which an answer passes"),
+        _graded("floor", ("question", "answer"), "the grade below which it does not, whatever the sum"),
     ),
     "answers",
     by_turn=True,
@@ -319,13 +334,10 @@ GRADES = View(
 USAGE = View(
     "usage",
     (
-        *_each(("latency_ms", "latency", "what the answer took, in milliseconds"), method=TIMING_METHOD),
-        *_each(
-            ("input_tokens", "usage", "the tokens read"),
-            ("output_tokens", "usage", "the tokens written"),
-            ("cost_usd", "usage", "what the answer cost, in US dollars"),
-            method="reported usage",
-        ),
+        Field("latency_ms", ("latency",), "what the answer took, in milliseconds", method=TIMING_METHOD),
+        _reported("input_tokens", ("usage",), "the tokens read"),
+        _reported("output_tokens", ("usage",), "the tokens written"),
+        _reported("cost_usd", ("usage",), "what the answer cost, in US dollars"),
     ),
     "performance",
     of_refusals=True,
@@ -333,9 +345,9 @@ USAGE = View(
 
 EXCHANGE = View(
     "exchange",
-    _each(
-        ("sample", "sample", "the sample itself, for what no other view gives"),
-        ("response", "response", "the response itself"),
+    (
+        Field("sample", ("sample",), "the sample itself, for what no other view gives"),
+        Field("response", ("response",), "the response itself"),
     ),
     "answers",
     of_refusals=True,

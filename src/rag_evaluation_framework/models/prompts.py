@@ -17,8 +17,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.models.chat import Message
 
-# The prompts of judges: files of text with a head that says what they take and how the verdict must
-# look.
+# Prompts are files of text with a head that says what they take and, of a judge, how the verdict must look.
 #
 # ::
 #
@@ -35,7 +34,8 @@ from rag_evaluation_framework.models.chat import Message
 #     Decide whether … {question} … {answer} …
 #
 # A text is set into the prompt as data, between delimiters. ``instructions`` are a list that whoever
-# judges wrote, such as the criteria of a rubric: they are set in as they are, numbered.
+# judges wrote, such as the criteria of a rubric: they are set in as they are, numbered. A prompt that asks
+# for no verdict, such as those of generators, has neither ``decides`` nor ``schema``.
 
 FieldKind = Literal["text", "texts", "optional text", "optional texts", "instructions"]
 
@@ -68,17 +68,18 @@ class Prompt:
     body: str
 
 
-def prompt_names() -> list[str]:
-    """Return the names of the prompts that come with the package."""
-    return sorted(file.name.removesuffix(".md") for file in _folder().iterdir() if file.name.endswith(".md"))
+def prompt_names(room: str = "judging") -> list[str]:
+    """Return the names of the prompts that come with a room of the package."""
+    return sorted(file.name.removesuffix(".md") for file in _folder(room).iterdir())
 
 
 @cache
-def load_prompt(name: str) -> Prompt:
-    """Return a prompt that comes with the package."""
-    if name not in prompt_names():
-        raise UnknownNameError("prompt", name, prompt_names())
-    return parse_prompt((_folder() / f"{name}.md").read_text(encoding="utf-8"), file=f"{name}.md")
+def load_prompt(name: str, room: str = "judging") -> Prompt:
+    """Return a prompt that comes with a room of the package."""
+    if name not in prompt_names(room):
+        raise UnknownNameError("prompt", name, prompt_names(room))
+    text = (_folder(room) / f"{name}.md").read_text(encoding="utf-8")
+    return parse_prompt(text, file=f"{name}.md", verdict=room == "judging")
 
 
 def read_prompt(path: str | Path) -> Prompt:
@@ -86,8 +87,8 @@ def read_prompt(path: str | Path) -> Prompt:
     return parse_prompt(read_text(path), file=str(path))
 
 
-def parse_prompt(text: str, *, file: str | None = None) -> Prompt:
-    """Read a prompt from its text."""
+def parse_prompt(text: str, *, file: str | None = None, verdict: bool = True) -> Prompt:
+    """Read a prompt from its text, with the verdict that it asks for or without."""
     layout = _LAYOUT.match(text)
     if layout is None:
         found = shown(text.partition("\n")[0])
@@ -96,7 +97,7 @@ def parse_prompt(text: str, *, file: str | None = None) -> Prompt:
     head = YamlReader("\n" + layout["head"], file=file)
     head.check_keys(_HEAD, strict=True)
     fields = _fields(head)
-    listed, decides = _decides(head, fields)
+    listed, decides = _decides(head, fields) if verdict else (None, "")
     prompt = Prompt(
         name=head.text("name"),
         version=head.whole_number("version"),
@@ -104,17 +105,18 @@ def parse_prompt(text: str, *, file: str | None = None) -> Prompt:
         fields=fields,
         listed=listed,
         decides=decides,
-        schema=head.mapping("schema", required=True),
+        schema=head.mapping("schema", required=verdict),
         body=layout["body"].replace("\r\n", "\n").strip(),
     )
-    _check_schema(head, prompt)
+    if verdict:
+        _check_schema(head, prompt)
     _check_places(head, prompt)
     head.raise_all()
     return prompt
 
 
-def _folder() -> Any:
-    return files("rag_evaluation_framework.judging") / "prompts"
+def _folder(room: str) -> Any:
+    return files(f"rag_evaluation_framework.{room}") / "prompts"
 
 
 def _fields(head: YamlReader) -> dict[str, FieldKind]:
@@ -238,12 +240,13 @@ def _written(name: str, prompt: Prompt, fields: Mapping[str, FieldValue], code: 
     if kind == "instructions":
         return "\n".join(f"{number}. {text}" for number, text in enumerate(value, start=1))
     if isinstance(value, str):
-        return _delimited(name, value, code) if value.strip() else _NONE
-    numbered = [_delimited(f"{name} {number}", text, code) for number, text in enumerate(value, start=1)]
+        return delimited(name, value, code) if value.strip() else _NONE
+    numbered = [delimited(f"{name} {number}", text, code) for number, text in enumerate(value, start=1)]
     return "\n".join(numbered) or _NONE
 
 
-def _delimited(name: str, text: str, code: str) -> str:
+def delimited(name: str, text: str, code: str) -> str:
+    """Return a text between its marks."""
     return f"<<{code} {name}>>\n{text}\n<</{code} {name}>>"
 
 

@@ -105,6 +105,13 @@ class CountedModel:
             self.spending.add(completion.usage)
         return completion
 
+    def forget(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
+    ) -> None:
+        """Tell a model that remembers that a completion was useless."""
+        if (forget := getattr(self._model, "forget", None)) is not None:
+            forget(messages, schema=schema, draw=draw)
+
 
 def _sum(numbers: Iterable[int | float | None]) -> Any:
     known = [number for number in numbers if number is not None]

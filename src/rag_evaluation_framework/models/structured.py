@@ -16,8 +16,6 @@ from rag_evaluation_framework.errors import InputError, ModelError, UsageError, 
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_paragraph
-from rag_evaluation_framework.models.spending import total_usage
-from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.text.spans import Spanned
 
 if TYPE_CHECKING:
@@ -324,11 +322,6 @@ class StructuredReply:
     completions: tuple[Completion, ...]
     repaired: bool = False
 
-    @property
-    def usage(self) -> Usage | None:
-        """What all attempts took together, as far as it is known."""
-        return total_usage(completion.usage for completion in self.completions)
-
 
 @runtime_checkable
 class Forgetting(Protocol):
@@ -344,72 +337,55 @@ def ask(
     messages: Sequence[Message],
     schema: Mapping[str, Any],
     *,
+    accepted: Mapping[str, Any] | None = None,
     draw: int = 0,
     check: Check | None = None,
 ) -> StructuredReply:
     """Return the value that a model gives, which follows the schema and passes ``check``.
 
+    ``accepted`` is the schema that the value must follow where less will do than the model is told to give.
     Raises :class:`ModelError` if neither the first reply nor the second can be used: ``not-json``,
     ``off-schema``, ``ambiguous``, ``truncated``, ``refused``, ``no-completion``; or whatever else the model
     raises, such as ``http-503``. What ``check`` says is shown to the model.
     """
-    question = _Question(model, schema, draw, check)
-    try:
-        return question.put(messages)
-    except BaseException:  # whatever ends the question, Ctrl-C too: raised again
-        question.forget()
-        raise
+    followed = ReplySchema(accepted or schema)
+    completed: list[tuple[Sequence[Message], Completion]] = []
 
-
-class _Question:
-    """What is asked of a model, with every conversation that it completed and how."""
-
-    def __init__(self, model: ChatModel, schema: Mapping[str, Any], draw: int, check: Check | None) -> None:
-        self._model, self._schema, self._draw, self._check = model, schema, draw, check
-        self._followed = ReplySchema(schema)
-        self._completed: list[tuple[Sequence[Message], Completion]] = []
-
-    def put(self, messages: Sequence[Message]) -> StructuredReply:
-        """Ask, and once more if the reply is useless."""
+    def value(asked: Sequence[Message]) -> Any:
         try:
-            return self._reply(self._value(messages), repaired=False)
-        except _UselessReplyError as useless:
-            note = REPAIR_REQUEST.format(problem=useless.note)
-        try:
-            return self._reply(self._value(with_paragraph(messages, note)), repaired=True)
-        except _UselessReplyError as useless:
-            raise useless.error from useless
-
-    def forget(self) -> None:
-        """Make a model that remembers ask again the next time, since these replies were useless."""
-        if isinstance(self._model, Forgetting):
-            for messages, _ in self._completed:
-                self._model.forget(messages, schema=self._schema, draw=self._draw)
-
-    def _value(self, messages: Sequence[Message]) -> Any:
-        try:
-            completion = self._model.chat(messages, schema=self._schema, draw=self._draw)
+            completion = model.chat(asked, schema=schema, draw=draw)
         except ModelError as error:
             if error.kind not in _WITHOUT_A_REPLY:
                 raise
             raise _UselessReplyError(error, note=_WITHOUT_A_REPLY[error.kind]) from error
-        self._completed.append((messages, completion))
+        completed.append((asked, completion))
         try:
-            return self._read(completion.text)
+            found = followed.known(fitting_value(completion.text, problem=followed.problem))
+            if check is not None and (wrong := check(found)) is not None:
+                raise ModelError("off-schema", wrong)
         except ModelError as error:
             told = ModelError(error.kind, f"{error.message}; the reply was {shown(completion.text)}")
             raise _UselessReplyError(told, note=error.message) from error
+        return found
 
-    def _read(self, text: str) -> Any:
-        value = self._followed.known(fitting_value(text, problem=self._followed.problem))
-        wrong = self._check(value) if self._check is not None else None
-        if wrong is not None:
-            raise ModelError("off-schema", wrong)
-        return value
-
-    def _reply(self, value: Any, *, repaired: bool) -> StructuredReply:
-        completions = tuple(completion for _, completion in self._completed)
-        return StructuredReply(value=value, completions=completions, repaired=repaired)
+    repaired = False
+    try:
+        try:
+            found = value(messages)
+        except _UselessReplyError as useless:
+            repaired = True
+            found = value(with_paragraph(messages, REPAIR_REQUEST.format(problem=useless.note)))
+    except BaseException as error:  # whatever ends the question, Ctrl-C too: raised again
+        # A model that remembers must ask again the next time, since these replies were useless.
+        if isinstance(model, Forgetting):
+            for asked, _ in completed:
+                model.forget(asked, schema=schema, draw=draw)
+        if isinstance(error, _UselessReplyError):
+            raise error.error from error
+        raise
+    return StructuredReply(
+        value=found, completions=tuple(completion for _, completion in completed), repaired=repaired
+    )
 
 
 class _UselessReplyError(Exception):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError, invalid, shown
 from rag_evaluation_framework.records.citations import (
@@ -17,7 +17,7 @@ from rag_evaluation_framework.records.citations import (
     TokenSpanCitation,
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
-from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
+from rag_evaluation_framework.records.responses import Failure, History, Hit, Response, Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.version import __version__
 
@@ -86,28 +86,44 @@ class Run:
         }
 
 
-# The settings of a run, its counts, its progress, and how it ended.
+_SHORTEST_SAMPLE_LIMIT = 300.0
+
+# How a run goes about it, its counts, its progress, and how it ended.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSettings:
-    """The limits of a run. Times are in seconds; ``None`` means no limit.
+class Options:
+    """How an evaluation goes about it; times are in seconds, ``None`` means no limit.
 
     ``concurrency`` bounds the samples that are open at once; how many of them the target is given at a time
-    adapts to how it copes. ``max_attempts`` counts the attempts that reached the target. ``scoring_threads``
-    bounds how many samples wait for a slow scorer, such as a judge, at once.
+    adapts to how it copes. ``max_attempts`` counts the attempts that reached the target; a sample has
+    room for all of them and the waits between, unless ``sample_timeout`` says otherwise.
+    ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
+    ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
+    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``level`` is that of
+    retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
+    an ``interval`` and differences a paired ``test``, both at the level ``confidence``.
     """
 
+    format: str | None = None
+    datasets: tuple[str, ...] = ()
     concurrency: int = 16
     attempt_timeout: float = 60.0
-    sample_timeout: float = 300.0
+    sample_timeout: float | None = None
     run_timeout: float | None = None
     max_attempts: int = 5
-    seed: int = 0
-    scoring_threads: int = 16
+    allow_missing: bool = False
+    history: History = "own"
+    rules: Literal["ours", "trec_eval"] | None = None
+    level: Literal["token", "chunk", "document"] | None = None
+    workers: int = 1
+    test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
+    interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
+    confidence: float = 0.95
+    resamples: int = 10_000
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "max_attempts", "scoring_threads"):
+        for name in ("concurrency", "max_attempts", "workers"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")
@@ -115,6 +131,13 @@ class RunSettings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"{name}: expected seconds above 0, got {shown(value)}")
+
+    @property
+    def sample_limit(self) -> float:
+        """How many seconds a sample may take, attempts and the waits between them together."""
+        if self.sample_timeout is not None:
+            return self.sample_timeout
+        return max(_SHORTEST_SAMPLE_LIMIT, self.attempt_timeout * self.max_attempts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +182,19 @@ class RunCounts:
     @property
     def remaining(self) -> int:
         return self.total - self.done
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How a run that nobody goes on with has ended."""
+        is_complete = not self.remaining
+        return RunOutcome(
+            completed=is_complete,
+            interrupted=False,
+            done=self.done,
+            failed=self.failed,
+            remaining=self.remaining,
+            reason=None if is_complete else "not completed",
+        )
 
     def before_resuming(self, total: int | None = None) -> Progress:
         """Return how far the run is without what a resume does again.

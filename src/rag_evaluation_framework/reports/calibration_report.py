@@ -6,8 +6,13 @@ from collections.abc import Iterator
 
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.system_tables import interval_header, interval_text
-from rag_evaluation_framework.reports.tables import figure, one_line, text_table
+from rag_evaluation_framework.reports.tables import (
+    figure,
+    interval_header,
+    interval_text,
+    one_line,
+    text_table,
+)
 from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
 from rag_evaluation_framework.statistics.agreement import Estimate

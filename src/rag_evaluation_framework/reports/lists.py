@@ -13,7 +13,7 @@ import msgspec
 
 from rag_evaluation_framework.datasets.catalogue import CatalogueEntry
 from rag_evaluation_framework.errors import RagEvalError
-from rag_evaluation_framework.evaluation.resources import JUDGE
+from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.records.runs import RunHead
@@ -97,12 +97,13 @@ def _evaluate_models(head: RunHead) -> Iterator[str]:
     yield f"--base-url {quote(str(head.configuration.get('base_url', 'URL')))}"
 
 
-# By the field that only heads of this kind have; those of golden sets have what those of manifests have too.
+# By the field that only heads of this kind have; those of golden sets and of models have what those of
+# manifests have too.
 _COMMANDS: Mapping[str, _Words] = {
     "golden": _golden,
+    "models": _evaluate_models,
     "selection": _evaluate,
     "generation": _generate,
-    "models": _evaluate_models,
     CELLS: _retrieval,
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, AgreementReport
 from rag_evaluation_framework.datasets.overview import Coverage, Lengths, Overview
@@ -15,10 +15,10 @@ from rag_evaluation_framework.records.responses import Usage
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.reports.tables import one_line, text_table
 from rag_evaluation_framework.statistics.intervals import Interval
-from rag_evaluation_framework.synthesis.draft_quality import REASONS as QUALITY_REASONS
-from rag_evaluation_framework.synthesis.drafts import Drafts
-from rag_evaluation_framework.synthesis.generated_datasets import Upload
-from rag_evaluation_framework.synthesis.model_questions import REASONS as ASKING_REASONS
+from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.synthesis.generated_datasets import Upload
 
 # The agreement between annotators as text for a terminal.
 
@@ -251,13 +251,6 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
 # cost.
 
 _DETAIL_CHARACTERS = 160
-_REASONS: Mapping[str, str] = {
-    **QUALITY_REASONS,
-    **ASKING_REASONS,
-    "nothing-to-ask": "the documents give nothing more to ask",
-    "duplicate-question": "asked before in the same words",
-    "answered-after-all": "meant to be unanswerable, but a sentence answers it",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,7 +299,7 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
 def in_words(reason: str, drafts: Drafts) -> str:
     """Say what a reason means; where the model could not be used, what it said first."""
     if not reason.startswith("model-"):
-        return _REASONS.get(reason, "")
+        return REASONS.get(reason, "")
     detail = next(each.detail for each in drafts.rejected if each.reason == reason)
     return one_line(detail, _DETAIL_CHARACTERS)
 

@@ -17,14 +17,16 @@ from rag_evaluation_framework.reports.exchanges import (
     shortfall_of,
     unscored_lines,
 )
-from rag_evaluation_framework.reports.system_tables import (
+from rag_evaluation_framework.reports.tables import (
     comparisons_text,
+    figure,
     interval_header,
     interval_text,
+    one_line,
     ranking_text,
     sweep_text,
+    text_table,
 )
-from rag_evaluation_framework.reports.tables import figure, one_line, text_table
 from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -174,9 +176,11 @@ def _sections(evaluation: Evaluation, *, samples: bool) -> Iterator[str]:
 
 
 def _heads(evaluation: Evaluation) -> Iterator[str]:
+    names = {id(part): name for name, part in evaluation.parts.items() if evaluation.kind == "systems"}
     for part in evaluation.runs:
         counts = part.counts
-        line = f"{one_line(part.name)}: {counts.finished:,} of {counted(counts.total, 'sample')}"
+        finished = f"{counts.finished:,} of {counted(counts.total, 'sample')}"
+        line = f"{one_line(names.get(id(part), part.name))}: {finished}"
         if counts.failures:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failures.items())
             line += f", {counts.failed:,} of them without an answer ({kinds})"

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
+from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, counted
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
@@ -379,6 +379,17 @@ class Evaluation:
             for each in self.metrics.values()
             if each.n_failed and not each.n_scored and each.metric != PASS_RATE
         )
+
+    @property
+    def shortfall(self) -> str | None:
+        """Why it was not measured as asked: it did not complete, or not one sample got an answer."""
+        if not self.outcome.completed:
+            return f"not completed: {self.outcome.reason}"
+        if self.counts.failed < self.counts.finished:
+            return None
+        failure = next((row.response.failure for row in self.rows), None)
+        told = f" ({failure.kind}: {failure.message})" if failure else ""
+        return f"not one of {counted(self.counts.finished, 'sample')} got an answer{told}"
 
     @property
     def rows(self) -> Iterator[Row]:

@@ -34,7 +34,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from rag_evaluation_framework.datasets.value_files import is_named_yaml, write_results
+from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
@@ -277,7 +277,7 @@ def write_results_document(
 
     JSON, compressed or not, is streamed; YAML, CSV and Parquet are made in memory.
     """
-    if is_named_yaml(path) or plain_name(path).endswith((".csv", ".parquet")):
+    if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
         document = results_document(
             head, rows, summary, resources=resources, judge_usage=judge_usage, verdicts=verdicts
         )

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, overload
 
 import msgspec
 
-from rag_evaluation_framework.datasets.validation import IdDigests, repetitions
+from rag_evaluation_framework.datasets.dialect import IdDigests, repetitions
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, invalid
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.samples import Sample

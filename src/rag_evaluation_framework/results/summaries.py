@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -150,18 +150,12 @@ def summarise(
     interval_method: IntervalMethod = "auto",
     resamples: int = 10_000,
     seed: int = 0,
-    clusters: Sequence[Hashable] | None = None,
 ) -> Figure:
     """Summarise the scored values of one metric; the result does not depend on their order."""
     interval = None
     if len(values):
         interval = mean_interval(
-            values,
-            method=interval_method,
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-            clusters=clusters,
+            values, method=interval_method, confidence=confidence, resamples=resamples, seed=seed
         )
     return Figure(
         metric=str(metric),

@@ -205,17 +205,18 @@ def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> Inte
     require_count(successes, "successes", least=0)
     if successes > n:
         raise UsageError(f"successes: expected at most n ({n}), got {successes}")
-    low, high = _wilson_ends(successes / n, n, confidence)
+    low, high = wilson_ends(successes / n, n, confidence)
     return Interval(low, high, confidence, "Wilson score")
 
 
-def _wilson_ends(p: float, n: int, confidence: float) -> tuple[float, float]:
+def wilson_ends(p: float, n: float, confidence: float) -> tuple[float, float]:
+    """Return the ends of Wilson's interval of a share of n items, where n need not be whole."""
     z = normal_quantile((1.0 + require_share(confidence, "confidence")) / 2.0)
     spread = z * z / n
     middle = (p + spread / 2.0) / (1.0 + spread)
     half = z * math.sqrt(p * (1.0 - p) / n + spread / (4.0 * n)) / (1.0 + spread)
     # At both ends the formula is exactly 0 and 1; rounding must not say otherwise.
-    return 0.0 if p == 0.0 else middle - half, 1.0 if p == 1.0 else middle + half
+    return 0.0 if p == 0.0 else max(middle - half, 0.0), 1.0 if p == 1.0 else min(middle + half, 1.0)
 
 
 def normal_interval(values: Numbers, *, confidence: float = 0.95) -> Interval:
@@ -236,25 +237,20 @@ def mean_interval(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-    clusters: Labels | None = None,
 ) -> Interval | None:
     """Return the interval of the mean by the method asked for, or ``None`` if the values do not tell one.
 
-    ``auto`` is Wilson's interval when every value is 0 or 1 and there are no clusters, else the bootstrap.
-    Differences of two systems are not proportions, though they too may all be 0 or 1: ask for the bootstrap.
+    ``auto`` is Wilson's interval when every value is 0 or 1, else the bootstrap. Differences of two systems
+    are not proportions, though they too may all be 0 or 1: ask for the bootstrap.
 
-    Too few values tell no interval, nor do values that are all equal (or the means of clusters that are),
-    from which nothing is known of their spread. If they lie between 0 and 1, ``auto`` then takes the widest
-    spread that such values with this mean can have, that of zeros and ones: Wilson's interval at the mean.
+    Too few values tell no interval, nor do values that are all equal, from which nothing is known of their
+    spread. If they lie between 0 and 1, ``auto`` then takes the widest spread that such values with this
+    mean can have, that of zeros and ones: Wilson's interval at the mean.
     """
-    array = finite_array(values, "values")
-
-    def bootstrap() -> Interval:
-        return bootstrap_interval(
-            array, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
-        )
-
-    return _mean_interval(array, method, confidence, bootstrap, clusters)
+    (interval,) = mean_intervals(
+        [values], method=method, confidence=confidence, resamples=resamples, seed=seed
+    )
+    return interval
 
 
 def mean_intervals(
@@ -266,6 +262,8 @@ def mean_intervals(
     seed: int = 0,
 ) -> list[Interval | None]:
     """Return :func:`mean_interval` of each column, to the last bit; those of one length share resamples."""
+    if method not in _METHODS:
+        raise UnknownNameError("interval method", str(method), _METHODS)
     require_share(confidence, "confidence")
     require_count(resamples, "resamples")
     arrays = [finite_array(values, "values") for values in columns]
@@ -282,7 +280,7 @@ def mean_intervals(
         return _percentiles(array, centres[place], deviations, _decimals(shift), confidence, name)
 
     return [
-        _mean_interval(array, method, confidence, partial(bootstrap, place), None)
+        _mean_interval(array, method, confidence, partial(bootstrap, place))
         for place, array in enumerate(arrays)
     ]
 
@@ -296,32 +294,20 @@ def _is_proportion(array: Floats) -> bool:
 
 
 def _mean_interval(
-    array: Floats,
-    method: IntervalMethod,
-    confidence: float,
-    bootstrap: Callable[[], Interval],
-    clusters: Labels | None,
+    array: Floats, method: IntervalMethod, confidence: float, bootstrap: Callable[[], Interval]
 ) -> Interval | None:
-    if method not in _METHODS:
-        raise UnknownNameError("interval method", str(method), _METHODS)
     proportion = _is_proportion(array)
-    if clusters is not None:
-        if method in ("wilson", "normal"):
-            raise UsageError(f"clusters: expected with the bootstrap only, got the method {method!r}")
-        units = len(cluster_totals(array, clusters)[0])
-    else:
-        units = len(array)
     if method == "wilson" and not proportion:
         raise UsageError("a Wilson interval needs values that are all 0 or 1; ask for the bootstrap")
-    if method == "wilson" or (method == "auto" and proportion and clusters is None):
+    if method == "wilson" or (method == "auto" and proportion):
         return wilson_interval(int(array.sum()), len(array), confidence=confidence)
-    if units < 2:
+    if len(array) < 2:
         return None
     interval = normal_interval(array, confidence=confidence) if method == "normal" else bootstrap()
     if interval.low < interval.high:
         return interval
     if method == "auto" and array.min() >= 0.0 and array.max() <= 1.0:
-        return Interval(*_wilson_ends(exact_mean(array), units, confidence), confidence, _SPREAD_UNKNOWN)
+        return Interval(*wilson_ends(exact_mean(array), len(array), confidence), confidence, _SPREAD_UNKNOWN)
     return None
 
 

@@ -21,6 +21,7 @@ from rag_evaluation_framework.statistics.intervals import (
     Interval,
     normal_quantile,
     t_quantile,
+    wilson_ends,
     wilson_interval,
 )
 from rag_evaluation_framework.statistics.resampling import (
@@ -103,7 +104,8 @@ def corrected_mean(
     effective = len(y) / variance_ratio
     if is_rate:
         value = min(max(value, 0.0), 1.0)
-        interval: Interval | None = _wilson(value, effective, confidence)
+        low, high = wilson_ends(value, effective, confidence)
+        interval: Interval | None = Interval(low, high, confidence, "Wilson score, effective n")
         alone: Interval | None = wilson_interval(int(y.sum()), len(y), confidence=confidence)
     else:
         degrees = len(y) - (2 if weight else 1)
@@ -205,19 +207,6 @@ def _power_tuning(y: Floats, x: Floats, others: Floats, *, is_rate: bool) -> tup
 def _moments(values: Floats) -> tuple[float, float]:
     mean = math.fsum(values) / len(values)
     return mean, math.sqrt(math.fsum((values - mean) ** 2) / len(values))
-
-
-def _wilson(share: float, n: float, confidence: float) -> Interval:
-    """Return Wilson's interval of a share of n labels, where n need not be whole."""
-    z = normal_quantile((1.0 + confidence) / 2.0)
-    spread = z * z / n
-    middle = (share + spread / 2.0) / (1.0 + spread)
-    half = z * math.sqrt(share * (1.0 - share) / n + spread / (4.0 * n)) / (1.0 + spread)
-    low, high = max(middle - half, 0.0), min(middle + half, 1.0)
-    # At both ends the formula is exactly 0 and 1; rounding must not say otherwise.
-    return Interval(
-        0.0 if share == 0.0 else low, 1.0 if share == 1.0 else high, confidence, "Wilson score, effective n"
-    )
 
 
 def _student(

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from rag_evaluation_framework.synthesis.drafts import Form, MadeQuestion, QuestionKind
-from rag_evaluation_framework.synthesis.passages import Statement
+from rag_evaluation_framework.synthesis.drafts import QuestionKind
+from rag_evaluation_framework.synthesis.passages import Form, MadeQuestion, Statement
 
 _DIGITS = "零〇一二两三四五六七八九十百千万亿"
 _NUMBER = rf"(?:[0-9０-９][0-9０-９.,．]*[{_DIGITS}]*|[{_DIGITS}]+(?:点[{_DIGITS}]+)?)半?"
@@ -31,15 +31,16 @@ _TIME = re.compile(
     r"(?:个)?(?:多)?(?:分钟|小时|秒|天|个?工作日|周|星期|个月|年|夜|晚))(?!代|级)"
 )
 _MEASURES = (
-    "平方公里|平方米|立方米|摄氏度|公里|海里|公斤|千克|厘米|毫米|英里|便士|美元|欧元|人民币|百分点|个百分点|人次"
+    "平方公里|平方千米|平方米|立方米|摄氏度|公里|海里|公斤|千克|厘米|毫米|英里|便士|美元|欧元|人民币|百分点|个百分点|人次"
     "|人|名|位|张|个|级|班|米|里|斤|克|镑|元|块|节|吨|升|度|次|间|家|条|栋|艘|辆|页|项|种|本|部|座|层|步|台|套|批|组|只|头"
     "|匹|岁|公顷|亩|倍|瓶|杯|件|门|所|期|届|场|篇|句|字|瓦|千瓦|伏"
 )
 _QUANTITY = re.compile(
-    rf"(?<![第之至到前{_DIGITS}0-9])(?P<about>{_ABOUT})(?P<number>{_NUMBER})"
-    rf"(?P<measure>(?:{_MEASURES})(?:{_NUMBER}便士)?|%|％)(?![月{_DIGITS}性])"
+    rf"(?<![第之至到前方{_DIGITS}0-9])(?P<about>{_ABOUT})(?P<number>{_NUMBER})"
+    rf"(?P<measure>{_MEASURES}|%|％)(?![月{_DIGITS}性])"
 )
 _CLAUSE = re.compile(r"[^，,；;：:。！!？?]+")
+_ADVISED = re.compile(r"请|应|须|要|可|不得|不要|不能|必须")
 _BECAUSE = re.compile(
     r"(?:因为|由于)(?P<reason>[^，；。]{3,60})，(?:所以|因此|因而)?(?P<main>[^，；。]{3,40})"
 )
@@ -48,18 +49,6 @@ _SO = re.compile(
 )
 _IF = re.compile(
     r"(?P<word>如果|若是|假如|一旦|要是|当)(?P<condition>[^，；。]{3,40}?)(?:时|的时候|的话)?，(?P<main>.{3,})"
-)
-_AT = re.compile(r"(?P<condition>[^，；。]{3,30}(?:时|的时候|后|之后))，(?P<main>.{3,})")
-_ADVISED = re.compile(r"请|应|须|要|可|不得|不要|不能|必须")
-_PERMITTED = re.compile(
-    r"(?P<subject>[^，；。]{2,24}?)(?P<modal>可以|不可以|不能|不得|不准|不许|能够|(?<!可)能|必须|须"
-    r"|应该|应当|应|需要|不必|无须|不要|可(?!能))"
-    r"(?P<verb>[^，；。]{2,24})"
-)
-_NOT_ALLOWED = re.compile(r"请?(?:不要|勿|不得|切勿)(?!错过|忘)(?P<verb>[^，；。]{2,24})")
-_BY = re.compile(
-    r"(?P<head>[^，；。]{0,20})由(?P<who>[^，；。由]{2,14}?)(?P<verb>编写|负责|设计|建造|发明|创建|创立|提出|制造|管理"
-    r"|运营|经营|举办|发布|出版|领导|决定|主持|承担|签署|批准|担任|保存|组织|维护)(?P<tail>[^，；。]{0,12})"
 )
 _PLACED = re.compile(
     r"(?P<subject>[^，；。]{2,20}?)(?P<verb>位于|放在|设在|停在|存放在|坐落于|坐落在|安装在|保存在|挂在|降落在|张贴于|出生于)"
@@ -101,12 +90,14 @@ class _Sentence:
             clause = _LEADING.sub("", written.strip("“”\"' "))
             if _INNER.match(clause) or _DANGLING.search(clause):
                 continue
-            asked = [*self._who_and_where(clause), *self._times(clause), *self._quantities(clause)]
-            asked += self._decisions(clause)
-            for made in asked:
-                yield _opened(made, opening) if place else made
-            if place == 0 and not asked and len(clause) <= _SHORT_OPENING and _OPENS.match(written):
-                opening = clause
+            asked = [*self._where(clause), *self._times(clause), *self._quantities(clause)]
+            if place == 0:
+                yield from asked
+                if not asked and len(clause) <= _SHORT_OPENING and _OPENS.match(written):
+                    opening = clause
+            elif opening:
+                # Without what opens its sentence, a later clause does not say what it is about.
+                yield from (replace(made, text=f"{opening}，{made.text}") for made in asked)
         if clauses and (match := _IS.match(clauses[0])) is not None and not _TIME.search(match["what"]):
             yield from self._made(f"{match['subject']}是什么", match["what"], "definition")
 
@@ -123,14 +114,8 @@ class _Sentence:
             word, tail = ("当", "时") if match["word"] == "当" else ("如果", "")
             text = f"{word}{match['condition']}{tail}，{asked}"
             yield from self._made(text, match["main"], "condition", "analytical")
-        elif (match := _AT.match(self._text)) is not None:
-            asked = "应该怎么做" if _ADVISED.search(match["main"][:8]) else "会怎么样"
-            yield from self._made(f"{match['condition']}{asked}", match["main"], "condition", "analytical")
 
-    def _who_and_where(self, clause: str) -> Iterator[MadeQuestion]:
-        if (match := _BY.fullmatch(clause)) is not None:
-            text = f"{match['head']}由谁{match['verb']}{match['tail']}"
-            yield from self._made(text, match["who"], "person")
+    def _where(self, clause: str) -> Iterator[MadeQuestion]:
         if (match := _PLACED.fullmatch(clause)) is not None:
             yield from self._made(f"{match['subject']}{match['verb']}哪里", match["place"], "place")
 
@@ -154,43 +139,19 @@ class _Sentence:
         measure = match["measure"]
         if measure in ("%", "％"):
             measure = "百分比"
-        if "便士" in measure and measure != "便士":
-            measure = "钱"
         text = f"{clause[: match.start()]}{match['about']}多少{measure}{clause[match.end() :]}"
         yield from self._made(text, match[0], "quantity")
 
-    def _decisions(self, clause: str) -> Iterator[MadeQuestion]:
-        if (match := _NOT_ALLOWED.match(clause)) is not None:
-            yield from self._made(f"可以{match['verb']}吗", self._text, "decision")
-        elif (match := _PERMITTED.fullmatch(clause)) is not None:
-            is_duty = match["modal"] in ("必须", "须", "应该", "应当", "应", "需要", "不必", "无须")
-            modal = "必须" if is_duty else "可以"
-            text = f"{match['subject'].removesuffix('请')}{modal}{match['verb']}吗"
-            yield from self._made(text, self._text, "decision", rank=1)
-
     def _made(
-        self, text: str, answer: str, form: Form, kind: QuestionKind = "factual", *, rank: int = 0
+        self, text: str, answer: str, form: Form, kind: QuestionKind = "factual"
     ) -> Iterator[MadeQuestion]:
         text = text.strip(" “”\"'、")
         if _FEWEST <= len(text) <= _MOST and text.count("“") == text.count("”"):
             yield MadeQuestion(
-                text=_asked_by_reader(text),
-                places=(self._place,),
+                text=text,
+                place=self._place,
                 answer=answer.strip("，；。 "),
                 form=form,
                 kind=kind,
-                rank=rank,
                 needs_topic=_POINTING.search(text) is not None or len(text) < _FEWEST + 3,
             )
-
-
-def _opened(made: MadeQuestion, opening: str) -> MadeQuestion:
-    """Return a question about a later clause: opened as its sentence is, or in need of a topic."""
-    if opening:
-        return replace(made, text=f"{opening}，{made.text}")
-    return replace(made, rank=max(made.rank, 1), needs_topic=True)
-
-
-def _asked_by_reader(text: str) -> str:
-    """Change the persons: what the text says to 您 is asked by 我, what 我们 do is asked of 你们."""
-    return text.replace("我们", "你们").replace("您", "我")

@@ -1,9 +1,9 @@
-"""Leakage, near-duplicates, round trip."""
+"""Quality control of questions: leakage, round trip, near-duplicates, and no more than asked for."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from rag_evaluation_framework.retrieval.bm25 import BM25Index, Scores
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, embedded
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker
 from rag_evaluation_framework.retrieval.stores import unit_vectors
-from rag_evaluation_framework.synthesis.drafts import Balance, Draft, Drafts, Excerpt, Rejection, harder_first
+from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys, word_tokens
 
@@ -213,25 +213,19 @@ def _words(text: str) -> list[str]:
 # passage; what repeats an earlier question; and what is beyond the number asked for. Each is rejected
 # with a reason.
 
-REASONS: dict[str, str] = {
-    "copies-passage": "repeats its passage word by word",
-    "gives-answer-away": "says its own answer",
-    "passage-not-found": "does not lead back to its passage",
-    "many-passages-fit": "fits many passages as well",
-    "near-duplicate": "asks what an earlier question asks",
-    "more-than-asked-for": "good, but more than were asked for",
-}
-"""The reasons given here, in words."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityControl:
-    """Checks questions by each part that is not ``None``."""
+    """Checks questions by each part that is not ``None``.
+
+    With ``per_document`` no document has more questions than that: those of each kind are preferred that
+    other passages fit nearly as well, which are harder to answer.
+    """
 
     leakage: Leakage | None = field(default_factory=Leakage)
     round_trip: RoundTrip | None = field(default_factory=RoundTrip)
     near_duplicates: NearDuplicates | None = field(default_factory=NearDuplicates)
-    balance: Balance | None = None
+    per_document: int | None = None
 
     def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts:
         """Return the drafts without those that are rejected, each of them counted with its reason."""
@@ -239,13 +233,38 @@ class QualityControl:
             drafts = drafts.sifted(map(self.leakage.rejection, drafts.kept))
         if self.round_trip is not None:
             returned = self.round_trip.judged(drafts.kept, corpus)
-            if self.balance is not None and self.balance.harder_first:
+            if self.per_document is not None:
                 order = harder_first(drafts.kept, [each.rivalry for each in returned])
                 drafts = Drafts(tuple(drafts.kept[number] for number in order), drafts.rejected)
                 returned = [returned[number] for number in order]
             drafts = drafts.sifted(each.rejection for each in returned)
         if self.near_duplicates is not None:
             drafts = drafts.sifted(self.near_duplicates.rejections(drafts.kept))
-        if self.balance is not None:
-            drafts = self.balance.applied(drafts)
+        if self.per_document is not None:
+            drafts = drafts.sifted(_beyond(drafts.kept, self.per_document))
         return drafts
+
+
+def harder_first(drafts: Sequence[Draft], rivalry: Sequence[float]) -> list[int]:
+    """Return the numbers of the drafts in a new order: kinds of questions in turn, of each the hardest first.
+
+    ``rivalry`` is how well the best other passage fits each question. Documents stay in their order.
+    """
+    places = {origin: place for place, origin in enumerate(dict.fromkeys(draft.origin for draft in drafts))}
+    turns: Counter[object] = Counter()
+    keys: dict[int, tuple[int, int, float]] = {}
+    for number in sorted(range(len(drafts)), key=lambda number: -rivalry[number]):
+        draft = drafts[number]
+        keys[number] = (places[draft.origin], turns[draft.origin, draft.kind], -rivalry[number])
+        turns[draft.origin, draft.kind] += 1
+    return sorted(keys, key=lambda number: keys[number])
+
+
+def _beyond(drafts: Sequence[Draft], most: int) -> Iterator[Rejection | None]:
+    """Yield a rejection for what a document has beyond its number; what cannot be answered is about none."""
+    counts: Counter[frozenset[str]] = Counter()
+    for draft in drafts:
+        documents = frozenset(excerpt.doc_id for excerpt in draft.excerpts)
+        counts[documents] += 1
+        is_spare = bool(documents) and counts[documents] > most
+        yield Rejection("more-than-asked-for", draft.question, draft.origin) if is_spare else None

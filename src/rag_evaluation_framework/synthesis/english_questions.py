@@ -1,4 +1,9 @@
-"""Rules: questions about English sentences."""
+"""Questions about English sentences, by rules: what a sentence says decides what can be asked about it.
+
+A sentence is read by :mod:`english_clauses`; the part that answers is taken out, a question word put in its
+place, and the verb before the subject. Where a sentence gives a reason or a condition, that is asked for.
+What follows at length is left out, since people do not repeat it, and a pronoun becomes what it stands for.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rag_evaluation_framework.synthesis import english_clauses
-from rag_evaluation_framework.synthesis.drafts import Form, MadeQuestion, QuestionKind
+from rag_evaluation_framework.synthesis.drafts import QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import (
-    ADVERBS,
     BE,
     CONJUNCTIONS,
     MODALS,
@@ -18,33 +22,18 @@ from rag_evaluation_framework.synthesis.english_clauses import (
     PREPOSITIONS,
     PRONOUNS,
     THIRD_PERSON,
+    UNFINISHED,
     VERBS,
     Clause,
     clause_of,
     is_plural,
-    word_set,
 )
-from rag_evaluation_framework.synthesis.passages import Statement
-
-# Questions about English sentences, by rules: what a sentence says decides what can be asked about
-# it.
-#
-# A sentence is read by :mod:`english_clauses`; the part that answers is taken out, a question word put in
-# its place, and the verb before the subject. Where a sentence gives a reason or a condition, that is
-# asked for. What follows at length is left out, since people do not repeat it, and a pronoun becomes what
-# it stands for.
+from rag_evaluation_framework.synthesis.passages import Form, MadeQuestion, Statement
 
 _EXTENTS = {word: word for word in ("high", "long", "wide", "deep", "tall", "thick", "heavy", "old", "late")}
 _EXTENTS |= {"away": "far away", "apart": "far apart"}
 _PLURALS = frozenset({"people", "children", "men", "women", "staff", "mice", "feet"})
-_UNFINISHED = (
-    PREPOSITIONS
-    | CONJUNCTIONS
-    | word_set("the a an its their our your no each any least most rather instead more less only also")
-)
 _FIRST_PERSONS = frozenset({"we", "you", "i", "there", "one"})
-_ORDERS = frozenset({"the", "a", "an", "your", "at", "on", "to", "in", "all", "any"})
-_NO_OBJECTS = PREPOSITIONS | CONJUNCTIONS | ADVERBS | word_set("that free alone together home abroad")
 _LONGEST_ANTECEDENT = 6
 _FEWEST_WORDS, _MOST_WORDS = 4, 16
 
@@ -79,9 +68,7 @@ class _Subjects:
         else:
             self._one = subject
             is_name = words[0][0].isupper() and words[-1][0].isupper()
-            if is_name or (
-                english_clauses.PERSON.match(subject) and not english_clauses.GROUP.match(subject)
-            ):
+            if is_name or english_clauses.PERSON.match(subject):
                 self._named = subject
 
     def meant_by(self, pronoun: str) -> str | None:
@@ -94,7 +81,6 @@ class _Sentence:
     def __init__(self, statement: Statement, known: frozenset[str], subjects: _Subjects) -> None:
         self._place, self._known, self._subjects = statement.place, known, subjects
         self._whole = statement.text
-        self._subject_of = ""
         self._text = statement.text.rstrip(' .!…"”’')
 
     def questions(self) -> Iterator[MadeQuestion]:
@@ -103,7 +89,6 @@ class _Sentence:
             yield from self._after_opening(opening)
             return
         main, closing = self._cut(self._text)
-        yield from self._order(main)
         clause = clause_of(main, self._known)
         if clause is None:
             self._subjects.forget()
@@ -111,7 +96,6 @@ class _Sentence:
         resolved = self._resolved(clause)
         self._subjects.meet(clause.subject)
         if resolved is not None:
-            self._subject_of = resolved.subject
             if closing is not None:
                 yield from self._closing(resolved, closing)
             yield from self._parts(resolved)
@@ -176,31 +160,12 @@ class _Sentence:
                 clause.question("until when", rest=rest), f"until {said}", "time", "temporal"
             )
 
-    def _order(self, main: str) -> Iterator[MadeQuestion]:
-        """Ask about what readers are told to do, or not to do."""
-        words = main.removeprefix("Please ").split()
-        lowered = [word.casefold() for word in words]
-        if len(words) < 3 or not main[0].isupper():
-            return
-        if lowered[:2] == ["do", "not"] or lowered[0] == "never":
-            told = " ".join(words[2:] if lowered[0] == "do" else words[1:])
-            yield from self._made(f"may I {shortened(told)}", self._whole, "decision")
-        elif lowered[0] in VERBS and lowered[1] in _ORDERS:
-            told = " ".join([lowered[0], *words[1:]])
-            yield from self._made(f"do I have to {shortened(told)}", self._whole, "decision", rank=1)
-
     def _parts(self, clause: Clause) -> Iterator[MadeQuestion]:
         """Ask for each part of a clause that can be taken out."""
-        moved = clause.rest if clause.auxiliary else f"{clause.finite} {clause.rest}"
-        if (match := english_clauses.CHANGED.search(moved)) is not None and clause.subject != "there":
-            verb = "have" if clause.is_plural else "has"
-            yield from self._made(
-                f"how {verb} {clause.subject} changed", match["change"], "change", "temporal"
-            )
         if clause.is_negated or english_clauses.NEGATIVE.match(clause.subject):
             yield from self._decision(clause)
             return
-        asked = [*self._time(clause), *self._quantity(clause), *self._place_and_purpose(clause)]
+        asked = [*self._time(clause), *self._quantity(clause), *self._where(clause)]
         yield from asked
         yield from self._subject(clause)
         yield from self._decision(clause)
@@ -263,22 +228,14 @@ class _Sentence:
         ):
             yield from self._made(clause.question("how much", rest=rest), match["number"], "quantity")
 
-    def _place_and_purpose(self, clause: Clause) -> Iterator[MadeQuestion]:
-        rest = clause.rest
-        match = english_clauses.PLACE.match(rest)
+    def _where(self, clause: Clause) -> Iterator[MadeQuestion]:
+        match = english_clauses.PLACE.match(clause.rest)
         is_placed = clause.auxiliary in BE | MODALS and clause.subject.split()[0].casefold() not in (
             "there",
             "no",
         )
         if match is not None and is_placed and (match["verb"] or clause.auxiliary in BE):
             yield from self._made(clause.question("where", rest=match["verb"] or ""), match["place"], "place")
-        if (match := english_clauses.MANNER.search(rest)) is not None:
-            text = clause.question("how", rest=shortened(rest[: match.start()]))
-            yield from self._made(text, match["how"], "manner", "analytical")
-        match = english_clauses.PURPOSE.search(rest)
-        if match is not None and rest[: match.start()].split()[-1] not in english_clauses.TAKES_INFINITIVE:
-            text = clause.question("why", rest=shortened(rest[: match.start()]))
-            yield from self._made(text, rest[match.start() :], "cause", "analytical")
 
     def _subject(self, clause: Clause) -> Iterator[MadeQuestion]:
         rest = shortened(clause.rest)
@@ -286,8 +243,7 @@ class _Sentence:
             text = f"what {clause.auxiliary} {rest}"
             yield from self._made(text, clause.subject, "superlative", "comparative")
         elif english_clauses.PERSON.match(clause.subject) and len(rest.split()) > 1:
-            rank = 0 if clause.subject[0].isupper() else 1
-            yield from self._made(f"who {clause.finite} {rest}", clause.subject, "person", rank=rank)
+            yield from self._made(f"who {clause.finite} {rest}", clause.subject, "person")
 
     def _decision(self, clause: Clause) -> Iterator[MadeQuestion]:
         is_negative = clause.is_negated or english_clauses.NEGATIVE.match(clause.subject) is not None
@@ -301,18 +257,10 @@ class _Sentence:
             )
 
     def _complement(self, clause: Clause) -> Iterator[MadeQuestion]:
-        words = clause.rest.split()
-        if not words or clause.subject.casefold() in PRONOUNS:
-            return
-        first = words[0].casefold()
-        if clause.auxiliary in ("is", "are") and first in ("a", "an", "the", "one"):
+        first = clause.rest.partition(" ")[0].casefold()
+        is_defined = clause.auxiliary in ("is", "are") and first in ("a", "an", "the", "one")
+        if is_defined and clause.subject.casefold() not in PRONOUNS:
             yield from self._made(f"what {clause.auxiliary} {clause.subject}", clause.rest, "definition")
-        if clause.auxiliary or not first[0].isalnum():
-            return
-        if english_clauses.TAKES_PREPOSITION.match(f"{clause.verb} {first}"):
-            yield from self._made(clause.question("what", rest=first), clause.rest, "object", rank=1)
-        elif first not in _NO_OBJECTS and not first.endswith("ly"):
-            yield from self._made(clause.question("what", rest=""), clause.rest, "object", rank=1)
 
     def _made(
         self, text: str, answer: str, form: Form, kind: QuestionKind = "factual", *, rank: int = 0
@@ -321,13 +269,12 @@ class _Sentence:
         if _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS:
             yield MadeQuestion(
                 text=_undecided(text),
-                places=(self._place,),
+                place=self._place,
                 answer=answer.strip(" ,"),
                 form=form,
                 kind=kind,
                 rank=rank,
                 needs_topic=_points_elsewhere(text),
-                subject=self._subject_of if self._subject_of in text else "",
             )
 
 
@@ -344,7 +291,7 @@ def shortened(text: str, words: int = 8) -> str:
     if len(phrase) > words:
         prepositions = [place for place, word in enumerate(listed) if place > 1 and word in PREPOSITIONS]
         listed = listed[: prepositions[-1]] if prepositions else listed
-    while listed and listed[-1].casefold() in _UNFINISHED:
+    while listed and listed[-1].casefold() in UNFINISHED:
         listed.pop()
     return " ".join(listed)
 

@@ -301,29 +301,24 @@ def _checked(name: str, folder: Path) -> str:
 
 # Generated datasets as files: evaluation datasets, or examples in LangSmith's shape.
 
-FORMATS = ("evaluation-dataset", "langsmith")
-"""The dialects in which generated datasets are written; ``rag-eval convert`` converts them to others."""
 
-
-def format_of(path: str | Path, given: str | None = None) -> str:
-    """Return the dialect to write: the one named, or that of the file's ending."""
+def dialect_of(path: str | Path, given: str | None = None, *, level: Level = "token") -> str:
+    """Return the dialect to write: the one named, or that of the file's ending; it must hold the level."""
     name = plain_name(path)
     if given is not None:
-        return given
-    if name.endswith((".jsonl", ".langsmith.json")):
-        return "langsmith"
-    if name.endswith((".json", ".yaml", ".yml", ".csv")):
-        return "evaluation-dataset"
-    endings = ".eval.json, .eval.yaml, .eval.csv or .jsonl"
-    raise UsageError(f"{path}: expected a name that ends in {endings}, or --format")
-
-
-def check_format(dialect: str, *, level: str, path: str | Path) -> None:
-    """Refuse a dialect that cannot hold what is to be generated."""
+        dialect = given
+    elif name.endswith((".jsonl", ".langsmith.json")):
+        dialect = "langsmith"
+    elif name.endswith((".json", ".yaml", ".yml", ".csv")):
+        dialect = "evaluation-dataset"
+    else:
+        endings = ".eval.json, .eval.yaml, .eval.csv or .jsonl"
+        raise UsageError(f"{path}: expected a name that ends in {endings}, or --format")
     if level == "chunk" and dialect != "langsmith":
         raise UsageError(
             f"{path}: {dialect} holds no chunk ids; write a .jsonl file (langsmith) at chunk level"
         )
+    return dialect
 
 
 def write_generated(dataset: Dataset, path: str | Path, *, dialect: str) -> None:

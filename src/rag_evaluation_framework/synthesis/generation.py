@@ -1,126 +1,56 @@
-"""Corpus and model to a dataset."""
+"""Corpus and model to a dataset: asked as a run, which can be interrupted and resumed.
+
+Tasks become samples, replies a journal, the journal drafts. Drafts are read from the journal in the order of
+the tasks. So they are the same however often the run was interrupted, and can be read again without asking
+the model.
+"""
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from math import log
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from rag_evaluation_framework.errors import ModelError, UsageError
+from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker, component_text
 from rag_evaluation_framework.models.chat import ChatModel
 from rag_evaluation_framework.models.clients import as_chat_model
+from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.responses import Usage
-from rag_evaluation_framework.records.runs import Progress, RunOutcome
-from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
-from rag_evaluation_framework.synthesis.drafts import (
-    DIFFICULTIES,
-    KINDS,
-    Difficulty,
-    Draft,
-    Drafts,
-    Level,
-    QuestionKind,
-    Rejection,
+from rag_evaluation_framework.records.responses import Response, Usage
+from rag_evaluation_framework.records.runs import (
+    Options,
+    Progress,
+    RunHead,
+    RunOutcome,
+    package_versions,
 )
+from rag_evaluation_framework.records.samples import Dataset, Sample
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.sample_list import content_hash
+from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
-from rag_evaluation_framework.synthesis.model_questions import (
-    CONCURRENCY,
-    AskedQuestions,
-    ask_for_questions,
-    opened_run,
+from rag_evaluation_framework.synthesis.model_questions import ModelTarget, drafts_of
+from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks
+from rag_evaluation_framework.synthesis.question_prompts import (
+    ACCEPTED,
+    ROOM,
+    QuestionTask,
+    sample_of,
+    schema_of,
 )
-from rag_evaluation_framework.synthesis.question_plan import (
-    MAX_CHARACTERS,
-    Cut,
-    QuestionSettings,
-    chunk_cut,
-    planned_tasks,
-    window_cut,
-)
-from rag_evaluation_framework.synthesis.question_prompts import load_prompt
 from rag_evaluation_framework.text.normalisation import FoldedText
-from rag_evaluation_framework.text.sentences import sentence_spans
-from rag_evaluation_framework.text.tokens import content_keys
 
-# Whether a question that should have no answer obviously has one: by the words it shares with a
-# sentence.
-#
-# This finds a passage that has nearly all the words of the question, not one that answers in other words.
+CONCURRENCY = 16
 
-# A sentence that has this share of what a question names, rare words counting more, most likely answers it.
-_SHARE = 0.8
-_LEAST_WORDS = 3
-
-_ASKS_WHY = re.compile(r"\bwhy\b|\bfor what (?:reason|purpose)\b|为什么|为何|何故|原因", re.IGNORECASE)
-_SAYS_WHY = re.compile(
-    r"\b(?:because|since|due to|owing to|so that|in order to|the reason|therefore|as a result)\b"
-    r"|因为|由于|因此|以便|为了|所以",
-    re.IGNORECASE,
-)
-
-
-class ObviousAnswers:
-    """The sentences of a corpus, found by the words of a question."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._sentences: list[str] = []
-        self._holding: defaultdict[str, list[int]] = defaultdict(list)
-        for document in corpus:
-            for start, end in sentence_spans(document.content):
-                self._add(document.content[start:end])
-
-    def answering(self, question: str) -> str | None:
-        """Return a sentence that obviously answers a question, if there is one."""
-        words = sorted(set(content_keys(question)))
-        if len(words) < _LEAST_WORDS:
-            return None
-        weights = {word: self._rarity(word) for word in words}
-        shared: Counter[int] = Counter()
-        for word, weight in weights.items():
-            for number in self._holding.get(word, ()):
-                shared[number] += weight  # type: ignore[assignment]  # a counter of weights
-        least = _SHARE * sum(weights.values())
-        likely = sorted(number for number, weight in shared.items() if weight >= least)
-        return self._first_that_says(question, [self._sentences[number] for number in likely])
-
-    def _first_that_says(self, question: str, sentences: Sequence[str]) -> str | None:
-        asks_why = _ASKS_WHY.search(question) is not None
-        return next((each for each in sentences if not asks_why or _SAYS_WHY.search(each)), None)
-
-    def _add(self, sentence: str) -> None:
-        for word in set(content_keys(sentence)):
-            self._holding[word].append(len(self._sentences))
-        self._sentences.append(sentence)
-
-    def _rarity(self, word: str) -> float:
-        return log(1 + (len(self._sentences) + 1) / (len(self._holding.get(word, ())) + 1))
-
-
-def without_answered(drafts: Drafts, corpus: Corpus) -> Drafts:
-    """Reject the unanswerable questions that the corpus obviously answers (``answered-after-all``)."""
-    if all(draft.excerpts or draft.chunk_ids for draft in drafts.kept):
-        return drafts
-    answers = ObviousAnswers(corpus)
-
-    def rejection(draft: Draft) -> Rejection | None:
-        if draft.excerpts or draft.chunk_ids:
-            return None
-        sentence = answers.answering(draft.question)
-        if sentence is None:
-            return None
-        return Rejection("answered-after-all", draft.question, draft.origin, sentence)
-
-    return drafts.sifted(map(rejection, drafts.kept))
+# The chat model limits each of its attempts; this only ends what would never end.
+_LONGEST_TASK = 1800.0
+_SETTINGS = "generation"
+_CHUNKER = "chunker"
 
 
 class ChecksDrafts(Protocol):
@@ -150,20 +80,13 @@ class Generation:
 def generate_with_model(
     corpus: Corpus,
     model: object,
+    settings: QuestionSettings | None = None,
     *,
-    level: Level = "token",
-    queries_per_doc: int = 5,
-    kinds: Sequence[QuestionKind] = KINDS,
-    difficulties: Sequence[Difficulty] = DIFFICULTIES,
-    queries_across_docs: int = 0,
-    unanswerable_per_doc: int = 0,
     chunker: Chunker | PositionAwareChunker | None = None,
     quality: ChecksDrafts | None = None,
     run_folder: RunFolder | str | Path | None = None,
     runs_directory: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    seed: int = 0,
-    max_characters: int = MAX_CHARACTERS,
     concurrency: int = CONCURRENCY,
     configuration: Mapping[str, Any] | None = None,
 ) -> Generation:
@@ -175,22 +98,35 @@ def generate_with_model(
     it was interrupted. The head of a new run records ``configuration`` beside these settings. Whatever
     prevents the generation is raised before the model is asked.
     """
-    settings = QuestionSettings(
-        level=level,
-        queries_per_doc=queries_per_doc,
-        kinds=tuple(kinds),
-        difficulties=tuple(difficulties),
-        queries_across_docs=queries_across_docs,
-        unanswerable_per_doc=unanswerable_per_doc,
-        max_characters=max_characters,
-        seed=seed,
+    settings = settings or QuestionSettings()
+    chunker = chunker if settings.level == "chunk" else None
+    chat_model = as_chat_model(model)
+    tasks = planned_tasks(corpus, settings, chunker)
+    head = _head(tasks, settings, chat_model.name, chunker, configuration or {})
+    with _run(run_folder, runs_directory, head) as folder:
+        outcome = _asked(tasks, chat_model, folder, concurrency=concurrency, on_progress=on_progress)
+        responses = {entry.result.sample_id: entry.result.response for entry in folder.entries()}
+        if outcome.completed:
+            _check_any_reply(responses, chat_model.name)
+        totals = folder.index().usage
+    drafts = without_duplicates(
+        Drafts.joined(drafts_of(task, responses[task.id]) for task in tasks if task.id in responses)
     )
-    plan = _Plan(corpus, as_chat_model(model), settings, chunker)
-    with plan.run(run_folder, runs_directory, configuration or {}) as folder:
-        asked = ask_for_questions(
-            plan.tasks, plan.model, folder=folder, seed=seed, concurrency=concurrency, on_progress=on_progress
-        )
-    return plan.generation(asked, folder, quality)
+    dataset = None
+    if outcome.completed:
+        drafts = drafts if quality is None else quality.checked(drafts, corpus)
+        generator = _generator(chat_model.name, tasks, settings)
+        dataset = dataset_of(drafts, corpus, level=settings.level, chunker=chunker, generator=generator)
+    known = (totals.input_tokens, totals.output_tokens, totals.cost_usd)
+    return Generation(
+        dataset=dataset,
+        drafts=drafts,
+        outcome=outcome,
+        usage=Usage(input_tokens=known[0], output_tokens=known[1], cost_usd=known[2]) if any(known) else None,
+        requests=len(tasks),
+        run_id=folder.head.run_id,
+        run_path=folder.path if folder.path.exists() else None,
+    )
 
 
 def without_duplicates(drafts: Drafts) -> Drafts:
@@ -207,83 +143,126 @@ def without_duplicates(drafts: Drafts) -> Drafts:
     return drafts.sifted(map(rejection, drafts.kept))
 
 
-class _Plan:
-    """What a model is asked about a corpus, where its replies are kept, and what is made of them."""
+def settings_of(head: RunHead) -> QuestionSettings:
+    """Return the settings that a run was begun with, to resume it."""
+    written = head.configuration.get(_SETTINGS)
+    if not isinstance(written, dict):
+        raise UsageError(f"run {head.run_id}: expected one that generates questions, got another kind")
+    return QuestionSettings(**written)
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        model: ChatModel,
-        settings: QuestionSettings,
-        chunker: Chunker | PositionAwareChunker | None,
-    ) -> None:
-        self.model = model
-        self._corpus, self._settings = corpus, settings
-        self._chunker = chunker if settings.level == "chunk" else None
-        self.tasks = planned_tasks(corpus, settings, self._cut())
 
-    @contextmanager
-    def run(
-        self,
-        run_folder: RunFolder | str | Path | None,
-        runs_directory: str | Path | None,
-        configuration: Mapping[str, Any],
-    ) -> Iterator[RunFolder]:
-        """Provide the run; one that nobody gave a place is removed with all that is in it."""
-        is_temporary = run_folder is None and runs_directory is None
-        kept = nullcontext(str(runs_directory or "."))
-        with tempfile.TemporaryDirectory(prefix="rag-eval-") if is_temporary else kept as directory:
-            folder = opened_run(
-                run_folder,
-                self.tasks,
-                self._settings,
-                model=self.model.name,
-                chunker=None if self._chunker is None else component_text(self._chunker),
-                runs_directory=directory,
-                configuration=configuration,
+def chunker_of(head: RunHead) -> str | None:
+    """Return the chunker that a run's questions are about, at chunk level."""
+    chunker = head.configuration.get(_CHUNKER)
+    return chunker if isinstance(chunker, str) else None
+
+
+def _head(
+    tasks: Sequence[QuestionTask],
+    settings: QuestionSettings,
+    model: str,
+    chunker: Chunker | PositionAwareChunker | None,
+    configuration: Mapping[str, Any],
+) -> RunHead:
+    return RunHead(
+        run_id=NEW_RUN,
+        dataset_id=f"questions-{settings.level}-level",
+        dataset_hash=content_hash(lambda: _samples(tasks, settings.seed)),
+        target=model,
+        configuration={
+            **configuration,
+            _SETTINGS: asdict(settings),
+            _CHUNKER: None if chunker is None else component_text(chunker),
+        },
+        seed=settings.seed,
+        packages=package_versions(),
+    )
+
+
+def _asked(
+    tasks: Sequence[QuestionTask],
+    model: ChatModel,
+    folder: RunFolder,
+    *,
+    concurrency: int,
+    on_progress: Callable[[Progress], None] | None,
+) -> RunOutcome:
+    """Ask the model every task that is not in the folder's journal yet.
+
+    Tasks that failed because the endpoint could not be reached or turned the caller away are asked again.
+    """
+    by_id = {task.id: task for task in tasks}
+    target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
+    seed = folder.head.seed
+    options = Options(concurrency=concurrency, attempt_timeout=_LONGEST_TASK, sample_timeout=_LONGEST_TASK)
+    return run_samples(
+        lambda: _samples(tasks, seed), target, [], folder=folder, options=options, on_progress=on_progress
+    )
+
+
+@contextmanager
+def _run(
+    run_folder: RunFolder | str | Path | None,
+    runs_directory: str | Path | None,
+    head: RunHead,
+) -> Iterator[RunFolder]:
+    """Provide the run; one that nobody gave a place is removed with all that is in it."""
+    is_temporary = run_folder is None and runs_directory is None
+    kept = nullcontext(str(runs_directory or "."))
+    with tempfile.TemporaryDirectory(prefix="rag-eval-") if is_temporary else kept as directory:
+        folder = _opened(run_folder, directory, head)
+        try:
+            yield folder
+        except ModelError as error:
+            if is_temporary or not folder.counts.reaskable:
+                raise
+            way_on = f"once that is mended, a resume of run {folder.head.run_id} asks again"
+            raise ModelError(error.kind, f"{error.message}; {way_on}") from error
+
+
+def _opened(run_folder: RunFolder | str | Path | None, directory: str, head: RunHead) -> RunFolder:
+    """Return the run to resume, or a new one; a run that was begun with other settings is refused."""
+    if run_folder is None:
+        return RunFolder.create(directory, head)
+    if not isinstance(run_folder, RunFolder):
+        path = Path(run_folder)
+        if not (path / "head.json").exists():
+            return RunFolder.create(path.parent, replace(head, run_id=path.name))
+        run_folder = RunFolder.open(path)
+    began = run_folder.head
+    pairs: dict[str, tuple[Any, Any]] = {"model": (began.target, head.target)}
+    pairs[_CHUNKER] = chunker_of(began), chunker_of(head)
+    then = asdict(settings_of(began))
+    pairs |= {name: (then[name], value) for name, value in head.configuration[_SETTINGS].items()}
+    for name, (before, after) in pairs.items():
+        if before != after:
+            raise UsageError(
+                f"run {began.run_id} cannot go on with another {name}: expected {before}, got {after}"
             )
-            try:
-                yield folder
-            except ModelError as error:
-                if is_temporary or not folder.counts.reaskable:
-                    raise
-                way_on = f"once that is mended, a resume of run {folder.head.run_id} asks again"
-                raise ModelError(error.kind, f"{error.message}; {way_on}") from error
+    return run_folder
 
-    def generation(
-        self, asked: AskedQuestions, folder: RunFolder, quality: ChecksDrafts | None
-    ) -> Generation:
-        """Return the questions whose ground truth holds; of a run that is at its end, as a dataset."""
-        is_complete = asked.outcome.completed
-        drafts = without_answered(without_duplicates(asked.drafts), self._corpus)
-        if is_complete and quality is not None:
-            drafts = quality.checked(drafts, self._corpus)
-        return Generation(
-            dataset=self._dataset(drafts) if is_complete else None,
-            drafts=drafts,
-            outcome=asked.outcome,
-            usage=asked.usage,
-            requests=len(self.tasks),
-            run_id=folder.head.run_id,
-            run_path=folder.path if folder.path.exists() else None,
+
+def _samples(tasks: Sequence[QuestionTask], seed: int) -> Iterator[Sample]:
+    return (sample_of(task, seed=seed) for task in tasks)
+
+
+def _check_any_reply(responses: dict[str, Response], model: str) -> None:
+    failures = [response.failure for response in responses.values()]
+    first = failures[0] if failures else None
+    if first is not None and all(failure is not None for failure in failures):
+        message = (
+            f"none of {len(failures):,} requests to {model} got a reply that can be used; {first.message}"
         )
+        raise ModelError(first.kind, message)
 
-    def _cut(self) -> Cut:
-        if self._settings.level == "token":
-            return window_cut
-        if self._chunker is None:
-            raise UsageError("chunker: expected one, since the level is chunk, got None")
-        return chunk_cut(chunk_corpus(self._corpus, self._chunker, distinct=True).chunks, self._corpus)
 
-    def _dataset(self, drafts: Drafts) -> Dataset:
-        """Return a dataset that records how it was made: nothing that differs between equal generations."""
-        settings = asdict(self._settings)
-        level = settings.pop("level")
-        prompts = sorted({task.prompt for task in self.tasks})
-        generator = {
-            "name": "model",
-            "model": self.model.name,
-            "prompts": {name: load_prompt(name).version for name in prompts},
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()},
-        }
-        return dataset_of(drafts, self._corpus, level=level, chunker=self._chunker, generator=generator)
+def _generator(model: str, tasks: Sequence[QuestionTask], settings: QuestionSettings) -> dict[str, Any]:
+    """Return what a dataset records of how it was made: nothing that differs between equal generations."""
+    prompts = sorted({task.prompt for task in tasks})
+    asked = {name: value for name, value in asdict(settings).items() if name != "level"}
+    return {
+        "name": "model",
+        "model": model,
+        "prompts": {name: load_prompt(name, ROOM).version for name in prompts},
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()},
+    }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypeVar
 
 from rag_evaluation_framework.errors import ModelError, UsageError, counted, shown
 from rag_evaluation_framework.evaluation.data import DATASETS_FOLDER
@@ -38,34 +38,26 @@ from rag_evaluation_framework.records.samples import (
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
-from rag_evaluation_framework.synthesis.drafts import Difficulty, Level, QuestionKind
+from rag_evaluation_framework.synthesis.drafts import Level
 from rag_evaluation_framework.synthesis.generated_datasets import (
     Delivered,
     default_dataset_name,
     deliver,
     destination,
 )
-from rag_evaluation_framework.synthesis.generation import ChecksDrafts, Generation, generate_with_model
-from rag_evaluation_framework.synthesis.model_questions import CONCURRENCY
-from rag_evaluation_framework.synthesis.question_plan import MAX_CHARACTERS
+from rag_evaluation_framework.synthesis.generation import (
+    CONCURRENCY,
+    ChecksDrafts,
+    Generation,
+    generate_with_model,
+)
+from rag_evaluation_framework.synthesis.question_plan import MAX_CHARACTERS, QuestionSettings
 
 # What the generators at chunk level and token level share: a model, a corpus, and where datasets go.
 
 GroundTruthT = TypeVar("GroundTruthT")
 
 _USUAL_QUALITY: ChecksDrafts = QualityControl()
-
-
-class GenerationOptions(TypedDict, total=False):
-    """Further options of ``generate_with_model``."""
-
-    kinds: Sequence[QuestionKind]
-    difficulties: Sequence[Difficulty]
-    queries_across_docs: int
-    unanswerable_per_doc: int
-    run_folder: RunFolder | str | Path | None
-    on_progress: Callable[[Progress], None] | None
-    seed: int
 
 
 class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
@@ -114,14 +106,22 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         *,
         quality: ChecksDrafts | None = _USUAL_QUALITY,
         datasets_folder: str | Path = DATASETS_FOLDER,
-        **options: Unpack[GenerationOptions],
+        run_folder: RunFolder | str | Path | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        **asked: Any,
     ) -> list[GroundTruthT]:
         """Return questions with the ids of what answers them, which :attr:`chunk_registry` resolves.
 
         The dataset goes to LangSmith under ``dataset_name``; with ``upload_to_langsmith=False`` it is written
         to ``datasets_folder`` under that name, or nowhere without one. With ``quality=None`` every question
-        is kept whose ground truth holds.
+        is kept whose ground truth holds. ``asked`` is what else :class:`QuestionSettings` has.
         """
+        settings = QuestionSettings(
+            level=self.level,
+            queries_per_doc=queries_per_doc,
+            max_characters=self._max_characters,
+            **asked,
+        )
         place = destination(
             dataset_name,
             upload_to_langsmith=upload_to_langsmith,
@@ -131,13 +131,12 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         generation = generate_with_model(
             self.corpus,
             self._model,
-            level=self.level,
-            queries_per_doc=queries_per_doc,
+            settings,
             chunker=self.chunker,
             quality=quality,
-            max_characters=self._max_characters,
+            run_folder=run_folder,
+            on_progress=on_progress,
             concurrency=self._concurrency,
-            **options,
         )
         dataset = _complete(generation)
         self.generation = generation

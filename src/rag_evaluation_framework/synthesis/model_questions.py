@@ -1,49 +1,30 @@
-"""Asking a model as a run, reading its replies."""
+"""A model that is asked for questions as a run asks a system, and its replies read as drafts."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError, UsageError
-from rag_evaluation_framework.evaluation.engine import in_own_thread, run_samples
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message
-from rag_evaluation_framework.models.spending import total_usage
-from rag_evaluation_framework.models.structured import Forgetting, ask
-from rag_evaluation_framework.records.responses import Failure, Request, Response, Usage
-from rag_evaluation_framework.records.runs import (
-    Progress,
-    RunHead,
-    RunOutcome,
-    RunSettings,
-    package_versions,
-)
+from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError
+from rag_evaluation_framework.evaluation.engine import in_own_thread
+from rag_evaluation_framework.models.chat import ChatModel, Message
+from rag_evaluation_framework.models.spending import CountedModel, Spending
+from rag_evaluation_framework.models.structured import ask
+from rag_evaluation_framework.records.responses import Failure, Request, Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
-from rag_evaluation_framework.results.sample_list import content_hash
 from rag_evaluation_framework.synthesis.drafts import (
     DIFFICULTIES,
     KINDS,
-    Difficulty,
     Draft,
     Drafts,
     Excerpt,
     QuestionKind,
     Rejection,
 )
-from rag_evaluation_framework.synthesis.question_plan import (
-    ACCEPTED,
-    QuestionSettings,
-    QuestionTask,
-    Shown,
-    sample_of,
-    schema_of,
-)
+from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown
 from rag_evaluation_framework.text.scripts import writes_another_script
 from rag_evaluation_framework.text.search import ExcerptFinder, Unlocated
 
@@ -65,7 +46,7 @@ class ModelTarget:
     """Fulfils ``extensions.Target``. A response's text is the value that the model gave, as JSON.
 
     ``schema`` is what the model is told to follow, for each sample; ``accepted`` is the least that a reply
-    must have to be taken, the same for all. The chat model retries by its own rules, so nothing is retried
+    must have to be taken. The chat model retries by its own rules, so nothing is retried
     here.
     """
 
@@ -94,47 +75,20 @@ class ModelTarget:
 
     def _answered(self, sample: Sample) -> Response:
         messages = [Message(turn.role, turn.content or "") for turn in sample.turns]
-        model = _HeldTo(self._model, self._schema(sample))
+        model = CountedModel(self._model, Spending())
         try:
-            reply = ask(model, messages, self._accepted)
+            reply = ask(model, messages, self._schema(sample), accepted=self._accepted)
             self._has_answered = True
         except ModelError as error:
             if error.kind not in _USELESS:
                 raise
-            return Response(failure=Failure(kind=error.kind, message=error.message), usage=model.usage)
+            return Response(
+                failure=Failure(kind=error.kind, message=error.message), usage=model.spending.usage
+            )
         text = json.dumps(reply.value, ensure_ascii=False, separators=(",", ":"))
         return Response(
-            text=text, usage=model.usage, metadata={"asked_twice": True} if reply.repaired else {}
+            text=text, usage=model.spending.usage, metadata={"asked_twice": True} if reply.repaired else {}
         )
-
-
-class _HeldTo:
-    """Fulfils ``ChatModel``: the model under a schema of its own, whatever is accepted; one conversation."""
-
-    def __init__(self, model: ChatModel, schema: Schema) -> None:
-        self.name = model.name
-        self._model = model
-        self._schema = schema
-        self._usages: list[Usage | None] = []
-
-    @property
-    def usage(self) -> Usage | None:
-        """What the conversation took, including useless replies."""
-        return total_usage(self._usages)
-
-    def chat(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> Completion:
-        completion = self._model.chat(messages, schema=self._schema, draw=draw)
-        if not completion.is_cached:
-            self._usages.append(completion.usage)
-        return completion
-
-    def forget(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, draw: int = 0
-    ) -> None:
-        if isinstance(self._model, Forgetting):
-            self._model.forget(messages, schema=self._schema, draw=draw)
 
 
 # Whether a question can be put to somebody who has not seen the text it was made from.
@@ -171,26 +125,8 @@ def question_problem(question: str, sources: Iterable[str]) -> tuple[str, str] |
 #
 # Of a question that is kept, every passage is a slice of a document that the model was shown, and every
 # chunk is one that it was shown. Nothing is lost: a task for n questions gives at least n drafts and
-# rejections together. The reasons (:data:`REASONS`) are stable, and so are ``model-<kind>``
+# rejections together. The reasons (``drafts.REASONS``) are stable, and so are ``model-<kind>``
 # (``model-truncated``, ``model-refused`` …) where there was no usable reply.
-
-REASONS: Mapping[str, str] = {
-    "fewer-than-asked": "the model gave fewer questions",
-    "more-than-asked": "the model gave more questions",
-    "malformed-question": "no question in it, or passages that are not texts",
-    "kind-not-asked-for": "of another kind than those asked for",
-    "refers-to-the-text": "speaks of a text that whoever searches has not seen",
-    "other-language": "in another script than its source",
-    "no-excerpt": "no passage with it",
-    "empty-excerpt": "a passage without a word",
-    "excerpt-not-found": "a passage that is not in the document",
-    "ambiguous-excerpt": "a passage that stands in several places",
-    "overlong-excerpt": "a passage that is most of a long text",
-    "unknown-chunk-id": "cites a chunk that was not shown; the id alone is dropped",
-    "no-chunk": "cites no chunk that was shown",
-    "one-document": "across documents, but a single one answers it",
-}
-"""The reasons given here, in words."""
 
 # Somebody who copies more than half of a long text has not said where the answer is.
 _LONG_TEXT = 1500
@@ -274,7 +210,7 @@ class _Reader:
             excerpts=excerpts,
             answer=_answer(item.get("answer")),
             kind=kind,
-            difficulty=_difficulty(item.get("difficulty")),
+            difficulty=next((each for each in DIFFICULTIES if each == _label(item.get("difficulty"))), None),
             chunk_ids=chunk_ids,
             origin=self._task.origin,
         )
@@ -354,144 +290,5 @@ def _label(said: Any) -> str:
     return said.strip().lower() if isinstance(said, str) else ""
 
 
-def _difficulty(said: Any) -> Difficulty | None:
-    return next((each for each in DIFFICULTIES if each == _label(said)), None)
-
-
 def _answer(said: Any) -> str | None:
     return said.strip() or None if isinstance(said, str) else None
-
-
-# Asks a model for questions as a run: tasks become samples, replies a journal, the journal drafts.
-#
-# Drafts are read from the journal in the order of the tasks. So they are the same however often the run
-# was interrupted, and can be read again without asking the model.
-
-CONCURRENCY = 16
-
-# The chat model limits each of its attempts; this only ends what would never end.
-_LONGEST_TASK = 1800.0
-_SETTINGS = "generation"
-_CHUNKER = "chunker"
-
-
-@dataclass(frozen=True, slots=True)
-class AskedQuestions:
-    """The outcome of asking: the questions so far, what they cost, and whether the run is at its end."""
-
-    drafts: Drafts
-    outcome: RunOutcome
-    usage: Usage | None
-
-
-def ask_for_questions(
-    tasks: Sequence[QuestionTask],
-    model: ChatModel,
-    *,
-    folder: RunFolder,
-    seed: int = 0,
-    concurrency: int = CONCURRENCY,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> AskedQuestions:
-    """Ask the model every task that is not in the folder's journal yet, and read all replies.
-
-    Tasks that failed because the endpoint could not be reached or turned the caller away are asked again. If
-    no task at all got a usable reply, that is a :class:`ModelError`.
-    """
-    by_id = {task.id: task for task in tasks}
-    target = ModelTarget(model, schema=lambda sample: schema_of(by_id[sample.id]), accepted=ACCEPTED)
-    settings = RunSettings(
-        concurrency=concurrency,
-        attempt_timeout=_LONGEST_TASK,
-        sample_timeout=_LONGEST_TASK,
-        seed=seed,
-    )
-    outcome = run_samples(
-        lambda: _samples(tasks, seed), target, [], folder=folder, settings=settings, on_progress=on_progress
-    )
-    responses = {entry.result.sample_id: entry.result.response for entry in folder.entries()}
-    if outcome.completed:
-        _check_any_reply(responses, model.name)
-    parts = (drafts_of(task, responses[task.id]) for task in tasks if task.id in responses)
-    totals = folder.index().usage
-    known = (totals.input_tokens, totals.output_tokens, totals.cost_usd)
-    usage = Usage(input_tokens=known[0], output_tokens=known[1], cost_usd=known[2])
-    return AskedQuestions(Drafts.joined(parts), outcome, usage if any(known) else None)
-
-
-def opened_run(
-    run_folder: RunFolder | str | Path | None,
-    tasks: Sequence[QuestionTask],
-    settings: QuestionSettings,
-    *,
-    model: str,
-    chunker: str | None,
-    runs_directory: str | Path,
-    configuration: Mapping[str, Any],
-) -> RunFolder:
-    """Return the run to resume, or a new one.
-
-    ``run_folder`` is a run, or the path of one, which is created if it does not exist. Without it a new run
-    gets the next free name in ``runs_directory``. The head of a new one records ``configuration`` too. A run
-    that was begun with other settings is refused.
-    """
-
-    def head(run_id: str) -> RunHead:
-        return RunHead(
-            run_id=run_id,
-            dataset_id=f"questions-{settings.level}-level",
-            dataset_hash=content_hash(lambda: _samples(tasks, settings.seed)),
-            target=model,
-            configuration={**configuration, _SETTINGS: asdict(settings), _CHUNKER: chunker},
-            seed=settings.seed,
-            packages=package_versions(),
-        )
-
-    if run_folder is not None and not isinstance(run_folder, RunFolder):
-        path = Path(run_folder)
-        if not (path / "head.json").exists():
-            return RunFolder.create(path.parent, head(path.name))
-        run_folder = RunFolder.open(path)
-    if run_folder is None:
-        return RunFolder.create(runs_directory, head(NEW_RUN))
-    _check_alike(run_folder.head, settings, model=model, chunker=chunker)
-    return run_folder
-
-
-def settings_of(head: RunHead) -> QuestionSettings:
-    """Return the settings that a run was begun with, to resume it."""
-    written = head.configuration.get(_SETTINGS)
-    if not isinstance(written, dict):
-        raise UsageError(f"run {head.run_id}: expected one that generates questions, got another kind")
-    return QuestionSettings(**written)
-
-
-def chunker_of(head: RunHead) -> str | None:
-    """Return the chunker that a run's questions are about, at chunk level."""
-    chunker = head.configuration.get(_CHUNKER)
-    return chunker if isinstance(chunker, str) else None
-
-
-def _samples(tasks: Sequence[QuestionTask], seed: int) -> Iterator[Sample]:
-    return (sample_of(task, seed=seed) for task in tasks)
-
-
-def _check_alike(head: RunHead, settings: QuestionSettings, *, model: str, chunker: str | None) -> None:
-    began = settings_of(head)
-    pairs = {"model": (head.target, model), "chunker": (chunker_of(head), chunker)}
-    pairs |= {name: (getattr(began, name), value) for name, value in asdict(settings).items()}
-    for name, (then, now) in pairs.items():
-        if then != now:
-            raise UsageError(
-                f"run {head.run_id} cannot go on with another {name}: expected {then}, got {now}"
-            )
-
-
-def _check_any_reply(responses: dict[str, Response], model: str) -> None:
-    failures = [response.failure for response in responses.values()]
-    first = failures[0] if failures else None
-    if first is not None and all(failure is not None for failure in failures):
-        message = (
-            f"none of {len(failures):,} requests to {model} got a reply that can be used; {first.message}"
-        )
-        raise ModelError(first.kind, message)

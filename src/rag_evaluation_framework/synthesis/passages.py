@@ -1,7 +1,7 @@
-"""The passages of a document from which questions are made: sentences, definitions, tables and lists.
+"""The passages of a document from which questions are made: sentences, definitions and lists.
 
 A passage has its characters in the document, the same without the marks of Markdown, and the headings above
-it. What states nothing by itself is left out: headings, rules, code, links and questions.
+it. What states nothing by itself is left out: headings, rules, tables, code, links and questions.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
+from rag_evaluation_framework.synthesis.drafts import QuestionKind
+from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -21,8 +24,8 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _ITEM = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\d{1,3}、)")
 _QUOTE = re.compile(r"\s*>+\s?")
 _TABLE = re.compile(
-    r"^[ \t]*\|?(?P<head>[^\n]*\|[^\n]*)\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n"
-    r"(?P<rows>(?:[ \t]*\|?[^\n]*\|[^\n]*(?:\n|\Z))+)",
+    r"^[ \t]*\|?[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n"
+    r"(?:[ \t]*\|?[^\n]*\|[^\n]*(?:\n|\Z))+",
     re.MULTILINE,
 )
 _DEFINITION = re.compile(
@@ -65,22 +68,6 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table."""
-
-    place: Place
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with its header; rows have as many cells as the header."""
-
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
     """Items that stand in a list, without their marks."""
 
@@ -92,11 +79,9 @@ class Listing:
 class Passages:
     """What a document offers to ask about. ``title`` is its first heading; a file name does not count."""
 
-    doc_id: str
     title: str
     statements: tuple[Statement, ...]
     definitions: tuple[Definition, ...]
-    tables: tuple[Table, ...]
     listings: tuple[Listing, ...]
 
 
@@ -104,23 +89,12 @@ def passages_of(document: Document) -> Passages:
     """Return the passages of a document in reading order."""
     statements: list[Statement] = []
     definitions: list[Definition] = []
-    tables: list[Table] = []
-    listings: list[Listing] = []
-    paragraphs = 0
     text = document.content
-    for block in _blocks(text):
-        if (match := _TABLE.match(text, block.start, block.end)) is not None:
-            tables.append(_table(text, match, block.headings))
-            continue
-        written = block.of(text)
-        paragraphs += 1
-        if (defined := _DEFINITION.match(written)) is not None:
+    for number, block in enumerate(_blocks(text)):
+        if (defined := _DEFINITION.match(block.of(text))) is not None:
             definitions.append(Definition(block, plain(defined["term"]), plain(defined["rest"])))
-        statements.extend(_statements(text, block, paragraphs))
-    listings.extend(_listings(text))
-    return Passages(
-        document.id, _title(document), tuple(statements), tuple(definitions), tuple(tables), tuple(listings)
-    )
+        statements.extend(_statements(text, block, number))
+    return Passages(_title(document), tuple(statements), tuple(definitions), tuple(_listings(text)))
 
 
 def plain(text: str) -> str:
@@ -159,14 +133,12 @@ def _blocks(text: str) -> Iterator[Place]:
             line = text[position:line_end]
             is_hidden = any(first <= position < last for first, last in hidden)
             is_break = is_hidden or not line.strip() or _HEADING.match(line) or _is_underline(line)
-            if is_break or table is not None or _ITEM.match(line):
-                if begin is not None:
-                    yield Place(begin, end, section.headings)
+            is_break = is_break or table is not None
+            if begin is not None and (is_break or _ITEM.match(line)):
+                yield Place(begin, end, section.headings)
                 begin = None
-            if table is not None and not is_hidden:
-                yield Place(position, table.end(), section.headings)
-            elif not is_break:
-                begin = position if begin is None else begin
+            if not is_break and begin is None:
+                begin = position
             position = end = line_end
         if begin is not None:
             yield Place(begin, end, section.headings)
@@ -188,23 +160,6 @@ def _statements(text: str, block: Place, paragraph: int) -> Iterator[Statement]:
             yield Statement(place, sentence, paragraph)
 
 
-def _table(text: str, match: re.Match[str], headings: tuple[str, ...]) -> Table:
-    columns = _cells(match["head"])
-    rows: list[Row] = []
-    position = match.start("rows")
-    for line in match["rows"].splitlines(keepends=True):
-        cells = _cells(line)
-        start = position + len(line) - len(line.lstrip())
-        position += len(line)
-        if len(cells) == len(columns) and any(cells):
-            rows.append(Row(Place(start, start + len(line.strip()), headings), cells))
-    return Table(columns, tuple(rows))
-
-
-def _cells(line: str) -> tuple[str, ...]:
-    return tuple(plain(cell.replace("\\|", "|")) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|")))
-
-
 def _listings(text: str) -> Iterator[Listing]:
     """Yield runs of at least two items that follow one another."""
     run: list[Place] = []
@@ -224,3 +179,110 @@ def _listing(text: str, run: Sequence[Place]) -> Iterator[Listing]:
         end = run[0].start + len(text[run[0].start : run[-1].end].rstrip())
         items = tuple(plain(_ITEM.sub("", item.of(text), count=1)) for item in run)
         yield Listing(Place(run[0].start, end, run[0].headings), items)
+
+
+# Questions about a passage, and those that the structure of a document asks by itself.
+
+Form = Literal[
+    "definition", "quantity", "time", "place", "cause", "condition", "person", "superlative", "decision",
+    "listing", "heading", "topic",
+]  # fmt: skip
+"""What a question asks for; questions of a document are drawn from many forms before one comes twice."""
+
+_ABBREVIATION = re.compile(r"[A-Z0-9][A-Z0-9.&/-]+\Z")
+_FEWEST_ITEMS = 3
+_LONGEST_LISTING = 900
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeQuestion:
+    """A question without its final mark, with the place that answers it.
+
+    ``rank`` orders what is taken first: 0 reads as people ask, 2 is a last resort. ``needs_topic`` says that
+    the question would not be understood without what the document or section is about.
+    """
+
+    text: str
+    place: Place
+    answer: str
+    form: Form
+    kind: QuestionKind = "factual"
+    rank: int = 0
+    needs_topic: bool = False
+
+
+def structure_questions(passages: Passages, text: str) -> Iterator[MadeQuestion]:
+    """Yield what can be asked about a document's definitions, lists and headings."""
+    for definition in passages.definitions:
+        yield from _about_definition(definition, text)
+    for listing in passages.listings:
+        yield from _about_listing(listing, passages.title)
+    yield from _about_headings(passages)
+
+
+def is_question(heading: str) -> bool:
+    """Tell whether a heading is a question itself."""
+    return heading.rstrip().endswith(("?", "？"))
+
+
+def _about_definition(definition: Definition, text: str) -> Iterator[MadeQuestion]:
+    term = definition.term.strip(" .:：")
+    is_chinese = has_unspaced_script(term)
+    if not term or len(term.split()) > 5 or (len(definition.meaning.split()) < 2 and not is_chinese):
+        return
+    if is_chinese:
+        asked = f"“{term}”是什么意思"
+    elif _ABBREVIATION.match(term):
+        asked = f"what does {term} stand for"
+    else:
+        asked = f"what is meant by “{term}”"
+    written = definition.place.of(text)
+    start = definition.place.start + len(written) - len(written.lstrip())
+    place = Place(start, start + len(written.strip()), definition.place.headings)
+    yield MadeQuestion(text=asked, place=place, answer=definition.meaning, form="definition")
+
+
+def _about_listing(listing: Listing, title: str) -> Iterator[MadeQuestion]:
+    place = listing.place
+    if len(listing.items) < _FEWEST_ITEMS or not place.headings or place.size > _LONGEST_LISTING:
+        return
+    heading = place.headings[-1]
+    if is_question(heading):
+        return
+    is_chinese = has_unspaced_script(heading)
+    yield MadeQuestion(
+        text=f"{heading}包括哪些" if is_chinese else f"what is listed under {_lowered(heading)}",
+        place=place,
+        answer="; ".join(listing.items),
+        form="listing",
+        rank=1,
+        needs_topic=heading != title,
+    )
+
+
+def _about_headings(passages: Passages) -> Iterator[MadeQuestion]:
+    """Ask a heading that is a question itself; of others, what stands first below them."""
+    seen: set[tuple[str, ...]] = set()
+    for statement in passages.statements:
+        headings = statement.place.headings
+        if not headings or headings in seen:
+            continue
+        seen.add(headings)
+        paragraph = [each for each in passages.statements if each.paragraph == statement.paragraph]
+        place = Place(statement.place.start, paragraph[-1].place.end, headings)
+        answer = " ".join(each.text for each in paragraph)
+        heading = headings[-1]
+        if is_question(heading):
+            text = _lowered(heading.rstrip("?？ "))
+            yield MadeQuestion(text=text, place=place, answer=answer, form="heading")
+        elif len(headings) > 1 and len(heading) > 2:
+            is_chinese = has_unspaced_script(heading)
+            asked = f"关于{heading}有什么规定" if is_chinese else f"what is said about {_lowered(heading)}"
+            yield MadeQuestion(text=asked, place=place, answer=answer, form="topic", rank=2, needs_topic=True)
+
+
+def _lowered(words: str) -> str:
+    """Return a heading as it is written within a sentence, if its capital is only that of a beginning."""
+    first, _, rest = words.partition(" ")
+    is_plain = first[:1].isupper() and first[1:].islower() and len(first) > 1 and not rest[:1].isupper()
+    return f"{first.lower()} {rest}".strip() if is_plain and rest else words

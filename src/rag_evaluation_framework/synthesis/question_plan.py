@@ -1,25 +1,24 @@
-"""What a model is shown and asked for."""
+"""What a model is shown of a corpus, and how many questions of which kinds it is asked for."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import count, islice
 from math import lcm, log
-from typing import Any, Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
+from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.retrieval.bm25 import BM25Index
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.markdown_chunker import Section, markdown_sections
-from rag_evaluation_framework.retrieval.pipeline import UNPLACED
+from rag_evaluation_framework.retrieval.pipeline import UNPLACED, chunk_corpus
 from rag_evaluation_framework.synthesis.drafts import (
     DIFFICULTIES,
     KINDS,
@@ -27,192 +26,8 @@ from rag_evaluation_framework.synthesis.drafts import (
     Level,
     QuestionKind,
 )
-from rag_evaluation_framework.synthesis.question_prompts import (
-    Filling,
-    Material,
-    Prompt,
-    load_prompt,
-    turns_of,
-)
-from rag_evaluation_framework.text.spans import Spanned
+from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown, Wanted
 from rag_evaluation_framework.text.tokens import content_keys
-
-# What a model is asked for at once: questions of stated kinds about the texts it is shown.
-#
-# A task is put to the model as the sample of a run. The task has everything needed to read the reply, so
-# replies can be read at any later time.
-
-PromptName = Literal["token_level", "chunk_level", "across_documents", "across_chunks", "unanswerable"]
-
-Wanted = tuple[QuestionKind, Difficulty]
-
-_NAME_CHARACTERS = 200
-_TEXT = {"type": "string"}
-
-ACCEPTED: Mapping[str, Any] = {
-    "anyOf": [
-        {"type": "object", "required": ["questions"], "properties": {"questions": {"type": "array"}}},
-        {"type": "array", "contains": {"type": "object", "required": ["question"]}},
-    ]
-}
-"""The least that a reply must have; what is wrong with single questions is found when it is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown(Spanned):
-    """A text that the model is shown: the characters ``[start, end)`` of a document, or a chunk by its id."""
-
-    doc_id: str
-    start: int
-    end: int
-    text: str
-    chunk_id: str = ""
-    headings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionTask:
-    """So many questions about these texts: ``wanted`` has the kind and difficulty of each.
-
-    If the texts give nothing for one of them, another of the ``kinds`` will do.
-    """
-
-    id: str
-    prompt: PromptName
-    shown: tuple[Shown, ...]
-    wanted: tuple[Wanted, ...]
-    kinds: tuple[QuestionKind, ...] = KINDS
-    titles: tuple[str, ...] = ()
-
-    @property
-    def origin(self) -> str:
-        """The documents that it is about, with the characters if it is about a part of one."""
-        documents = list(dict.fromkeys(part.doc_id for part in self.shown))
-        if len(documents) > 1:
-            return " + ".join(documents)
-        start, end = min(part.start for part in self.shown), max(part.end for part in self.shown)
-        return f"{documents[0]}:{start}-{end}"
-
-
-def question_mix(
-    kinds: Sequence[QuestionKind], difficulties: Sequence[Difficulty], *, seed: int = 0
-) -> Iterator[Wanted]:
-    """Yield kinds with difficulties forever, each pair as often as any other; ``seed`` says where to begin.
-
-    >>> mix = question_mix(["factual", "temporal"], ["easy", "hard"])
-    >>> [next(mix) for _ in range(4)]
-    [('factual', 'easy'), ('temporal', 'hard'), ('factual', 'hard'), ('temporal', 'easy')]
-    """
-    checked_names("kind of question", kinds, KINDS)
-    checked_names("difficulty", difficulties, DIFFICULTIES)
-    both = lcm(len(kinds), len(difficulties))
-    for number in count(seed):
-        turn = number + number // both
-        yield kinds[number % len(kinds)], difficulties[turn % len(difficulties)]
-
-
-def checked_names(what: str, given: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse an empty list, and names that are not known."""
-    if isinstance(given, str) or not given:
-        raise UsageError(f"{what}: expected a list of {', '.join(known)}, got {shown(given)}")
-    for name in given:
-        if name not in known:
-            raise UnknownNameError(what, name, known)
-
-
-def sample_of(task: QuestionTask, *, seed: int = 0) -> Sample:
-    """Return the sample that puts a task to a model."""
-    prompt = load_prompt(task.prompt)
-    return Sample(
-        id=task.id,
-        turns=turns_of(prompt, _filled(task, prompt), seed=seed),
-        metadata={
-            "prompt": prompt.name,
-            "prompt_version": prompt.version,
-            "questions": len(task.wanted),
-            "covers": [[part.doc_id, part.start, part.end] for part in task.shown],
-        },
-    )
-
-
-def schema_of(task: QuestionTask) -> dict[str, Any]:
-    """Return the JSON Schema that the model is told to follow."""
-    if task.prompt == "unanswerable":
-        return _listed({"question": _TEXT, "missing": _TEXT})
-    fields: dict[str, Any] = {"question": _TEXT, **_evidence(task), "answer": _TEXT}
-    fields["kind"] = {"type": "string", "enum": list(task.kinds)}
-    fields["difficulty"] = {"type": "string", "enum": list(DIFFICULTIES)}
-    return _listed(fields)
-
-
-def _evidence(task: QuestionTask) -> dict[str, Any]:
-    if task.prompt in ("chunk_level", "across_chunks"):
-        return {"chunk_ids": {"type": "array", "items": _TEXT}}
-    if task.prompt == "across_documents":
-        excerpt = _object({"document": {"type": "integer"}, "text": _TEXT})
-        return {"excerpts": {"type": "array", "items": excerpt}}
-    return {"excerpts": {"type": "array", "items": _TEXT}}
-
-
-def _listed(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return _object({"questions": {"type": "array", "items": _object(fields)}})
-
-
-def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(fields),
-        "properties": dict(fields),
-    }
-
-
-def _filled(task: QuestionTask, prompt: Prompt) -> dict[str, Filling]:
-    questions = len(task.wanted)
-    every: dict[str, Filling] = {
-        "about": _about(task.shown[0]),
-        "count": "one question" if questions == 1 else f"{questions} questions",
-        "plan": "\n".join(
-            f"{number}. {kind}, {difficulty}"
-            for number, (kind, difficulty) in enumerate(task.wanted, start=1)
-        ),
-        "text": [Material("text", task.shown[0].text)],
-        "documents": _numbered(task.shown),
-        "chunks": _chunks(task.shown),
-        "titles": [Material("titles", "\n".join(task.titles))],
-    }
-    return {name: every[name] for name in prompt.fields}
-
-
-def _numbered(parts: Sequence[Shown]) -> list[Material | str]:
-    """Return documents under their numbers, each after a line that says what it is."""
-    written: list[Material | str] = []
-    for number, part in enumerate(parts, start=1):
-        written += [f"Document {number} is {_about(part)}:", Material(f"document {number}", part.text)]
-    return written
-
-
-def _chunks(parts: Sequence[Shown]) -> list[Material | str]:
-    """Return chunks under their ids, after the name of their document if there are several."""
-    written: list[Material | str] = []
-    several = len({part.doc_id for part in parts}) > 1
-    last = None
-    for part in parts:
-        if several and part.doc_id != last:
-            written.append(f"From {_quoted(part.doc_id)}:")
-            last = part.doc_id
-        written.append(Material(part.chunk_id, part.text))
-    return written
-
-
-def _about(part: Shown) -> str:
-    under = f", under the headings {' > '.join(map(_quoted, part.headings))}" if part.headings else ""
-    return f"from {_quoted(part.doc_id)}{under}"
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name[:_NAME_CHARACTERS], ensure_ascii=False)
-
 
 # Windows: documents cut into what a model is shown at once, each with its characters in the document.
 #
@@ -225,45 +40,21 @@ MAX_CHARACTERS = 12_000
 _LEAST_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Window(Spanned):
-    """The characters ``[start, end)`` of a document, and the headings above their beginning."""
-
-    doc_id: str
-    start: int
-    end: int
-    headings: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.doc_id}:{self.start}-{self.end}"
-
-
-def windows_of(document: Document, *, max_characters: int = MAX_CHARACTERS) -> list[Window]:
+def windows_of(document: Document, *, max_characters: int = MAX_CHARACTERS) -> list[Shown]:
     """Return the windows of a document in order; a document without text has none.
 
-    >>> [str(window) for window in windows_of(Document("a.md", "# Ferries\\nFour a day."))]
-    ['a.md:0-21']
+    >>> [(window.start, window.end) for window in windows_of(Document("a.md", "# Ferries\\nFour a day."))]
+    [(0, 21)]
     """
-    check_size(max_characters)
     text = document.content
-    if not text.strip():
-        return []
-    windows: list[Window] = []
-    for section in _pieces(text, max_characters):
+    windows: list[Section] = []
+    for section in _pieces(text, max_characters) if text.strip() else ():
         last = windows[-1] if windows else None
         if last is not None and section.end - last.start <= max_characters:
-            windows[-1] = Window(document.id, last.start, section.end, last.headings)
+            windows[-1] = Section(last.start, section.end, last.headings)
         else:
-            windows.append(Window(document.id, section.start, section.end, section.headings))
-    return windows
-
-
-def check_size(max_characters: object) -> None:
-    """Refuse a size that no question could be asked about."""
-    is_number = isinstance(max_characters, int) and not isinstance(max_characters, bool)
-    if not is_number or max_characters < _LEAST_CHARACTERS:  # type: ignore[operator]
-        expected = f"a whole number of at least {_LEAST_CHARACTERS}"
-        raise UsageError(f"max_characters: expected {expected}, got {shown(max_characters)}")
+            windows.append(section)
+    return [Shown(document.id, each.start, each.end, each.of(text), "", each.headings) for each in windows]
 
 
 def shared_out(total: int, lengths: Sequence[int]) -> list[int]:
@@ -378,7 +169,6 @@ Cut = Callable[[Document, int], list[Showing]]
 
 _DOCUMENTS_TOGETHER = 3
 _QUESTIONS_TOGETHER = 2
-_LEAST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,18 +191,57 @@ class QuestionSettings:
                 object.__setattr__(self, field.name, tuple(value))
         if self.level not in get_args(Level):
             raise UsageError(f"level: expected token or chunk, got {shown(self.level)}")
-        checked_names("kind of question", self.kinds, KINDS)
-        checked_names("difficulty", self.difficulties, DIFFICULTIES)
-        check_size(self.max_characters)
+        _check_names("kind of question", self.kinds, KINDS)
+        _check_names("difficulty", self.difficulties, DIFFICULTIES)
         counts = ("queries_per_doc", "queries_across_docs", "unanswerable_per_doc")
         for name in (*counts, "seed"):
             _check_count(name, getattr(self, name))
+        _check_count("max_characters", self.max_characters, least=_LEAST_CHARACTERS)
         if not any(getattr(self, name) for name in counts):
             raise UsageError(f"expected at least one question: all of {', '.join(counts)} are 0")
 
 
-def planned_tasks(corpus: Corpus, settings: QuestionSettings, cut: Cut) -> list[QuestionTask]:
-    """Return the tasks in the order of the corpus: about each document, across several, unanswerable."""
+def _check_names(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse an empty list, and names that are not known."""
+    if isinstance(given, str) or not given:
+        raise UsageError(f"{what}: expected a list of {', '.join(known)}, got {shown(given)}")
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(what, name, known)
+
+
+def _check_count(name: str, value: object, *, least: int = 0) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UsageError(f"{name}: expected a whole number of at least {least}, got {shown(value)}")
+
+
+def question_mix(
+    kinds: Sequence[QuestionKind], difficulties: Sequence[Difficulty], *, seed: int = 0
+) -> Iterator[Wanted]:
+    """Yield kinds with difficulties forever, each pair as often as any other; ``seed`` says where to begin.
+
+    >>> mix = question_mix(["factual", "temporal"], ["easy", "hard"])
+    >>> [next(mix) for _ in range(4)]
+    [('factual', 'easy'), ('temporal', 'hard'), ('factual', 'hard'), ('temporal', 'easy')]
+    """
+    both = lcm(len(kinds), len(difficulties))
+    for number in count(seed):
+        turn = number + number // both
+        yield kinds[number % len(kinds)], difficulties[turn % len(difficulties)]
+
+
+def planned_tasks(
+    corpus: Corpus, settings: QuestionSettings, chunker: Chunker | PositionAwareChunker | None = None
+) -> list[QuestionTask]:
+    """Return the tasks in the order of the corpus: about each document, across several, unanswerable.
+
+    At chunk level the chunks of the ``chunker`` are shown with their ids, else windows of the documents.
+    """
+    cut: Cut = _window_cut
+    if settings.level == "chunk":
+        if chunker is None:
+            raise UsageError("chunker: expected one, since the level is chunk, got None")
+        cut = _chunk_cut(chunk_corpus(corpus, chunker, distinct=True).chunks, corpus)
     mix = question_mix(settings.kinds, settings.difficulties, seed=settings.seed)
     tasks = [*_document_tasks(corpus, settings, cut, mix)]
     if settings.queries_across_docs or settings.unanswerable_per_doc:
@@ -424,19 +253,11 @@ def planned_tasks(corpus: Corpus, settings: QuestionSettings, cut: Cut) -> list[
     return tasks
 
 
-def window_cut(document: Document, max_characters: int) -> list[Showing]:
-    """Show a document window by window."""
-    return [
-        (
-            Shown(
-                document.id, each.start, each.end, document.content[each.start : each.end], "", each.headings
-            ),
-        )
-        for each in windows_of(document, max_characters=max_characters)
-    ]
+def _window_cut(document: Document, max_characters: int) -> list[Showing]:
+    return [(each,) for each in windows_of(document, max_characters=max_characters)]
 
 
-def chunk_cut(chunks: Sequence[PositionAwareChunk], corpus: Corpus) -> Cut:
+def _chunk_cut(chunks: Sequence[PositionAwareChunk], corpus: Corpus) -> Cut:
     """Show a document's chunks under their ids, as many at once as fit."""
     by_document: dict[str, list[Shown]] = {}
     for chunk in chunks:
@@ -461,7 +282,6 @@ def chunk_cut(chunks: Sequence[PositionAwareChunk], corpus: Corpus) -> Cut:
 def _document_tasks(
     corpus: Corpus, settings: QuestionSettings, cut: Cut, mix: Iterator[Wanted]
 ) -> Iterator[QuestionTask]:
-    prompt = "token_level" if settings.level == "token" else "chunk_level"
     for document in corpus if settings.queries_per_doc else ():
         showings = cut(document, settings.max_characters)
         shares = shared_out(settings.queries_per_doc, [_length(showing) for showing in showings])
@@ -469,7 +289,7 @@ def _document_tasks(
             if share:
                 yield QuestionTask(
                     id=f"{document.id}#{number}",
-                    prompt=prompt,  # type: ignore[arg-type]  # one of two names
+                    prompt="token_level" if settings.level == "token" else "chunk_level",
                     shown=showing,
                     wanted=tuple(islice(mix, share)),
                     kinds=settings.kinds,
@@ -502,7 +322,7 @@ def _shown_together(
     group: Sequence[Document], settings: QuestionSettings, related: RelatedDocuments, cut: Cut
 ) -> Showing:
     """Return the part of each document that has most to do with the others of its group."""
-    room = max(settings.max_characters // len(group), _LEAST_SHOWN)
+    room = max(settings.max_characters // len(group), _LEAST_CHARACTERS)
     together: list[Shown] = []
     for document in group:
         if showings := cut(document, room):
@@ -516,7 +336,7 @@ def _unanswerable_tasks(
     corpus: Corpus, related: RelatedDocuments, settings: QuestionSettings, mix: Iterator[Wanted]
 ) -> Iterator[QuestionTask]:
     for document in corpus if settings.unanswerable_per_doc else ():
-        showings = window_cut(document, settings.max_characters)
+        showings = _window_cut(document, settings.max_characters)
         if not showings:
             continue
         titles = tuple(_title(other) for other in (document, *related.near(document)))
@@ -548,8 +368,3 @@ def _length(showing: Showing) -> int:
 
 def _title(document: Document) -> str:
     return f"{document.id}: {document.title}" if document.title else document.id
-
-
-def _check_count(name: str, value: Any) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"{name}: expected a whole number of at least 0, got {shown(value)}")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from threading import Lock
 
 from Stemmer import Stemmer
 
-
-def _lines(name: str) -> list[str]:
-    """Return the lines of a file of words, without comments."""
-    written = files(__package__).joinpath("data", name).read_text("utf-8").splitlines()
-    return [line for line in written if line and not line.startswith("#")]
+# The lines of each file of words, without comments.
+_LINES = {
+    name: [
+        line
+        for line in files(__package__).joinpath("data", f"{name}.txt").read_text("utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    for name in ("courtesies", "irregular_words", "stop_words")
+}
 
 
 # The stem of an English word: Snowball's, with the irregular forms that no rule leads to it.
@@ -33,7 +37,7 @@ def stem(word: str) -> str:
     >>> [stem(word) for word in ("takes", "took", "taking", "cities", "city", "organized", "organization")]
     ['take', 'take', 'take', 'citi', 'citi', 'organiz', 'organiz']
     """
-    return _IRREGULAR.get(word) or _regular_stem(word)
+    return _irregular().get(word) or _regular_stem(word)
 
 
 def _regular_stem(word: str) -> str:
@@ -41,11 +45,13 @@ def _regular_stem(word: str) -> str:
         return str(_SNOWBALL.stemWord(word))
 
 
-_IRREGULAR = {
-    form: _regular_stem(word)
-    for word, _, forms in (line.partition(":") for line in _lines("irregular_words.txt"))
-    for form in forms.split()
-} | {"business": "business", "businesses": "business"}  # which is not to be busy
+@cache
+def _irregular() -> dict[str, str]:
+    return {
+        form: _regular_stem(word)
+        for word, _, forms in (line.partition(":") for line in _LINES["irregular_words"])
+        for form in forms.split()
+    } | {"business": "business", "businesses": "business"}  # which is not to be busy
 
 
 # The words by which a sentence denies something.
@@ -74,20 +80,29 @@ MONTHS = (
 # Words and characters that are numbers, with their values, and what numbers count.
 
 
-def _numbered(words: str, *, first: int = 0, step: int = 1) -> dict[str, int]:
-    return {word: first + step * place for place, word in enumerate(words.split())}
+_words = str.split
 
-
-UNITS = _numbered(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-)
-TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", first=20, step=10)
+UNITS = {
+    word: value
+    for value, word in enumerate(
+        _words(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+            "sixteen seventeen eighteen nineteen"
+        )
+    )
+}
+TENS = {
+    word: 10 * tens
+    for tens, word in enumerate(_words("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
+}
 SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 ABBREVIATED_SCALES = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
-ORDINALS = _numbered(
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth", first=1
-)
+ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        _words("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"), start=1
+    )
+}
 COMMON_ORDINALS = frozenset(("first", "second", "third"))
 """Those that are more often words of grammar than numbers."""
 TIMES = {"once": 1, "twice": 2, "thrice": 3}
@@ -119,11 +134,10 @@ LIGHT_VERBS = frozenset(
     | {"take", "taken", "takes", "taking", "took", "went"}
 )
 
-COURTESIES = frozenset(" ".join(_lines("courtesies.txt")).split())
+COURTESIES = frozenset(" ".join(_LINES["courtesies"]).split())
 """Words of greetings, thanks and offers of help: a sentence with no other content claims nothing."""
 
-_LISTED = " ".join(_lines("stop_words.txt")).split()
-STOP_WORDS = LIGHT_VERBS.union(_LISTED, UNITS, TENS, SCALES, COMMON_ORDINALS)
+STOP_WORDS = LIGHT_VERBS.union(" ".join(_LINES["stop_words"]).split(), UNITS, TENS, SCALES, COMMON_ORDINALS)
 
 STRUCTURE = frozenset("的了着著在于於从從被把与與和之")
 """Chinese characters that only join others: of, aspect, prepositions, *and*."""
