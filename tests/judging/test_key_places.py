@@ -44,17 +44,6 @@ def test_two_lesser_units_may_have_more_together_than_the_first_with_any_other()
     assert places_of(texts).with_most(("rome", "port", "ship", "wall", "king")) == (5, [(0, 0), (1, 0)])
 
 
-@given(TEXTS)
-def test_a_unit_has_the_keys_of_its_words(texts: list[list[str]]) -> None:
-    places = places_of(texts)
-    for number, text in enumerate(texts):
-        for place, sentence in enumerate(text):
-            unit = number, place
-            found = {key for word in WORDS for key in content_keys(word) if places.count(unit, [key])}
-            assert found == set(content_keys(sentence))
-            assert places.count(unit, {*WORDS, "submarine"}) == len(found)
-
-
 def test_units_are_told_apart_in_a_text_of_many_blocks() -> None:
     sentences = ["Rome has a wall." if number % 100 == 0 else "The ship left." for number in range(1_000)]
     places = places_of([["A king."], sentences, ["Rome."]])

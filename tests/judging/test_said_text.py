@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.judging.answer_text import said_in, without_source_list
+from rag_evaluation_framework.judging.claims import said_in, without_source_list
 
 TABLES = tables_beside(__file__)
 

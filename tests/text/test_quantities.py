@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.text.numbers import quantities
+from cases import tables_beside
+from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.numbers import even_text, quantities
 
 
 @pytest.mark.parametrize(
@@ -155,3 +157,13 @@ def test_chinese_hours_alone_are_numbers_that_may_be_times() -> None:
         ("number", (3.0,), ("time", 190.0)),
         ("number", (10.0,), ("time", 190.0)),
     ]
+
+
+@pytest.mark.parametrize(("text", "expected"), tables_beside(__file__)["a_number_is_written_as_its_value"])
+def test_a_number_is_written_as_its_value(text: str, expected: str) -> None:
+    assert even_text(text) == expected
+
+
+@given(st.text(alphabet="abc 。，是的"))
+def test_a_text_without_numbers_is_only_made_comparable(text: str) -> None:
+    assert even_text(text) == comparable(text)

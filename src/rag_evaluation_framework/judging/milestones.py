@@ -73,15 +73,7 @@ def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) ->
 
 
 def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[str]) -> int | None:
-    undated = [unit for unit in wanted if unit not in _months()]
-    months = _months().intersection(wanted)
-
-    def tellings(sentence: Sequence[Unit]) -> Iterator[tuple[int, int]]:
-        yield from _tellings(sentence, wanted)
-        if undated and months and months == _months().intersection(unit for unit, _ in sentence):
-            yield from _tellings(sentence, undated)
-
-    told = (each for sentence in sentences for each in tellings(sentence))
+    told = (each for sentence in sentences for each in _tellings(sentence, wanted))
     return next((first for first, last in told if _states(said, first, last)), None)
 
 
