@@ -363,6 +363,7 @@ _READ = 50_000
 # An answer that is nothing but a relation is short.
 _FIRST_CLAUSE = re.compile(r"[^。!?;\n,.]{1,40}(?=[。!?;\n,.]|\Z)")
 _MARK = re.compile("[\ue000-\ue0ff]")  # no text has these of its own
+_FULL_NAME = re.compile(r"\b[A-Z][\w-]*(?: [A-Z][\w-]*){1,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +392,7 @@ def read_relation(
     """
     said, asked = _MARK.sub(" ", comparable(answer[:_READ])), comparable(question)
     subject, relation, object_ = triple
-    ends = alternatives(subject), alternatives(object_)
+    ends = _names(subject, answer, question), _names(object_, answer, question)
     told = [way for way in words_of_relation(relation) if _is_told_in(way, said)]
     offered = list(_by_reference(comparable(reference)))
     bare = _bare_words(said, [*told, *offered])
@@ -406,6 +407,19 @@ def read_relation(
         return RelationReading(*named, relation=None, direction="not told")
     best: Direction = next((direction for direction in _BEST_FIRST if direction in expressed), "not told")
     return RelationReading(*named, relation=bool(expressed), direction=best)
+
+
+def _names(name: str, *texts: str) -> list[str]:
+    """Return what an end is called: "A/B" is either, and a text may add a surname.
+
+    >>> _names("Mara", "Mara Quill is here.")
+    ['mara', 'mara quill']
+    """
+    names = alternatives(name)
+    runs = [run.split() for text in texts for run in _FULL_NAME.findall(text[:_READ])]
+    longer = {comparable(" ".join(run[first:])) for run in runs for first in range(len(run) - 1)}
+    begins = tuple(f"{each} " for each in names)
+    return [*names, *(each for each in longer if each.startswith(begins))]
 
 
 def _ends_named(said: str, asked: str, names: Sequence[str], *, is_bare: bool) -> tuple[bool, bool]:

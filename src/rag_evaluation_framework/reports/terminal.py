@@ -29,8 +29,7 @@ from rag_evaluation_framework.reports.tables import (
 )
 from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import Check, Verdict
+from rag_evaluation_framework.results.evaluations import Check, Evaluation, Row, Verdict
 from rag_evaluation_framework.results.run_folder import CELLS
 
 # Where answers fail, as a block of text for a terminal and as the cells of a table for other reports.
