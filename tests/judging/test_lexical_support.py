@@ -101,7 +101,7 @@ def test_width_and_the_ways_of_writing_chinese_change_no_verdict() -> None:
 
 
 WORDS = st.sampled_from(
-    ["bridge", "river", "old", "new", "12", "120", "not", "Vienna", "Clara", "rose", "fell,", "is.", "The", "大桥", "很长。", "5%", "9:30", "and;"]
+    ("bridge", "river", "old", "12", "120", "not", "Vienna", "rose", "fell,", "is.", "大桥", "很长。", "9:30")
 )
 TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 
@@ -174,13 +174,7 @@ def test_the_letter_of_a_choice_is_compared_as_it_is(claim: str, evidence: str, 
 
 @pytest.mark.parametrize(
     ("claim", "evidence"),
-    [
-        ("The tour takes two hours.", "Tours take two hours."),
-        ("The boat leaves at noon.", "Boats leave at noon."),
-        ("The crew writes reports every day.", "Crews write reports every day."),
-        ("She applied for a licence.", "She applies for a licence."),
-        ("The club received the letter.", "The club will receive the letter."),
-    ],
+    TABLES["another_form_of_a_verb_supports_a_claim"],
 )
 def test_another_form_of_a_verb_supports_a_claim(claim: str, evidence: str) -> None:
     assert verdict(claim, [evidence]).label == "supported"

@@ -24,13 +24,7 @@ def test_a_step_is_told_in_the_words_of_a_sentence_or_most_of_them(answer: str, 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [
-        ("He dropped the small lens.", True),
-        ("The lens was dropped by him.", False),  # the units in another order
-        ("He drops the lens.", True),  # stems
-        ("He did not drop the lens.", False),
-        ("He dropped a cup. The lens was whole.", False),
-    ],
+    TABLES["an_english_step_is_told_by_its_words_in_order"],
 )
 def test_an_english_step_is_told_by_its_words_in_order(answer: str, expected: bool) -> None:
     (place,) = first_tellings(answer, ["dropped the lens"])
@@ -44,22 +38,6 @@ def test_a_step_may_be_a_number(answer: str, steps: list[str], expected: list[bo
 
 @pytest.mark.parametrize(("step", "answer", "expected"), TABLES["a_step_that_is_denied_is_not_told"])
 def test_a_step_that_is_denied_is_not_told(step: str, answer: str, expected: bool) -> None:
-    (place,) = first_tellings(answer, [step])
-    assert (place is not None) == expected
-
-
-@pytest.mark.parametrize(
-    ("step", "answer", "expected"),
-    [
-        ("passed the exam in April", "In April he passed the exam.", True),
-        ("in April passed the exam", "He passed the exam in April.", True),
-        ("march to the capital", "The capital was built in March.", False),
-        ("passed the exam in April", "In April he passed no exam.", False),
-        ("passed the exam in April", "In June he passed the exam.", False),
-        ("passed the exam in April", "In April he left, and in June he passed the exam.", False),
-    ],
-)
-def test_the_month_of_a_step_may_stand_before_it_or_after_it(step: str, answer: str, expected: bool) -> None:
     (place,) = first_tellings(answer, [step])
     assert (place is not None) == expected
 

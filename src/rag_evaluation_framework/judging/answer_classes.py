@@ -228,10 +228,10 @@ class AnswerPattern:
     kind: AnswerKind
     where: Where
     expressions: tuple[Expression, ...]
-    unless_goes_on: bool
-    unless_asked: Expression | None
-    when_asked: Expression | None
-    on_the_question: bool
+    unless_goes_on: bool = False
+    unless_asked: Expression | None = None
+    when_asked: Expression | None = None
+    on_the_question: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,17 +277,12 @@ def _phrases_of_characters() -> dict[str, str]:
 
 
 def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
-    lines, is_whole = entry["any"].splitlines(), entry["where"] == "whole"
-    return AnswerPattern(
-        entry["name"],
-        entry["kind"],
-        entry["where"],
-        tuple(Expression(line, phrases, is_whole=is_whole) for line in lines),
-        entry.get("unless_goes_on", False),
-        Expression(entry["unless_asked"], phrases) if "unless_asked" in entry else None,
-        Expression(entry["when_asked"], phrases) if "when_asked" in entry else None,
-        entry.get("on_the_question", False),
-    )
+    asked = {key: Expression(entry[key], phrases) for key in ("unless_asked", "when_asked") if key in entry}
+    lines = entry["any"].splitlines()
+    given = {key: value for key, value in entry.items() if key != "any"}
+    is_whole = entry["where"] == "whole"
+    expressions = tuple(Expression(line, phrases, is_whole=is_whole) for line in lines)
+    return AnswerPattern(**{**given, **asked}, expressions=expressions)
 
 
 class _Phrases:

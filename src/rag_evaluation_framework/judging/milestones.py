@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
 
 from rag_evaluation_framework.judging.mentions import is_denied, phrase, says, stance_at
 from rag_evaluation_framework.text.normalisation import comparable, spellings
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.sentences import SENTENCE_END
 from rag_evaluation_framework.text.tokens import pieces
-from rag_evaluation_framework.text.vocabulary import MONTHS, STOP_WORDS, STRUCTURE, stem
+from rag_evaluation_framework.text.vocabulary import STOP_WORDS, STRUCTURE, stem
 
 # Which steps of a story an answer tells, and where it first tells each.
 #
 # A step is told where one sentence has at least three quarters of its units, in their order and close
 # together: Chinese characters and kana one by one, other words by their stems, numbers by their value,
 # words of grammar left out unless the step has no others. ``报名竞技场`` is told by 报名参加了竞技场试炼
-# and not by 离开竞技场. A step of three units or fewer must be told whole. Its month may stand elsewhere
-# in a sentence that has no other. One that is denied, "the item was not shipped", is not told, and one in
-# quite other words is not recognised.
+# and not by 离开竞技场. A step of three units or fewer must be told whole. One that is denied, "the item was
+# not shipped", is not told, and one in quite other words is not recognised.
 
 _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
@@ -30,12 +28,6 @@ _BEFORE = 40  # characters: what is not done is told right before it
 
 Unit = tuple[str, int]
 """What is compared, and where it stands."""
-
-
-@cache
-def _months() -> frozenset[str]:
-    """Return the stems of months: "in May he passed" is "he passed in May"; to march is a step itself."""
-    return frozenset(map(stem, MONTHS)) - {"march"}
 
 
 def first_tellings(answer: str, steps: Sequence[str]) -> list[int | None]:

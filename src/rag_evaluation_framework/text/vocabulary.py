@@ -69,14 +69,6 @@ DENIAL = re.compile(
 )
 
 
-# The names of months, in their order.
-
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-
-
 # Words and characters that are numbers, with their values, and what numbers count.
 
 
