@@ -18,19 +18,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from rag_evaluation_framework import Options, evaluate
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
-from rag_evaluation_framework.evaluation.hit_columns import TokenLevel
 from rag_evaluation_framework.evaluation.retrieval_truth import relevant_spans
 from rag_evaluation_framework.extensions import Embedder, Reranker
 from rag_evaluation_framework.metrics.spans import SpanIoU, SpanPrecision, SpanRecall
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
-from rag_evaluation_framework.retrieval.pipeline import FETCH_FACTOR
-from rag_evaluation_framework.retrieval.positions import position_aware
+from rag_evaluation_framework.retrieval.pipeline import FETCH_FACTOR, chunk_corpus
 from rag_evaluation_framework.retrieval.retrievers import LexicalReranker
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.retrieval.sweep import grid_of
@@ -104,8 +101,9 @@ def _swept(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
         rerankers=RERANKERS,
         k=KS,
     )
-    options = GridOptions(intervals=IntervalSettings(method="normal"))
-    sweep = evaluate_grid(corpus, dataset, grid, TokenLevel(dataset, corpus), options=options)
+    sweep = evaluate(
+        dataset, target=grid, documents=corpus, options=Options(level="token", interval="normal")
+    )
     figures: Figures = {}
     for each in sweep.parts.values():
         cell = each.head.configuration
@@ -122,8 +120,8 @@ def _one_by_one(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
     for specification in CHUNKERS:
         for reranker in RERANKERS:
             for k in KS:
-                chunker = position_aware(chunker_from(specification))
-                chunks = [chunk for document in corpus for chunk in chunker.chunk_with_positions(document)]
+                chunking = chunk_corpus(corpus, chunker_from(specification))
+                chunks = chunking.chunks
                 store = ExactVectorStore()
                 store.add(chunks, embedder.embed([chunk.content for chunk in chunks]).tolist())
                 values: dict[str, list[float]] = {name: [] for name in METRICS}
@@ -136,7 +134,7 @@ def _one_by_one(corpus: Corpus, questions: Path, embedder: Embedder) -> Figures:
                     for name, metric in METRICS.items():
                         values[name].append(metric.calculate(found, truth[sample.id]))
                 means = {name: fsum(scores) / len(scores) for name, scores in values.items()}
-                figures[f"{chunker} {reranker} {k}"] = means
+                figures[f"{chunking.chunker} {reranker} {k}"] = means
     return figures
 
 

@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from benchmarks._template_documents import write_documents
 from rag_evaluation_framework.datasets.recognition import read_dataset
-from rag_evaluation_framework.evaluation.grid_runs import evaluate_grid
-from rag_evaluation_framework.evaluation.hit_columns import TokenLevel
+from rag_evaluation_framework.evaluation.evaluate import evaluate
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus
+from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.records.samples import Dataset, Sample, Turn
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
@@ -101,7 +101,7 @@ def _scores(corpus: Corpus, dataset: Dataset) -> Scores:
         k=[K],
     )
     rows: dict[str, dict[str, list[list[float]]]] = {}
-    sweep = evaluate_grid(corpus, dataset, grid, TokenLevel(dataset, corpus))
+    sweep = evaluate(dataset, target=grid, documents=corpus, options=Options(level="token"))
     for each in sorted(sweep.parts.values(), key=lambda part: part.head.run_id):  # as in the grid
         retriever = each.head.configuration["retriever"].partition("(")[0]
         for metric in METRICS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from rag_evaluation_framework.extensions import (
     PositionAwareChunker,
     Registry,
     Reranker,
+    Retriever,
     Specification,
     Target,
     VectorStore,
@@ -25,7 +27,7 @@ from rag_evaluation_framework.extensions import (
 #
 # ``chunker_from("recursive(chunk_size=200, overlap=50)")`` is ``RecursiveCharacterChunker(chunk_size=200,
 # overlap=50)``; ``str()`` of it is that text again. Installed packages add names through the entry points
-# ``rag_evaluation_framework.chunkers``, ``.embedders``, ``.vector_stores`` and ``.rerankers``.
+# ``rag_evaluation_framework.chunkers``, ``.embedders``, ``.vector_stores``, ``.retrievers``, ``.rerankers``.
 
 Component = TypeVar("Component")
 
@@ -52,13 +54,18 @@ VECTOR_STORES.register("chroma", f"{_ADAPTERS}chroma_store:ChromaVectorStore")
 VECTOR_STORES.register("exact", f"{_ROOM}stores:ExactVectorStore")
 VECTOR_STORES.register("qdrant", f"{_ADAPTERS}qdrant_store:QdrantVectorStore")
 
+RETRIEVERS: Registry[Callable[..., Retriever]] = Registry("retriever")
+RETRIEVERS.register("bm25", f"{_ROOM}bm25:BM25Retriever")
+RETRIEVERS.register("dense", f"{_ROOM}retrievers:DenseRetriever")
+RETRIEVERS.register("fused", f"{_ROOM}retrievers:FusedRetriever")
+
 RERANKERS: Registry[Callable[..., Reranker]] = Registry("reranker")
 RERANKERS.register("cohere", f"{_ADAPTERS}cohere_reranker:CohereReranker")
 RERANKERS.register("cross_encoder", f"{_ADAPTERS}sentence_transformers:CrossEncoderReranker")
 RERANKERS.register("lexical", f"{_ROOM}retrievers:LexicalReranker")
 
 # An argument of this name is itself a component: ``semantic(embedder=hashing)``.
-_PARTS: Mapping[str, Registry[Callable[..., Any]]] = {"embedder": EMBEDDERS}
+_PARTS: Mapping[str, Registry[Callable[..., Any]]] = {"embedder": EMBEDDERS, "store": VECTOR_STORES}
 
 
 def chunker_from(text: str | Specification) -> Chunker | PositionAwareChunker:
@@ -66,20 +73,28 @@ def chunker_from(text: str | Specification) -> Chunker | PositionAwareChunker:
     return component_from(CHUNKERS, text)
 
 
+def retriever_from(text: str | Specification) -> Retriever:
+    """Return the retriever of a specification: ``fused(lexical=bm25, dense=dense(embedder=hashing))``."""
+    return component_from(RETRIEVERS, text)
+
+
 def component_from(registry: Registry[Callable[..., Component]], text: str | Specification) -> Component:
     """Build the component that a specification stands for, and the components among its arguments."""
     specification = parse_specification(text) if isinstance(text, str) else text
     build = registry.get(specification.name)
-    arguments = {name: _argument(name, value) for name, value in specification.arguments.items()}
+    settings = inspect.signature(build).parameters
+    arguments: dict[str, object] = {}
+    for name, value in specification.arguments.items():
+        # Retrievers are fused under names of their own.
+        others = RETRIEVERS if registry is RETRIEVERS and name not in settings else None
+        kind = _PARTS.get(name) or others
+        if kind is not None and isinstance(value, str | Specification):
+            arguments[name] = component_from(kind, value)
+        elif isinstance(value, Specification):
+            raise UsageError(f"{name}: expected a value, got the component {shown(str(value))}")
+        else:
+            arguments[name] = value
     return built(build, arguments, of=f"{registry.kind} {shown(str(specification))}")
-
-
-def _argument(name: str, value: object) -> object:
-    if name in _PARTS and isinstance(value, str | Specification):
-        return component_from(_PARTS[name], value)
-    if isinstance(value, Specification):
-        raise UsageError(f"{name}: expected a value, got the component {shown(str(value))}")
-    return value
 
 
 # The system under test from one text: a URL, a function, a file, or a specification.

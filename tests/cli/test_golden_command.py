@@ -47,6 +47,7 @@ def golden(project: Path, to_the_end: Command) -> Command:
 def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command, project: Path) -> None:
     ended = golden("--target", ASSISTANT, "--out", "all.results.json")
     assert ended.code == 0, ended.err
+    runs = [read_results(path)["performance_metrics"] for path in (project / "runs").glob("*/results.json")]
     for name in SPLITS:
         assert f"\n{name} " in ended.out
     assert ended.out.count("95% interval") == 3  # the figures, the refusals, and where it fails
@@ -62,22 +63,19 @@ def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command
     # 4 names of 4, 1 of 1, 1 of 4 (only Mara), 1 of 1: (1 + 1 + 1/4 + 1) / 4.
     figures = results["golden"]["splits"]["facts"]["metrics"]["entity_coverage"]
     assert (figures["value"], figures["n_scored"], figures["method"]) == (3.25 / 4, 4, "lexical")
-
-
-def test_refusals_are_a_table_of_two_by_two_over_all_splits(golden: Command) -> None:
-    table = golden("--target", ASSISTANT, "--json").json["refusals"]
+    performance = results["performance_metrics"]
+    # 4 facts, 3 relations, 2 stories and 3 questions to decline; conversations of 2 and of 3 turns.
+    assert performance["api_usage"]["total_requests"] == 4 + 3 + 2 + 3 + 2 + 3
+    times = [run["total_evaluation_time_seconds"] for run in runs]
+    assert len(times) == len(SPLITS)
+    assert performance["total_evaluation_time_seconds"] == pytest.approx(sum(times), abs=0.001)
+    refusals = results["golden"]["refusals"]
     # To decline: the three boundary questions, which it does, and one turn, which it answers.
-    assert (table["should_refuse"]["refused"], table["should_refuse"]["answered"]) == (3, 1)
-    assert table["should_refuse"]["rate"] == 3 / 4
+    assert (refusals["should_refuse"]["refused"], refusals["should_refuse"]["answered"]) == (3, 1)
     # To answer: 4 facts, 3 relations, 2 stories, and 2 + 2 turns; it declines none of them.
-    assert (table["should_answer"]["refused"], table["should_answer"]["answered"]) == (0, 13)
-    assert {name: counts["answered"] for name, counts in table["over_refusal_by_split"].items()} == {
-        "facts": 4,
-        "relations": 3,
-        "tracking": 2,
-        "multiturn": 4,
-    }
-    low, high = table["should_answer"]["confidence_interval"]
+    answered = {name: counts["answered"] for name, counts in refusals["over_refusal_by_split"].items()}
+    assert answered == {"facts": 4, "relations": 3, "tracking": 2, "multiturn": 4}
+    low, high = refusals["should_answer"]["confidence_interval"]
     assert low == 0
     assert 0.2 < high < 0.25  # Wilson: 3.84 / (13 + 3.84) = 0.228
 
@@ -95,22 +93,6 @@ def test_what_the_judge_cost_in_each_split_stands_with_what_differs_from_run_to_
     assert by_split["facts"] > 0
     assert sum(by_split.values()) == performance["judge_usage"]["calls"] == calls
     assert not any("judge_usage" in split for split in results["golden"]["splits"].values())
-
-
-def test_the_time_of_all_splits_is_the_sum_of_theirs(golden: Command, project: Path) -> None:
-    golden("--target", ASSISTANT, "--out", "all.results.json")
-    runs = [read_results(path)["performance_metrics"] for path in (project / "runs").glob("*/results.json")]
-    times = [run["total_evaluation_time_seconds"] for run in runs]
-    whole = read_results(project / "all.results.json")["performance_metrics"]["total_evaluation_time_seconds"]
-    assert len(times) == len(SPLITS)
-    assert whole == pytest.approx(sum(times), abs=0.001)
-
-
-def test_every_turn_of_a_conversation_is_a_request(golden: Command, project: Path) -> None:
-    golden("--target", ASSISTANT, "--out", "all.results.json")
-    performance = read_results(project / "all.results.json")["performance_metrics"]
-    # 4 facts, 3 relations, 2 stories and 3 questions to decline; conversations of 2 and of 3 turns.
-    assert performance["api_usage"]["total_requests"] == 4 + 3 + 2 + 3 + 2 + 3
 
 
 def test_missing_splits_are_said_and_the_others_run(golden: Command, project: Path) -> None:
@@ -469,17 +451,6 @@ def test_everything_wrong_with_settings_and_thresholds_is_said_at_once(
     assert [line.partition(" ")[0] for line in lines] == ["golden.yaml:4:"] * 2 + ["--threshold"] * 2
 
 
-def test_an_empty_question_is_an_error_and_nobody_is_asked(golden: Command, project: Path) -> None:
-    path = project / "golden" / "evaluation" / "datasets" / "factual_qa.json"
-    path.write_text('[{"id": "f", "question": " ", "ground_truth": "x"}]')
-    ended = golden("--target", ASSISTANT)
-    assert (ended.code, "factual_qa.json:1: [0].question: expected a question, got ' '" in ended.err) == (
-        2,
-        True,
-    )
-    assert not (project / "runs").exists()
-
-
 def test_a_drop_from_an_earlier_run_fails(golden: Command, project: Path) -> None:
     # Six facts more, so that a drop can be significant.
     path = project / "golden" / "evaluation" / "datasets" / "factual_qa.json"
@@ -522,20 +493,6 @@ def test_retrieval_that_missed_counts_as_zero(golden: Command, project: Path) ->
     assert (figures["n_scored"], figures["n_skipped"]) == (4, 0)
     assert figures["value"] == (4 - missed) / 4  # the assistant finds all of the others
     assert ended.code == 1
-
-
-def test_the_example_of_settings_holds_over_refusal_on_every_split_that_expects_answers(
-    golden: Command, project: Path
-) -> None:
-    (project / "golden.yaml").write_text(
-        "spec:\n  evaluation:\n    datasets:\n      - {name: facts, metrics: [entity_coverage, token_f1]}\n"
-        "    thresholds: {entity_coverage: 0.8, over_refusal: {max: 0.05}}\n    ciGate: true\n"
-    )
-    ended = golden("--target", ASSISTANT, "--config", "golden.yaml", "--json")
-    assert ended.code == 0, ended.err
-    held = [row["dataset"] for row in ended.json["gate"]["rows"] if row["metric"] == "over_refusal"]
-    assert held == ["facts", "relations", "tracking", "multiturn"]
-    assert list(ended.json["refusals"]["over_refusal_by_split"]) == held
 
 
 def test_contexts_that_cannot_be_located_are_said_everywhere(golden: Command, project: Path) -> None:
@@ -584,16 +541,7 @@ def test_labels_go_with_the_results_of_all_splits(golden: Command, project: Path
     ("arguments", "message"),
     [
         ([], "expected --url or --target"),
-        (
-            ["--target", ASSISTANT, "--threshold", "boundary:token_f1=0.9"],
-            "boundary:token_f1 >= 0.9: expected a metric of its samples (refusal_recall, pass_rate)",
-        ),
-        (
-            ["--target", ASSISTANT, "--split", "facts", "--threshold", "boundary:refusal_recall=0.9"],
-            "expected a split that is asked (facts)",
-        ),
-        (["--target", ASSISTANT, "--threshold", "entity_covrage=1"], "did you mean entity_coverage"),
-        (["--target", ASSISTANT, "--threshold", "fact:token_f1=1"], "did you mean facts"),
+        (["--target", ASSISTANT, "--threshold", "boundary:token_f1=0.9"], "expected a metric of its samples"),
         (["--target", "nobody:answer"], "cannot import nobody"),
     ],
 )

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from peak_memory import PEAK_SOURCE
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_build import (
@@ -167,6 +168,21 @@ def test_a_malformed_line_stops_the_build_with_its_number_or_is_counted(tmp_path
     assert ids(paths.qa_output) == ["a", "c"]
     assert built.manifest["dropped"] == {"qa": {}, "summaries": {}, "malformed": 2}
     assert built.records == 2
+
+
+@pytest.mark.parametrize(("line", "message"), tables_beside(__file__)["malformed"])
+def test_what_is_wrong_with_a_line_is_said_with_its_own_number(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=f"offline_dataset.jsonl:2: .*{message}"):
+        build(write(tmp_path, raw("a"), line, raw("b")))
+
+
+def test_all_that_is_wrong_with_a_line_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        build(write(tmp_path, '{"task_type": 5, "metadata": [], "rag": {"contexts": "a"}}'))
+    paths = ["metadata", "rag.contexts", "task_id", "task_type"]
+    assert sorted(issue.path for issue in caught.value.issues) == paths
 
 
 def test_the_limit_counts_records_not_lines(tmp_path: Path) -> None:

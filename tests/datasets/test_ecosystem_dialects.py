@@ -86,10 +86,7 @@ def test_the_problems_of_a_squad_file_have_lines_and_paths(tmp_path: Path) -> No
     assert first.path == "data[0].paragraphs[0].qas[0].answers[0].text"
     assert '"text": ""' in lines[(first.line or 0) - 1]
     assert (second.code, second.path) == ("duplicate-id", "data[0].paragraphs[0].qas[1].id")
-    assert (third.code, third.path) == (
-        "text-mismatch",
-        "data[0].paragraphs[0].qas[1].answers[0].answer_start",
-    )
+    assert (third.code, third.path) == ("text-differs", "data[0].paragraphs[0].qas[1].answers[0]")
     assert third.found == "' Normand'"
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from rag_evaluation_framework.datasets.golden_contexts import (
     SourceText,
     golden_context_issues,
-    located_contexts,
     spans_of_contexts,
 )
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.text.spans import Span
 
@@ -54,6 +54,10 @@ def context(snippet: str, header: str | None = "流泉之众/聚落中心", file
     return {"file": file, "snippet": snippet} | ({} if header is None else {"scene_header": header})
 
 
+def located(sample: Sample) -> list[SpanCitation]:
+    return spans_of_contexts([sample])[sample.id]
+
+
 def samples_of(path: Path) -> tuple[Sample, ...]:
     return FACTUAL.read(path).samples
 
@@ -61,7 +65,7 @@ def samples_of(path: Path) -> tuple[Sample, ...]:
 def test_a_snippet_is_located_to_the_character(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("欢迎来到流泉之众！"))
     assert golden_context_issues(path) == []
-    (span,) = located_contexts(samples_of(path)[0])
+    (span,) = located(samples_of(path)[0])
     # 序章\n is 3 characters, the header with its line end 10, 玛拉妮： 4.
     assert (span.file, span.start, span.end) == (DIALOGUE, 17, 26)
     assert span.text == SOURCE[17:26] == "欢迎来到流泉之众！"
@@ -69,7 +73,7 @@ def test_a_snippet_is_located_to_the_character(tmp_path: Path) -> None:
 
 def test_a_line_broken_in_the_source_is_found_and_the_span_is_that_of_the_source(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("我最喜欢去海里探险了"))
-    (span,) = located_contexts(samples_of(path)[0])
+    (span,) = located(samples_of(path)[0])
     assert span.text == SOURCE[span.start : span.end] == "我最喜欢去海里\n探险了"
 
 
@@ -81,20 +85,20 @@ def test_a_snippet_under_another_header_is_an_error_that_says_where_it_is(tmp_pa
     assert issue.file == str(path)
     assert "under '流泉之众/聚落中心'" in issue.expected
     assert issue.found == "it in line 8, 9"
-    assert located_contexts(samples_of(path)[0]) == []
+    assert located(samples_of(path)[0]) == []
 
 
 def test_a_snippet_in_several_places_is_a_warning_and_gives_no_span(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("加油，卡齐娜！", "竞技场/看台"))
     (issue,) = golden_context_issues(path)
     assert (issue.code, issue.severity, issue.found) == ("snippet-ambiguous", "warning", "one in lines 8, 9")
-    assert located_contexts(samples_of(path)[0]) == []
+    assert located(samples_of(path)[0]) == []
 
 
 def test_a_scene_that_comes_back_is_searched_in_all_its_places(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("派蒙：又回到这里了。"))
     assert golden_context_issues(path) == []
-    assert len(located_contexts(samples_of(path)[0])) == 1
+    assert len(located(samples_of(path)[0])) == 1
 
 
 def test_without_a_header_the_whole_file_is_searched(tmp_path: Path) -> None:
@@ -134,7 +138,7 @@ def test_each_doubt_has_its_code_and_severity_and_gives_no_span(
     (issue,) = golden_context_issues(path)
     assert (issue.code, issue.severity, issue.path) == (code, severity, f"[0].{where}")
     assert issue.line is not None
-    assert located_contexts(samples_of(path)[0]) == []
+    assert located(samples_of(path)[0]) == []
 
 
 def test_a_file_that_is_not_there_is_a_warning_as_long_as_nothing_is_looked_for_in_it(tmp_path: Path) -> None:

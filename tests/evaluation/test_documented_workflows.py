@@ -11,72 +11,12 @@ from pathlib import Path
 import pytest
 from embedding_server import EmbeddingServer, running_embeddings
 
+from cases import tables_beside
 from rag_evaluation_framework.records.chunks import generate_chunk_id
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
-TOKEN_LEVEL = """
-from rag_evaluation_framework import (
-    Corpus,
-    TokenLevelEvaluation,
-    RecursiveCharacterChunker,
-    FixedTokenChunker,
-    SemanticChunker,
-    OpenAIEmbedder,
-    ChromaVectorStore,
-)
-
-corpus = Corpus.from_folder("./knowledge_base")
-
-eval = TokenLevelEvaluation(
-    corpus=corpus,
-    langsmith_dataset_name="my-rag-eval-token-level",
-)
-
-chunkers_to_test = [
-    RecursiveCharacterChunker(chunk_size=200, overlap=0),
-    RecursiveCharacterChunker(chunk_size=200, overlap=50),
-    RecursiveCharacterChunker(chunk_size=500, overlap=0),
-    FixedTokenChunker(tokens=100),
-    SemanticChunker(embedder=OpenAIEmbedder()),
-]
-
-results = []
-for chunker in chunkers_to_test:
-    result = eval.run(
-        chunker=chunker,
-        embedder=OpenAIEmbedder(),
-        k=5,
-        # vector_store defaults to ChromaVectorStore
-        # reranker defaults to None
-    )
-    results.append(result)
-    print(f"{chunker}: Recall={result.metrics['span_recall']:.3f}")
-"""
-
-CHUNK_LEVEL = """
-from rag_evaluation_framework import (
-    Corpus,
-    ChunkLevelEvaluation,
-    RecursiveCharacterChunker,
-    OpenAIEmbedder,
-)
-
-corpus = Corpus.from_folder("./knowledge_base")
-
-chunker = RecursiveCharacterChunker(chunk_size=200)
-
-eval = ChunkLevelEvaluation(
-    corpus=corpus,
-    langsmith_dataset_name="my-rag-eval-chunk-level",
-)
-
-result = eval.run(
-    chunker=chunker,  # Must match the chunker used for data generation!
-    embedder=OpenAIEmbedder(),
-    k=5,
-)
-"""
+SEED = tables_beside(__file__)
 
 
 @pytest.fixture
@@ -111,7 +51,7 @@ def test_the_token_level_workflow_runs_as_written(
         example("Tuesdays are kept free for what?", outputs), encoding="utf-8"
     )
     names: dict[str, object] = {}
-    exec(TOKEN_LEVEL, names)
+    exec(SEED["token_level"], names)
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 5
     assert printed[0] == "recursive(chunk_size=200, overlap=0): Recall=1.000"
@@ -133,7 +73,7 @@ def test_the_chunk_level_workflow_runs_as_written(server: EmbeddingServer, tmp_p
         example(content, outputs), encoding="utf-8"
     )
     names: dict[str, object] = {}
-    exec(CHUNK_LEVEL, names)
+    exec(SEED["chunk_level"], names)
     # The query is the chunk itself: it is found, with four others.
     assert names["result"].metrics == {  # type: ignore[attr-defined]
         "chunk_recall": 1.0,

@@ -11,7 +11,7 @@ from cases import tables_beside
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.evaluation.manifest import read_manifest
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.results.gate import Threshold
+from rag_evaluation_framework.results.evaluations import Threshold
 
 TABLES = tables_beside(__file__)
 

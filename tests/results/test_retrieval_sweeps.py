@@ -5,30 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rag_evaluation_framework import Options, evaluate
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.datasets.validation import validate_file
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.evaluation.grid_runs import evaluate_sweep, sweep_document, write_sweep
+from rag_evaluation_framework.evaluation.grid_runs import write_sweep
 from rag_evaluation_framework.evaluation.retrieval_evaluation import TokenLevelEvaluation
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.storage import compare_documents
-from rag_evaluation_framework.results.summaries import IntervalSettings
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.retrieval.sweep import grid_of
 from rag_evaluation_framework.statistics.paired import holm
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 QUESTIONS = HANDBOOK / "questions.eval.json"
 CHUNKERS = ("recursive(chunk_size=200, overlap=50)", "recursive(chunk_size=500)", "fixed(tokens=100)")
-NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +35,27 @@ def corpus() -> Corpus:
     return Corpus.from_folder(HANDBOOK / "documents")
 
 
-def swept(corpus: Corpus, *, seed: int = 0, **options: Any) -> Evaluation:
-    options = {
-        "chunkers": CHUNKERS,
-        "vector_stores": ["exact"],
-        "rerankers": [None, "lexical"],
-        "k": (3, 5),
-        "intervals": IntervalSettings(resamples=1000, seed=seed),
-        "now": lambda: NOON,
-        **options,
-    }
-    return evaluate_sweep(corpus, QUESTIONS, **options)
+def swept(
+    corpus: Corpus, *, seed: int = 0, rank_by: str | None = None, workers: int = 1, **parts: Any
+) -> Evaluation:
+    level = parts.pop("level", None)
+    grid = grid_of(
+        **{
+            "chunkers": CHUNKERS,
+            "vector_stores": ["exact"],
+            "rerankers": [None, "lexical"],
+            "k": (3, 5),
+            **parts,
+        }
+    )
+    return evaluate(
+        QUESTIONS,
+        target=grid,
+        documents=corpus,
+        metrics=None if rank_by is None else [rank_by],
+        seed=seed,
+        options=Options(level=level, resamples=1000, workers=workers),
+    )
 
 
 def k_of(cell: Evaluation) -> int:
@@ -115,7 +124,7 @@ def documents(results: Evaluation, folder: Path) -> dict[str, Any]:
             for cell in document["cells"]:
                 del cell["performance"]
         else:
-            del document["performance_metrics"]
+            del document["performance_metrics"], document["timestamp"]
     return read
 
 
@@ -190,9 +199,7 @@ def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queri
     from rag_evaluation_framework.datasets.recognition import read_dataset
 
     dataset = read_dataset(written_beir(tmp_path / "beir"))
-    ranked = evaluate_sweep(
-        Corpus(dataset.documents), dataset, chunkers=["recursive"], vector_stores=["exact"], k=1
-    )
+    ranked = evaluate(dataset, target=grid_of(chunkers=["recursive"], vector_stores=["exact"], k=1))
     assert ranked.head.configuration["level"] == "document"
     recall = next(iter(ranked.parts.values())).metrics["recall"]
     assert (recall.value, recall.n_scored, recall.n_skipped) == (1.0, 2, 1)
@@ -268,7 +275,7 @@ def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
     text = str(priced)
     assert re.search(r"seconds +cost +against the best", text)
     assert f"nothing shared and nothing cached; ${in_all:.6f} was spent in all" in text
-    written = sweep_document(priced)
+    written = priced.to_dict()
     assert written["spent_usd"] == pytest.approx(in_all)
     costs = [cell["performance"]["cost_usd"] for cell in written["cells"]]
     assert all(0 <= cost["spent"] <= cost["alone"] * (1 + 1e-9) for cost in costs)
@@ -278,5 +285,5 @@ def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
     # Where nothing has a price there is no cost, not one of 0.
     assert "spent_usd" not in results.performance.figures
     assert "cost" not in str(results)
-    assert "cost_usd" not in sweep_document(results)["cells"][0]["performance"]
-    assert "spent_usd" not in sweep_document(results)
+    assert "cost_usd" not in results.to_dict()["cells"][0]["performance"]
+    assert "spent_usd" not in results.to_dict()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.retrieval.costs import CellCost
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import Cell, Grid, Hits, swept_cells
 
@@ -19,7 +18,7 @@ class CellHits:
     hits: Hits
     store_recall: float | None
     embedding_tokens: int | None
-    cost: CellCost
+    cost: dict[str, float]
 
 
 def sweep(corpus: Corpus, queries: Sequence[str], grid: Grid, **options: Any) -> Iterator[CellHits]:
@@ -27,6 +26,5 @@ def sweep(corpus: Corpus, queries: Sequence[str], grid: Grid, **options: Any) ->
         pipeline.prepare()
         hits = pipeline.retrieve(queries, pipeline.cell.k)
         took = pipeline.figures()
-        yield CellHits(
-            pipeline.cell, pipeline.chunking, hits, took.store_recall, took.embedding_tokens, took.cost
-        )
+        known = (took.get(name) for name in ("store_recall", "embedding_tokens"))
+        yield CellHits(pipeline.cell, pipeline.chunking, hits, *known, cost=took.get("cost_usd", {}))

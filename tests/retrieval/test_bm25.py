@@ -7,9 +7,9 @@ from math import log
 import pytest
 from stored_texts import TEXTS, chunk, chunks_of, places
 
+from rag_evaluation_framework.components import retriever_from
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.retrieval.bm25 import BM25Index, BM25Retriever
-from rag_evaluation_framework.retrieval.retrievers import retriever_from
 
 
 def test_a_worked_score() -> None:

@@ -11,7 +11,7 @@ from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, SpanChunker
-from rag_evaluation_framework.retrieval.positions import position_aware
+from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 
 # How to build a small chunker of each kind; one that is not listed must build without arguments.
 SPECIFICATIONS = {
@@ -37,9 +37,10 @@ ALL = [text for name in CHUNKERS.names() for text in SPECIFICATIONS.get(name, [n
 
 def built(specification: str) -> PositionAwareChunker:
     try:
-        return position_aware(chunker_from(specification))
+        chunker = chunker_from(specification)
     except MissingExtraError as error:
         pytest.skip(str(error))
+    return chunker if isinstance(chunker, PositionAwareChunker) else ChunkerPositionAdapter(chunker)
 
 
 def document(text: str) -> Document:

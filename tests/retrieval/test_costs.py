@@ -16,7 +16,7 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.retrieval.chunkers import SemanticChunker
-from rag_evaluation_framework.retrieval.costs import CellCost, checked_price
+from rag_evaluation_framework.retrieval.costs import checked_price
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder, HashingEmbedder
 from rag_evaluation_framework.retrieval.sweep import grid_of
 
@@ -88,7 +88,7 @@ def test_cells_add_up_to_what_was_paid_and_cost_alone_what_a_sweep_of_them_alone
     paid = (embedder.tokens_used or 0) + 100.0 * reranker.searches_used
     # Two chunkings are reranked for each k, unless once serves both.
     assert reranker.searches_used == 2 * len(QUERIES) * (1 if pointwise else 2)
-    assert math.fsum(cell.cost.spent or 0.0 for cell in cells) == pytest.approx(paid)
+    assert math.fsum(cell.cost["spent"] for cell in cells) == pytest.approx(paid)
     for cell in cells:
         (alone,) = swept(
             embedder=MeteredEmbedder(),
@@ -96,8 +96,8 @@ def test_cells_add_up_to_what_was_paid_and_cost_alone_what_a_sweep_of_them_alone
             chunkers=[cell.cell.chunker],
             k=[cell.cell.k],
         )
-        assert cell.cost.alone == pytest.approx(alone.cost.spent), str(cell.cell)
-        assert alone.cost.alone == pytest.approx(alone.cost.spent)
+        assert cell.cost["alone"] == pytest.approx(alone.cost["spent"]), str(cell.cell)
+        assert alone.cost["alone"] == pytest.approx(alone.cost["spent"])
 
 
 def test_a_worked_example() -> None:
@@ -107,8 +107,8 @@ def test_a_worked_example() -> None:
     texts = {chunk.content for chunk in cells[0].chunking.chunks}
     embedding = sum(map(len, texts)) + 38
     assert [cell.cost for cell in cells] == [
-        CellCost(spent=embedding + 200, alone=embedding + 200),
-        CellCost(spent=200, alone=embedding + 200),
+        {"spent": embedding + 200, "alone": embedding + 200},
+        {"spent": 200, "alone": embedding + 200},
     ]
     assert [cell.embedding_tokens for cell in cells] == [embedding, embedding]
 
@@ -117,17 +117,17 @@ def test_what_is_read_from_the_cache_costs_nothing_and_what_it_would_cost_is_not
     tmp_path: Path,
 ) -> None:
     first = swept(embedder=CachedEmbedder(MeteredEmbedder(), tmp_path))
-    assert all(cell.cost.alone for cell in first)
+    assert all(cell.cost["alone"] for cell in first)
     again = swept(embedder=CachedEmbedder(MeteredEmbedder(), tmp_path))
-    assert {cell.cost for cell in again} == {CellCost(spent=0.0, alone=None)}
+    assert [cell.cost for cell in again] == [{"spent": 0.0}] * 4
 
 
 def test_a_cache_that_holds_a_part_lets_the_rest_tell_what_all_would_cost(tmp_path: Path) -> None:
     (alone,) = swept(embedder=CachedEmbedder(MeteredEmbedder(), tmp_path / "a"), chunkers=CHUNKERS[1:], k=[1])
     swept(embedder=CachedEmbedder(MeteredEmbedder(), tmp_path / "b"), chunkers=CHUNKERS[:1], k=[1])
     (later,) = swept(embedder=CachedEmbedder(MeteredEmbedder(), tmp_path / "b"), chunkers=CHUNKERS[1:], k=[1])
-    assert later.cost.alone == pytest.approx(alone.cost.alone)
-    assert (later.cost.spent or 0.0) < (alone.cost.spent or 0.0)  # the queries were there already
+    assert later.cost["alone"] == pytest.approx(alone.cost["alone"])
+    assert later.cost["spent"] < alone.cost["spent"]  # the queries were there already
 
 
 @pytest.mark.parametrize(
@@ -143,19 +143,19 @@ def test_a_price_that_is_not_known_makes_the_cost_unknown(
     embedder: MeteredEmbedder | HashingEmbedder, reranker: MeteredReranker | None
 ) -> None:
     cells = swept(embedder=embedder, rerankers=[reranker])
-    assert {cell.cost for cell in cells} == {CellCost(spent=None, alone=None)}
+    assert not any(cell.cost for cell in cells)
 
 
 def test_a_server_that_does_not_count_makes_the_cost_unknown() -> None:
     embedder = MeteredEmbedder()
     embedder.tokens_used = None
     cells = swept(embedder=embedder)
-    assert {(cell.cost, cell.embedding_tokens) for cell in cells} == {(CellCost(), None)}
+    assert not any(cell.cost or cell.embedding_tokens for cell in cells)
 
 
 def test_parts_of_this_machine_add_nothing_to_what_others_cost() -> None:
     cells = swept(embedder=HashingEmbedder(64), rerankers=[MeteredReranker()], retrievers=["dense", "bm25"])
-    assert {cell.cost for cell in cells} == {CellCost(spent=200.0, alone=200.0)}
+    assert all(cell.cost == {"spent": 200.0, "alone": 200.0} for cell in cells)
 
 
 def test_a_chunker_that_embeds_is_paid_once_and_counted_in_each_cell() -> None:
@@ -167,10 +167,10 @@ def test_a_chunker_that_embeds_is_paid_once_and_counted_in_each_cell() -> None:
     paid = embedder.tokens_used
     assert paid
     assert [cell.cost for cell in cells] == [
-        CellCost(spent=paid, alone=paid),
-        CellCost(spent=0.0, alone=paid),
-        CellCost(),
-        CellCost(),
+        {"spent": paid, "alone": paid},
+        {"spent": 0.0, "alone": paid},
+        {},
+        {},
     ]
 
 

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 import pytest
 from stored_texts import TEXTS, chunk, chunks_of
 
+from rag_evaluation_framework.components import RETRIEVERS, retriever_from
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.extensions import Retriever
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.retrievers import (
-    RETRIEVERS,
     DenseRetriever,
     FusedRetriever,
     reciprocal_rank_fusion,
-    retriever_from,
 )
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document, DocumentId
-from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.positions import (
     ChunkerPositionAdapter,
     UnplacedChunkWarning,
-    position_aware,
 )
 
 TEXT = " ".join(f"word{number}" for number in range(160))
@@ -143,15 +141,6 @@ def test_nothing_is_looked_for_before_the_start_of_the_previous_chunk() -> None:
     assert [chunk.start for chunk in chunks] == [6]
 
 
-def test_a_chunker_that_knows_positions_is_used_as_it_is() -> None:
-    recursive = RecursiveCharacterChunker(200)
-    assert position_aware(recursive) is recursive
-    foreign = windows(200, 50)
-    adapted = position_aware(foreign)
-    assert isinstance(adapted, ChunkerPositionAdapter)
-    assert adapted.chunker is foreign
-
-
 def test_what_is_no_chunker_is_refused() -> None:
     with pytest.raises(UsageError, match="chunker: expected an object with chunk"):
-        position_aware("recursive")  # type: ignore[arg-type]
+        ChunkerPositionAdapter("recursive")  # type: ignore[arg-type]

@@ -145,9 +145,8 @@ def _output(output: Path | None, config: Path | None) -> Path:
 
 
 def _tasks(corpus: Corpus, given: dict[str, Any]) -> list[Task]:
-    from rag_evaluation_framework.components import chunker_from
+    from rag_evaluation_framework.components import chunker_from, retriever_from
     from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
-    from rag_evaluation_framework.retrieval.retrievers import retriever_from
     from rag_evaluation_framework.synthesis.extractive import generate_extractively
     from rag_evaluation_framework.synthesis.offline_records import TASK_TYPES, offline_tasks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -18,10 +18,6 @@ from rag_evaluation_framework.cli.options import (
 )
 from rag_evaluation_framework.cli.output import print_json
 
-DEFAULT_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
-_FORMATS = ("trec", "beir", "json")
-_INTERVALS = ("auto", "bootstrap", "wilson", "normal")
-
 EXAMPLES = """\b
 Examples:
   rag-eval rank qrels.trec bm25.run
@@ -34,7 +30,8 @@ Examples:
 @click.argument("qrels", type=EXISTING_FILE)
 @click.argument("runs", type=EXISTING_FILE, nargs=-1, required=True, metavar="RUN [RUN2 …]")
 @metrics_option(
-    help=f"Metric to compute, e.g. ndcg@10; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"
+    help="Metric to compute, e.g. ndcg@10; may be repeated.  "
+    "[default: ndcg@10, map@100, mrr, recall@10, hit@1]"
 )
 @click.option(
     "--baseline",
@@ -49,14 +46,13 @@ Examples:
 )
 @click.option(
     "--format",
-    "format_",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(["trec", "beir", "json"]),
     help="Format of all files.  [default: recognised by each file's content]",
 )
 @PAIRED_TEST
 @click.option(
     "--interval",
-    type=click.Choice(_INTERVALS),
+    type=click.Choice(["auto", "bootstrap", "wilson", "normal"]),
     default="auto",
     help="Interval of a mean; auto is Wilson's for proportions and the bootstrap otherwise.",
 )
@@ -70,15 +66,10 @@ def command(
     runs: tuple[Path, ...],
     metrics: tuple[str, ...],
     baseline: str | None,
-    rules: Literal["ours", "trec_eval"],
-    format_: Literal["trec", "beir", "json"] | None,
-    test: Literal["randomisation", "t", "wilcoxon"],
-    interval: Literal["auto", "bootstrap", "wilson", "normal"],
-    confidence: float,
-    resamples: int,
     seed: int,
     per_query: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Score retrieval runs against the relevance judgements QRELS.
 
@@ -88,24 +79,20 @@ def command(
     with gzip or Zstandard.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
-    from rag_evaluation_framework.evaluation.systems import evaluate_run_files, named
-    from rag_evaluation_framework.reports.system_tables import ranking_text
+    from rag_evaluation_framework.evaluation.evaluate import evaluate
+    from rag_evaluation_framework.evaluation.systems import named
+    from rag_evaluation_framework.records.runs import Options
 
-    ranking = evaluate_run_files(
+    ranking = evaluate(
         qrels,
-        named(runs),
-        metrics or DEFAULT_METRICS,
-        format=format_,
-        rules=rules,
+        target=named(runs),
+        metrics=metrics or None,
         baseline=baseline,
-        test=test,
-        interval_method=interval,
-        confidence=confidence,
-        resamples=resamples,
         seed=seed,
+        options=Options(**options),
     )
     if not as_json:
-        click.echo(ranking_text(ranking, rows=per_query))
+        click.echo(ranking.render(rows=per_query))
         return
     document = ranking.to_dict()
     if per_query:

@@ -1,17 +1,59 @@
-"""``rag-eval retrieval``: compare chunkers, embedders, stores and rerankers over a corpus."""
+"""``rag-eval retrieval``: compare chunkers, embedders, stores and rerankers over a corpus.
+
+What is asked for stands in options, and below them in a ``.config.yaml``::
+
+    dataset: questions.eval.json         # paths are relative to the file itself
+    retrieval:
+      corpus: documents
+      chunker: ["recursive(chunk_size=200, overlap=50)", sentence]
+      retriever: [dense, bm25]
+      reranker: [none, lexical]
+      k: [5, 10]
+    output: results
+    seed: 0
+"""
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, PAIRED_TEST, RUNS_DIR, Option
-from rag_evaluation_framework.cli.retrieval_settings import DEFAULT_CHUNKER, DEFAULT_GLOB
+from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, PAIRED_TEST, RUNS_DIR
+from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.errors import (
+    InputError,
+    UnknownNameError,
+    UsageError,
+    counted,
+    invalid,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.records.documents import Corpus
+    from rag_evaluation_framework.records.samples import Dataset
 
 _LEVELS = ("token", "chunk", "document")
 _PATH = click.Path(path_type=Path)
+_DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
+_DEFAULT_GLOB = "**/*.md"
+_NONE = "none"
+# The settings of the file's section, and those beside it.
+_PATHS = ("corpus", "cache", "dataset", "output")
+_TEXTS = ("chunker", "embedder", "retriever", "store", "reranker")
+_NUMBERS = ("k", "fetch_k", "seed")
+_SECTION = ("corpus", "glob", "level", *_TEXTS, "k", "fetch_k", "rank_by", "cache")
+_BESIDE = ("dataset", "output", "seed")
+_NOT_GIVEN_AGAIN = frozenset({"resume", "runs_dir", "as_json", "per_query", "output"})
+# What may hold a secret is not written down.
+_SECRET = re.compile("key|token=|secret|password|@", re.IGNORECASE)
 
 EXAMPLES = """\b
 Examples:
@@ -23,10 +65,7 @@ Examples:
   rag-eval retrieval --config sweep.config.yaml --json > sweep.json"""
 
 
-def _tried(part: str, *, default: str) -> Option[Any]:
-    """Return the option for a part of the pipeline, of which several can be compared."""
-    text = f"{part.capitalize()} to try; may be repeated.  [default: {default}]"
-    return click.option(f"--{part}", multiple=True, metavar="SPEC", help=text)
+_tried = partial(click.option, multiple=True, metavar="SPEC")
 
 
 @click.command("retrieval", epilog=EXAMPLES)
@@ -42,11 +81,11 @@ def _tried(part: str, *, default: str) -> Option[Any]:
     type=click.Choice(_LEVELS),
     help="Level of comparison with the ground truth.  [default: the finest that the dataset allows]",
 )
-@_tried("chunker", default=DEFAULT_CHUNKER)
-@_tried("embedder", default="hashing")
-@_tried("retriever", default="dense")
-@_tried("store", default="chroma if installed, else exact")
-@_tried("reranker", default="none")
+@_tried("--chunker", help=f"Chunker to try; may be repeated.  [default: {_DEFAULT_CHUNKER}]")
+@_tried("--embedder", help="Embedder to try; may be repeated.  [default: hashing]")
+@_tried("--retriever", help="Retriever to try; may be repeated.  [default: dense]")
+@_tried("--store", help="Store to try; may be repeated.  [default: chroma if installed, else exact]")
+@_tried("--reranker", help="Reranker to try; may be repeated.  [default: none]")
 @click.option(
     "-k",
     "k",
@@ -61,7 +100,7 @@ def _tried(part: str, *, default: str) -> Option[Any]:
 @click.option(
     "--glob",
     metavar="PATTERN",
-    help=f"Which files of a CORPUS folder are documents.  [default: {DEFAULT_GLOB}]",
+    help=f"Which files of a CORPUS folder are documents.  [default: {_DEFAULT_GLOB}]",
 )
 @click.option(
     "--rank-by", metavar="METRIC", help="Metric that orders the table.  [default: recall at the level]"
@@ -107,15 +146,133 @@ def command(
     intervals, and says which differences from the best are significant. Each combination is a run in the
     folder of the sweep; a sweep that was stopped goes on with the same options and --resume.
     """
-    from rag_evaluation_framework.cli.retrieval_command import compare_pipelines  # slow to import
+    # Imported here, not above: numpy and what stands on it should not slow down --help.
+    from rag_evaluation_framework.components import EMBEDDERS, component_from
+    from rag_evaluation_framework.evaluation.evaluate import evaluate
+    from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
+    from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.reports.progress import StepLine
+    from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
+    from rag_evaluation_framework.retrieval.sweep import grid_of
 
-    return compare_pipelines(
-        given,
-        config,
-        test=test,
-        workers=workers,
-        runs_dir=runs_dir,
-        resume=resume,
-        per_query=per_query,
-        as_json=as_json,
-    )
+    asked = _settings(given, config)
+    documents, questions = _inputs(asked)
+    embedders: list[Any] = asked["embedder"] or ["hashing"]
+    if "cache" in asked:
+        embedders = [CachedEmbedder(component_from(EMBEDDERS, each), asked["cache"]) for each in embedders]
+    line = StepLine(sys.stderr) if not as_json and sys.stderr.isatty() else None
+    try:
+        grid = grid_of(
+            chunkers=asked["chunker"] or [_DEFAULT_CHUNKER],
+            embedders=embedders,
+            retrievers=asked["retriever"] or ["dense"],
+            vector_stores=asked["store"] or [None],
+            rerankers=[None if each == _NONE else each for each in asked["reranker"]] or [None],
+            k=asked["k"] or [5],
+            fetch_k=next(iter(asked["fetch_k"]), None),
+            on_step=line.step if line else None,
+            on_texts=line.texts if line else None,
+            arguments=_given_again(),
+        )
+        sweep = evaluate(
+            questions,
+            target=grid,
+            documents=documents,
+            metrics=[asked["rank_by"]] if "rank_by" in asked else None,
+            seed=next(iter(asked["seed"]), 0),
+            runs_directory=runs_dir,
+            resume=resume,
+            options=Options(level=asked.get("level"), test=test, workers=workers),
+        )
+    finally:
+        if line:
+            line.finish()
+    written = write_sweep(sweep, asked["output"]) if "output" in asked else []
+    if as_json:
+        print_json(sweep_document(sweep, per_query=per_query))
+    else:
+        click.echo(sweep.render())
+        if written:
+            click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
+    if sweep.outcome.completed:
+        return 0
+    click.echo(f"rag-eval: {sweep.outcome.reason}; go on with --resume {sweep.head.run_id}", err=True)
+    return 130 if sweep.outcome.interrupted else 3
+
+
+def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
+    """Join options, which come first, with a configuration file; what may be repeated is a list."""
+    asked = _stated(config) if config is not None else {}
+    asked |= {name: value for name, value in given.items() if value not in (None, ())}
+    if "corpus" not in asked:
+        raise UsageError("corpus: expected a folder of documents or a dataset that holds some, got none")
+    within = "" if config is None else f"{config}: "
+    for name in (*_TEXTS, *_NUMBERS):
+        value = asked.get(name, ())
+        listed = list(value) if isinstance(value, list | tuple) else [value]
+        # YAML's empty value among the parts is ``none``.
+        asked[name] = listed = [_NONE if each is None and name in _TEXTS else each for each in listed]
+        kind = str if name in _TEXTS else int
+        if wrong := [each for each in listed if not isinstance(each, kind) or isinstance(each, bool)]:
+            of_texts = "specifications such as recursive(chunk_size=200)"
+            expected = of_texts if name in _TEXTS else "a whole number"
+            raise UsageError(f"{within}{name}: expected {expected}, got {shown(wrong[0])}")
+    return asked
+
+
+def _stated(config: Path) -> dict[str, Any]:
+    """Return what the file says, its paths made relative to where the command runs."""
+    from rag_evaluation_framework.datasets.value_files import read_configuration
+
+    whole = read_configuration(config)
+    section = whole.get("retrieval", {})
+    if not isinstance(section, Mapping):
+        raise invalid("retrieval", "chunker, k and so on by name", section).located(str(config))
+    if unknown := next((name for name in section if name not in _SECTION), None):
+        raise UnknownNameError("setting of retrieval", str(unknown), _SECTION)
+    values = {**section, **{name: whole[name] for name in _BESIDE if name in whole}}
+    return {
+        name: config.parent / str(value) if name in _PATHS else value
+        for name, value in values.items()
+        if value is not None or name in _TEXTS
+    }
+
+
+def _inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
+    """Read the documents, and say where the questions are; a dataset that holds its documents may be both."""
+    from dataclasses import replace
+
+    from rag_evaluation_framework.datasets.recognition import recognise
+    from rag_evaluation_framework.records.documents import Corpus
+
+    path, questions = asked["corpus"], asked.get("dataset")
+    if not path.exists():
+        raise UsageError(f"corpus: expected a folder of documents or a dataset, got nothing at {path}")
+    try:
+        dialect = recognise(path)
+    except InputError:
+        if path.is_file():
+            raise
+        if questions is None:
+            message = f"dataset: expected the questions as --dataset FILE, because {path} holds none"
+            raise UsageError(message) from None
+        return Corpus.from_folder(path, asked.get("glob", _DEFAULT_GLOB)), questions
+    holder = dialect.read(path)
+    if not holder.documents:
+        raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
+    return Corpus(holder.documents), questions or replace(holder, dataset_id=holder.dataset_id or path.name)
+
+
+def _given_again() -> list[str]:
+    """Return those words of the current command line that a resume needs too, without secrets."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in _NOT_GIVEN_AGAIN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        for each in value if isinstance(value, tuple) else (value,):
+            option = [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            words += [*option, "…" if _SECRET.search(str(each)) else str(each)]
+    return words

@@ -75,24 +75,16 @@ def _encode(sample: Sample) -> Record:
     return record
 
 
+_HOLDS = (
+    "id question reference recorded.contexts reference_contexts relevant_documents grades "
+    "relevant_chunk_ids expectation.refusal tags metadata"
+)
+
+
 AGENT_SAMPLES = RecordDialect(
     name="agent-samples",
     kind="agent-sample",
-    holds=frozenset(
-        {
-            "id",
-            "question",
-            "reference",
-            "recorded.contexts",
-            "reference_contexts",
-            "relevant_documents",
-            "grades",
-            "relevant_chunk_ids",
-            "expectation.refusal",
-            "tags",
-            "metadata",
-        }
-    ),
+    holds=frozenset(_HOLDS.split()),
     decode=_decode,
     encode=_encode,
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rag_evaluation_framework.datasets.dialect import overlaid, residue
+from rag_evaluation_framework.datasets.evaluation_sets import decode_citation, encode_citation
 from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.datasets.value_files import read_document, write_document
 from rag_evaluation_framework.errors import InputError, Issue, Problems
@@ -25,7 +26,14 @@ from rag_evaluation_framework.records.samples import (
 # what is written. An annotation with quality scores is an :class:`AnswerQualityAnnotation`, any other a
 # :class:`CitationAnnotation`.
 
-_CITATION_FIELDS = ("file_name", "page_number", "start_char", "end_char", "text", "annotation_confidence")
+_CITATION_FIELDS = {
+    "file": "file_name",
+    "page": "page_number",
+    "start": "start_char",
+    "end": "end_char",
+    "text": "text",
+    "confidence": "annotation_confidence",
+}
 
 
 def read_annotations(path: str | Path, *, on_warning: Callable[[Issue], None] | None = None) -> AnnotationSet:
@@ -38,16 +46,11 @@ def read_annotations(path: str | Path, *, on_warning: Callable[[Issue], None] | 
         extra = {key: item for key, item in value.items() if key not in ("dataset_id", "annotations")}
     records = dict(_annotations(value))
     places = document.places(list(records))
-    annotations: list[Annotation] = []
-    issues: list[Issue] = []
-    for (within, record), place in zip(records.items(), places, strict=True):
-        try:
-            annotations.append(replace(decoded_annotation(record), place=place))
-        except InputError as error:
-            issues += [issue.located(within=within) for issue in error.issues]
-    if issues:
-        raise InputError(document.place(issues)).located(document.file)
-    return AnnotationSet(tuple(annotations), dataset_id, extra)
+    annotations = tuple(
+        replace(decoded_annotation(record), place=place)
+        for record, place in zip(records.values(), places, strict=True)
+    )
+    return AnnotationSet(annotations, dataset_id, extra)
 
 
 def read_annotation_files(
@@ -95,7 +98,11 @@ def decoded_annotation(record: Mapping[str, Any]) -> Annotation:
     """Turn one valid annotation of a file into a record that loses nothing of it."""
     annotation: Annotation
     citations = record.get("citations")
-    spans = None if citations is None else tuple(_citation(citation) for citation in citations)
+    spans = (
+        None
+        if citations is None
+        else tuple(decode_citation(citation, _CITATION_FIELDS) for citation in citations)
+    )
     about: dict[str, Any] = {
         name: record.get(name) for name in ("annotation_id", "query_id", "annotator_id", "timestamp")
     }
@@ -129,7 +136,9 @@ def encoded_annotation(annotation: Annotation) -> dict[str, Any]:
             "aspect_ratings": dict(annotation.aspect_ratings) or None,
         }
     if annotation.citations is not None:
-        record["citations"] = [_encoded_citation(citation) for citation in annotation.citations]
+        record["citations"] = [
+            encode_citation(citation, _CITATION_FIELDS) for citation in annotation.citations
+        ]
     stated = {name: value for name, value in record.items() if value is not None}
     return overlaid(stated, annotation.extra, replace=True)
 
@@ -142,33 +151,6 @@ def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     within, records = ("annotations", value["annotations"]) if isinstance(value, dict) else ("", value)
     for index, record in enumerate(records):
         yield f"{within}[{index}]", record
-
-
-def _citation(citation: Mapping[str, Any]) -> SpanCitation:
-    page = citation.get("page_number")
-    return SpanCitation(
-        file=citation["file_name"],
-        # JSON Schema takes 5.0 for an integer, and so do we.
-        start=int(citation["start_char"]),
-        end=int(citation["end_char"]),
-        page=None if page is None else int(page),
-        text=citation.get("text"),
-        confidence=citation.get("annotation_confidence"),
-        extra={key: value for key, value in citation.items() if key not in _CITATION_FIELDS},
-    )
-
-
-def _encoded_citation(citation: SpanCitation) -> dict[str, Any]:
-    values = (
-        citation.file,
-        citation.page,
-        citation.start,
-        citation.end,
-        citation.text,
-        citation.confidence,
-    )
-    stated = dict(zip(_CITATION_FIELDS, values, strict=True))
-    return {name: value for name, value in stated.items() if value is not None} | dict(citation.extra)
 
 
 # Annotations by what they are about: the spans of each query, and the scores and ratings of each

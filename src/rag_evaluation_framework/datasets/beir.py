@@ -31,23 +31,18 @@ _COMPRESSIONS = ("", ".gz", ".zst")
 _SPLITS = "qrels/"
 
 
+_HOLDS = (
+    "id question relevant_documents grades metadata dataset.documents dataset.documents.title "
+    "dataset.documents.metadata"
+)
+
+
 class Beir:
     """The dialect of BEIR folders."""
 
     name = NAME
     suffixes = SIGNATURES[name].suffixes
-    holds = frozenset(
-        {
-            "id",
-            "question",
-            "relevant_documents",
-            "grades",
-            "metadata",
-            "dataset.documents",
-            "dataset.documents.title",
-            "dataset.documents.metadata",
-        }
-    )
+    holds = frozenset(_HOLDS.split())
 
     def read(self, path: Path) -> Dataset:
         problems = Problems()

@@ -2,7 +2,7 @@
 
 The value is the same in all three: ``{"benchmark_id": …, "records": [{…}, …]}`` with whatever else belongs to
 the whole. A Parquet file has a row a record; everything but the records is JSON in the column
-``benchmark_head`` of the first row, with their number. :mod:`.hdf5_tables` describes the HDF5 file.
+``benchmark_head`` of the first row, with their number. The HDF5 file is described below.
 """
 
 from __future__ import annotations

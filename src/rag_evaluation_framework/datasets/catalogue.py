@@ -9,8 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.value_files import read_document
@@ -22,7 +21,7 @@ from rag_evaluation_framework.errors import (
     refused,
     shown,
 )
-from rag_evaluation_framework.files.access import plain_name, read_bytes
+from rag_evaluation_framework.files.access import plain_name
 
 # The citations of a dataset as annotations: its ground truth where nobody has annotated it apart.
 
@@ -78,38 +77,27 @@ _VERSION_SUFFIX = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A version taken apart. Equal ones are the same version; :attr:`precedence` says which is later.
+def parse_version(text: str) -> tuple[Any, ...] | None:
+    """Take a version apart: what to sort by, the latest last, and its build; ``None`` when the text is none.
 
-    >>> parse_version("1.10.0").precedence > parse_version("1.9.0").precedence
+    Builds of one release are equal in precedence, as the standard (section 10) has it.
+
+    >>> parse_version("1.10.0") > parse_version("1.9.0")
     True
     """
-
-    release: tuple[int, int, int]
-    prerelease: tuple[str, ...] = ()
-    build: tuple[str, ...] = ()
-
-    @property
-    def precedence(self) -> tuple[Any, ...]:
-        """What to sort by; builds of one release are equal in it, as the standard (section 10) has it."""
-        identifiers = tuple(map(_identifier_key, self.prerelease))
-        return (self.release, not identifiers, identifiers)
-
-
-def parse_version(text: str) -> Version | None:
-    """Take a version apart; ``None`` when the text is none."""
     found = _VERSION.fullmatch(text)
     if found is None:
         return None
     release = (int(found["major"]), int(found["minor"] or 0), int(found["patch"] or 0))
-    return Version(release, _identifiers(found["prerelease"]), _identifiers(found["build"]))
+    prerelease = found["prerelease"].split(".") if found["prerelease"] else ()
+    identifiers = tuple(map(_identifier_key, prerelease))
+    return (release, not identifiers, identifiers), found["build"] or ""
 
 
 def precedence(text: str) -> tuple[Any, ...]:
     """Return what to sort version texts by, the latest last; what is no version comes first, by its text."""
     version = parse_version(text)
-    return (0, text) if version is None else (1, version.precedence)
+    return (0, text) if version is None else (1, version[0])
 
 
 def same_version(one: str, other: str) -> bool:
@@ -132,10 +120,6 @@ def split_version(identifier: str) -> tuple[str, str | None]:
     return identifier[: found.start()], found[0].lstrip("_vV")
 
 
-def _identifiers(text: str | None) -> tuple[str, ...]:
-    return tuple(text.split(".")) if text else ()
-
-
 def _identifier_key(identifier: str) -> tuple[bool, int, str]:
     """Numbers by value and before words; words by their characters (section 11.4)."""
     if not identifier.isdigit():
@@ -150,7 +134,7 @@ def _identifier_key(identifier: str) -> tuple[bool, int, str]:
 # A file's name only says that it is one of them (``.eval.json``, ``.gt.yaml`` …, compressed or not); its
 # id and version are read from its content. A link that leads out of the folder is not followed.
 
-DATASET_SUFFIXES = (".eval.json", ".eval.yaml", ".eval.yml", ".eval.csv")
+DATASET_SUFFIXES = SIGNATURES["evaluation-dataset"].suffixes
 GROUND_TRUTH_SUFFIXES = (".gt.json", ".gt.yaml", ".gt.yml", ".gt.jsonl")
 
 
@@ -190,40 +174,6 @@ class CatalogueEntry:
         }
 
 
-class _Head(msgspec.Struct):
-    """The fields of a file that the catalogue needs; the rest is passed over without being built."""
-
-    dataset_id: str | None = None
-    version: str | None = None
-    name: str | None = None
-    description: str | None = None
-    queries: list[msgspec.Raw] | None = None
-
-
-def dataset_entries(folder: Path) -> list[CatalogueEntry]:
-    """Return what each evaluation dataset of a folder says of itself, in the order of the files' names."""
-    return _entries(folder, DATASET_SUFFIXES)
-
-
-def ground_truth_entries(folder: Path) -> list[CatalogueEntry]:
-    """Return the ground truths of a folder; one that names no dataset belongs to the one of its own name."""
-    return [
-        entry if entry.dataset_id or entry.error else replace(entry, dataset_id=_stem(entry.path))
-        for entry in _entries(folder, GROUND_TRUTH_SUFFIXES)
-    ]
-
-
-def read_evaluation_dataset(path: Path) -> dict[str, Any]:
-    """Read an evaluation dataset as the plain value it is; every error of the file is raised at once."""
-    value: dict[str, Any] = read_dataset_document(path).checked("evaluation-dataset")
-    return value
-
-
-def read_ground_truth(path: Path) -> Any:
-    """Read annotations as the plain value they are: an object, or a list; all errors are raised at once."""
-    return read_document(path, lines=True).checked("annotations")
-
-
 def reason(error: RagEvalError) -> str:
     """Say in one line why a file cannot be used: its first problem, and how many more there are."""
     first, *more = str(error).splitlines() or [type(error).__name__]
@@ -257,6 +207,7 @@ def files_inside(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path
 
 
 def _entries(folder: Path, suffixes: tuple[str, ...]) -> list[CatalogueEntry]:
+    """Return what each file of a folder says of itself, in the order of their names."""
     return [
         _entry(path) if refusal is None else CatalogueEntry(path, error=refusal)
         for path, refusal in files_inside(folder, suffixes)
@@ -264,42 +215,22 @@ def _entries(folder: Path, suffixes: tuple[str, ...]) -> list[CatalogueEntry]:
 
 
 def _entry(path: Path) -> CatalogueEntry:
+    """Take from a file what has the right type; a ground truth that names no dataset is of its own name."""
+    is_truth = plain_name(path).endswith(GROUND_TRUTH_SUFFIXES)
     try:
-        head = _json_head(path)
-        if head is not None:
-            size = None if head.queries is None else len(head.queries)
-            return CatalogueEntry(path, head.dataset_id, head.version, head.name, head.description, size)
-        is_dataset = plain_name(path).endswith(DATASET_SUFFIXES)
-        document = read_dataset_document(path) if is_dataset else read_document(path, lines=True)
-        return _entry_of(path, document.value)
+        value = (read_document(path, lines=True) if is_truth else read_dataset_document(path)).value
     except RagEvalError as error:
         return CatalogueEntry(path, error=reason(error))
-
-
-def _json_head(path: Path) -> _Head | None:
-    """Read the head of a JSON object fast; ``None`` for anything else, and for a head of the wrong types."""
-    try:
-        return msgspec.json.decode(read_bytes(path).removeprefix(b"\xef\xbb\xbf"), type=_Head)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def _entry_of(path: Path, value: Any) -> CatalogueEntry:
-    """Take from a value what has the right type."""
     head = value if isinstance(value, dict) else {}
     texts = {
         field: head[field]
         for field in ("dataset_id", "version", "name", "description")
         if isinstance(head.get(field), str)
     }
+    if is_truth and not texts.get("dataset_id"):
+        texts["dataset_id"] = path.name[: path.name.lower().index(".gt.")]
     queries = head.get("queries")
     return CatalogueEntry(path, **texts, size=len(queries) if isinstance(queries, list) else None)
-
-
-def _stem(path: Path) -> str:
-    """Return a file's name without what says that it is a ground truth."""
-    name = path.name
-    return name[: name.lower().index(".gt.")]
 
 
 # Finds evaluation datasets and their ground truth in a folder, by id and version.
@@ -323,8 +254,10 @@ class EvaluationDatasetLoader:
         not valid, or when two files have this id and version.
         """
         folder = self.data_directory / "datasets"
-        entry = _found(dataset_entries(folder), dataset_id, version=version, what="dataset", folder=folder)
-        return read_evaluation_dataset(entry.path)
+        entries = _entries(folder, DATASET_SUFFIXES)
+        entry = _found(entries, dataset_id, version=version, what="dataset", folder=folder)
+        dataset: dict[str, Any] = read_dataset_document(entry.path).checked("evaluation-dataset")
+        return dataset
 
     def load_ground_truth(self, dataset_id: str, version: str | None = None) -> dict[str, Any]:
         """Load the ground truth annotations of a dataset, found and validated in the same way.
@@ -333,24 +266,19 @@ class EvaluationDatasetLoader:
         no file, the dataset's own citations are its ground truth, in the same form.
         """
         folder = self.data_directory / "ground_truth"
-        entries = ground_truth_entries(folder)
+        entries = _entries(folder, GROUND_TRUTH_SUFFIXES)
         try:
             entry = _found(entries, dataset_id, version=version, what="ground truth", folder=folder)
-        except MissingDatasetError:
-            own = self._own_truth(dataset_id, version)
-            if own is None:
+        except MissingDatasetError as error:
+            try:
+                own = truth_of_dataset(self.load_dataset(dataset_id, version))
+            except MissingDatasetError:
+                raise error from None
+            if not own["annotations"]:
                 raise
             return own
-        value = read_ground_truth(entry.path)
+        value = read_document(entry.path, lines=True).checked("annotations")
         return value if isinstance(value, dict) else {"dataset_id": entry.dataset_id, "annotations": value}
-
-    def _own_truth(self, dataset_id: str, version: str | None) -> dict[str, Any] | None:
-        """Return the citations of a dataset as annotations; ``None`` without a dataset that has any."""
-        try:
-            truth = truth_of_dataset(self.load_dataset(dataset_id, version))
-        except MissingDatasetError:
-            return None
-        return truth if truth["annotations"] else None
 
     def get_available_datasets(self) -> list[dict[str, Any]]:
         """List the evaluation datasets by id and version.
@@ -363,10 +291,10 @@ class EvaluationDatasetLoader:
 def checked_entries(folder: Path) -> list[CatalogueEntry]:
     """Return every dataset of a folder in order, with what keeps it from being loaded, if anything does."""
     entries = []
-    for entry in dataset_entries(folder):
+    for entry in _entries(folder, DATASET_SUFFIXES):
         try:
             if entry.error is None:
-                read_evaluation_dataset(entry.path)
+                read_dataset_document(entry.path).checked("evaluation-dataset")
         except RagEvalError as error:
             entry = replace(entry, error=reason(error))
         entries.append(entry)

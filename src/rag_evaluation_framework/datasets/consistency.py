@@ -160,9 +160,9 @@ def unique(ids: Iterator[tuple[str, Any]], field: str) -> Iterator[Issue]:
 
 def span_issues(spans: Any, within: str, *, start: str, end: str) -> Iterator[Issue]:
     """Yield an issue for each span of a list that begins before 0, or does not end after its start."""
-    for path, span in _items(spans, within):
+    for path, span in items(spans, within):
         first, last = span.get(start), span.get(end)
-        if not _is_whole(first) or not _is_whole(last):
+        if not is_whole(first) or not is_whole(last):
             continue
         if first < 0:
             yield Issue("negative-span", "a position of at least 0", str(first), f"{path}.{start}")
@@ -173,27 +173,30 @@ def span_issues(spans: Any, within: str, *, start: str, end: str) -> Iterator[Is
 def _citation_spans(record: Any, within: str = "") -> Iterator[Issue]:
     if isinstance(record, dict):
         path = f"{within}.citations" if within else "citations"
+        for place, citation in items(record.get("citations"), path):
+            if citation.get("file_name") == "":
+                yield Issue("invalid-value", "a file name", "''", f"{place}.file_name")
         yield from span_issues(record.get("citations"), path, start="start_char", end="end_char")
 
 
 def _unique_in(value: Any, *, name: str, field: str) -> Iterator[Issue]:
     """A list under ``name`` (or the value itself) repeats no id."""
-    records = _items(_field(value, name) if name else value, name)
+    records = items(_field(value, name) if name else value, name)
     return unique(((f"{path}.{field}", record.get(field)) for path, record in records), field)
 
 
 def _citations_in(value: Any, *, name: str) -> Iterator[Issue]:
     """The citations of each record under ``name`` are spans."""
-    for path, record in _items(_field(value, name), name):
+    for path, record in items(_field(value, name), name):
         yield from _citation_spans(record, path)
 
 
 def _annotations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each annotation of a file of any of the three shapes."""
     if isinstance(value, list):
-        yield from _items(value, "")
+        yield from items(value, "")
     elif isinstance(value, dict) and "annotations" in value:
-        yield from _items(value["annotations"], "annotations")
+        yield from items(value["annotations"], "annotations")
     elif isinstance(value, dict):
         yield "", value
 
@@ -258,9 +261,9 @@ def _langsmith_spans(value: Any) -> Iterator[Issue]:
 
 def _squad_questions(value: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
     """Yield each question with its path and the paragraph's context."""
-    for article_path, article in _items(_field(value, "data"), "data"):
-        for paragraph_path, paragraph in _items(article.get("paragraphs"), f"{article_path}.paragraphs"):
-            for path, question in _items(paragraph.get("qas"), f"{paragraph_path}.qas"):
+    for article_path, article in items(_field(value, "data"), "data"):
+        for paragraph_path, paragraph in items(article.get("paragraphs"), f"{article_path}.paragraphs"):
+            for path, question in items(paragraph.get("qas"), f"{paragraph_path}.qas"):
                 yield path, question, paragraph.get("context")
 
 
@@ -272,16 +275,19 @@ def _squad_ids(value: Any) -> Iterator[Issue]:
 def _squad_answers(value: Any) -> Iterator[Issue]:
     """An answer is what stands in the paragraph at its position."""
     for path, question, context in _squad_questions(value):
-        for answer_path, answer in _items(question.get("answers"), f"{path}.answers"):
+        for answer_path, answer in items(question.get("answers"), f"{path}.answers"):
             text, start = answer.get("text"), answer.get("answer_start")
-            if not isinstance(context, str) or not isinstance(text, str) or not _is_whole(start):
+            if not isinstance(context, str) or not isinstance(text, str) or not is_whole(start):
                 continue
-            if not context.startswith(text, max(start, 0)):
+            if not text:
+                expected = "an answer of at least one character"
+                yield Issue("empty-text", expected, "''", f"{answer_path}.text")
+            elif not context.startswith(text, max(start, 0)):
                 found = shown(context[max(start, 0) :][: len(text)])
                 yield Issue("text-differs", f"{shown(text)} at character {start}", found, answer_path)
 
 
-def _items(value: Any, within: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def items(value: Any, within: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a list with their paths; anything else is passed over."""
     if isinstance(value, list):
         for index, item in enumerate(value):
@@ -293,7 +299,7 @@ def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _is_whole(value: Any) -> TypeGuard[int]:
+def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -303,7 +309,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 def _golden(value: Any, *, kind: str) -> Iterator[Issue]:
     """The rules of a golden set, of which a value may be one record or all of them."""
-    for path, record in [("", value)] if isinstance(value, dict) else _items(value, ""):
+    for path, record in [("", value)] if isinstance(value, dict) else items(value, ""):
         for issue in golden_record_issues(kind, record):
             yield issue.located(within=path)
 
@@ -312,8 +318,8 @@ def _query_counts(value: Any) -> Iterator[Issue]:
     """The queries that were answered and those that failed are together no more than all."""
     summary = _field(value, "summary")
     total, *parts = (_field(summary, f"{name}_queries") for name in ("total", "successful", "failed"))
-    counted = [part for part in parts if _is_whole(part)]
-    if _is_whole(total) and sum(counted) > total:
+    counted = [part for part in parts if is_whole(part)]
+    if is_whole(total) and sum(counted) > total:
         expected = f"at least {sum(counted)}, as many as succeeded and failed"
         yield Issue("count-differs", expected, str(total), "summary.total_queries")
 
@@ -322,7 +328,7 @@ def _shares(value: Any) -> Iterator[Issue]:
     """A metric that is known to be a share is from 0 to 1, of the whole run and of each query."""
     for section in _METRIC_SECTIONS:
         yield from _share_issues(_field(value, section), section)
-    for path, query in _items(_field(value, "query_results"), "query_results"):
+    for path, query in items(_field(value, "query_results"), "query_results"):
         yield from _share_issues(query.get("individual_metrics"), f"{path}.individual_metrics")
 
 

@@ -74,15 +74,24 @@ def overlaid(encoded: Mapping[str, Any], rest: Mapping[str, Any], *, replace: bo
     return whole
 
 
-def replaces(encoded: Mapping[str, Any], rest: Mapping[str, Any]) -> bool:
-    """Tell whether a residue has a value for a field that the record has too."""
-    for key, value in rest.items():
-        if key in encoded:
-            if not (isinstance(value, dict) and isinstance(encoded[key], dict)):
-                return True
-            if replaces(encoded[key], value):
-                return True
-    return False
+def with_residue(
+    encoded: Mapping[str, Any], sample: Sample, *, dialect: str, decode: Callable[[Mapping[str, Any]], Sample]
+) -> dict[str, Any]:
+    """Return the record of a sample with what its own file said beyond the sample's fields.
+
+    Where the sample was changed since it was read, the change wins over what the file said.
+    """
+    if not sample.extra or (sample.origin is not None and sample.origin.dialect != dialect):
+        return dict(encoded)
+    changed = overlaid(encoded, sample.extra, replace=False)
+    whole = overlaid(encoded, sample.extra, replace=True)
+    if _same(changed, whole):
+        return whole
+    try:
+        read = replace(decode(whole), extra=sample.extra, origin=sample.origin)
+    except InputError:
+        return changed
+    return whole if read == sample else changed
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -424,14 +433,7 @@ class RecordDialect:
         """Return the record of a sample, with what its own file said beyond the sample's fields."""
         if not self.needs_ids and has_content_id(sample):
             sample = replace(sample, id=UNNAMED)
-        encoded = self.encode(sample)
-        if not sample.extra or (sample.origin is not None and sample.origin.dialect != self.name):
-            return encoded
-        whole = overlaid(encoded, sample.extra, replace=True)
-        if replaces(encoded, sample.extra) and not self._says_the_same(whole, sample):
-            # The sample was changed since it was read: the change wins over what the file said.
-            return overlaid(encoded, sample.extra, replace=False)
-        return whole
+        return with_residue(self.encode(sample), sample, dialect=self.name, decode=self.decode)
 
     def sample(self, record: Mapping[str, Any]) -> Sample:
         """Return the sample of a valid record, with what is beyond its fields in ``extra``."""
@@ -452,13 +454,6 @@ class RecordDialect:
 
     def _errors(self, record: Any) -> list[Issue]:
         return [issue for issue in decoded_issues(self.kind, record) if issue.severity == "error"]
-
-    def _says_the_same(self, record: Mapping[str, Any], sample: Sample) -> bool:
-        try:
-            read = self.decode(record)
-        except InputError:
-            return False
-        return replace(read, extra=sample.extra, origin=sample.origin) == sample
 
     def _checked_records(self, samples: Iterable[Sample], problems: FileProblems) -> Iterator[Record]:
         """Yield records that schema and rules allow; what cannot be written is all named at the end."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
-from rag_evaluation_framework.datasets.dialect import SIGNATURES, overlaid, replaces, residue
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, RecordDialect, overlaid
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.datasets.schemas import FileProblems, schema, schema_issues
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, write_document
@@ -29,39 +29,26 @@ from rag_evaluation_framework.records.samples import (
 
 # The queries, citations and documents of an evaluation dataset, as samples and documents.
 
+KIND = "evaluation-dataset"
+DEFAULT_VERSION = "1.0.0"
+
 _CITATION_FIELDS = {
-    "file_name": "file",
-    "start_char": "start",
-    "end_char": "end",
-    "page_number": "page",
-    "confidence_score": "confidence",
+    "file": "file_name",
+    "start": "start_char",
+    "end": "end_char",
+    "page": "page_number",
+    "confidence": "confidence_score",
     "text": "text",
 }
 _REFERENCE = "ground_truth_answer"
-_FIELD_NAMES = {name: field for field, name in _CITATION_FIELDS.items()}
 _DOCUMENT_FIELDS = frozenset({"document_id", "content", "metadata", "title"})
-
-
-def decode_query(query: Mapping[str, Any], origin: Origin | None = None) -> Sample:
-    """Read a query that the schema allows; errors name the path within it."""
-    sample = _known(query, origin)
-    rest = residue(query, _encode_known(sample))
-    return replace(sample, extra=rest) if rest else sample
-
-
-def encode_query(sample: Sample) -> dict[str, Any]:
-    """Write a query, with what its own file said beyond the sample's fields."""
-    encoded = _encode_known(sample)
-    if sample.origin is not None and sample.origin.dialect != "evaluation-dataset":
-        return encoded
-    whole = overlaid(encoded, sample.extra, replace=True)
-    if (
-        replaces(encoded, sample.extra)
-        and replace(_known(whole, sample.origin), extra=sample.extra) != sample
-    ):
-        # The sample was changed since it was read: the change wins over what the file said.
-        return overlaid(encoded, sample.extra, replace=False)
-    return whole
+_HOLDS = (
+    "id question reference relevant_documents relevant_spans relevant_spans.text "
+    "relevant_spans.page relevant_spans.confidence relevant_spans.extra difficulty query_type "
+    "expectation.refusal metadata dataset.dataset_id dataset.name dataset.version "
+    "dataset.description dataset.created_at dataset.metadata dataset.documents "
+    "dataset.documents.title dataset.documents.metadata dataset.documents.extra"
+)
 
 
 def decode_document(document: Mapping[str, Any]) -> Document:
@@ -75,7 +62,7 @@ def decode_document(document: Mapping[str, Any]) -> Document:
     )
 
 
-def encode_document(document: Document) -> dict[str, Any]:
+def _encode_document(document: Document) -> dict[str, Any]:
     """Write a document, with what its own file said beyond the record's fields."""
     written: dict[str, Any] = {"document_id": document.id}
     if document.title is not None:
@@ -86,7 +73,7 @@ def encode_document(document: Document) -> dict[str, Any]:
     return overlaid(written, document.extra, replace=False)
 
 
-def _known(query: Mapping[str, Any], origin: Origin | None) -> Sample:
+def _decode_query(query: Mapping[str, Any]) -> Sample:
     said = query.get(_REFERENCE)
     expected = read_expected(said, query.get("metadata"))
     return Sample(
@@ -94,20 +81,17 @@ def _known(query: Mapping[str, Any], origin: Origin | None) -> Sample:
         turns=(Turn(role="user", content=query["query_text"]),),
         reference=expected.reference,
         relevant_documents=dict.fromkeys(query["relevant_documents"], 1),
-        relevant_spans=tuple(
-            _decode_citation(index, citation) for index, citation in enumerate(query.get("citations", ()))
-        ),
+        relevant_spans=tuple(map(decode_citation, query.get("citations", ()))),
         difficulty=query.get("difficulty"),
         query_type=query.get("query_type"),
         expectation=expected.refusal,
         metadata=expected.metadata,
-        origin=origin,
         # Of a refusal it is kept that it was told by the word.
         extra={} if expected.reference == said else {_REFERENCE: said},
     )
 
 
-def _encode_known(sample: Sample) -> dict[str, Any]:
+def _encode_query(sample: Sample) -> dict[str, Any]:
     query: dict[str, Any] = {
         "query_id": sample.id,
         "query_text": sample.question,
@@ -115,28 +99,41 @@ def _encode_known(sample: Sample) -> dict[str, Any]:
         "difficulty": sample.difficulty,
         "relevant_documents": list(sample.relevant_documents),
         _REFERENCE: sample.reference,
-        "citations": [_encode_citation(span) for span in sample.relevant_spans] or None,
+        "citations": [encode_citation(span) for span in sample.relevant_spans] or None,
         "metadata": marked_metadata(sample, is_told=is_refusal(sample.extra.get(_REFERENCE))) or None,
     }
     return {name: value for name, value in query.items() if value is not None}
 
 
-def _decode_citation(index: int, citation: Mapping[str, Any]) -> SpanCitation:
-    known = {name: citation[field] for field, name in _CITATION_FIELDS.items() if field in citation}
-    extra = {field: value for field, value in citation.items() if field not in _CITATION_FIELDS}
+def decode_citation(
+    citation: Mapping[str, Any], fields: Mapping[str, str] = _CITATION_FIELDS
+) -> SpanCitation:
+    """Read a citation that the schema allows; ``fields`` are its names by those of a ``SpanCitation``."""
+    known: dict[str, Any] = {
+        name: citation[field] for name, field in fields.items() if citation.get(field) is not None
+    }
+    extra = {field: value for field, value in citation.items() if field not in fields.values()}
     if not isinstance(known.get("text", ""), str):
         extra["text"] = known.pop("text")  # the schema knows no such field, so it may be anything
-    try:
-        return SpanCitation(**known, extra=extra)
-    except InputError as error:
-        issue = error.issues[0]
-        field = _FIELD_NAMES.get(issue.path, issue.path)
-        raise InputError([replace(issue, path=f"citations[{index}].{field}")]) from None
+    # JSON Schema takes 5.0 for an integer, and so do we.
+    known |= {name: int(known[name]) for name in ("start", "end", "page") if name in known}
+    return SpanCitation(**known, extra=extra)
 
 
-def _encode_citation(span: SpanCitation) -> dict[str, Any]:
-    known = {field: getattr(span, name) for field, name in _CITATION_FIELDS.items()}
+def encode_citation(span: SpanCitation, fields: Mapping[str, str] = _CITATION_FIELDS) -> dict[str, Any]:
+    """Write a citation, with what its own file said beyond the record's fields."""
+    known = {field: getattr(span, name) for name, field in fields.items()}
     return {**span.extra, **{field: value for field, value in known.items() if value is not None}}
+
+
+_QUERY = RecordDialect(
+    name=KIND,
+    kind=KIND,
+    holds=frozenset(_HOLDS.split()),
+    decode=_decode_query,
+    encode=_encode_query,
+    needs_ids=True,
+)
 
 
 # An evaluation dataset as rows: a row per query, and the head in columns that only the first row
@@ -247,9 +244,6 @@ def _columns() -> Columns:
 #
 # A dataset that comes from a dialect without a head is named after its file, as version 1.0.0.
 
-KIND = "evaluation-dataset"
-DEFAULT_VERSION = "1.0.0"
-
 _HEAD = ("dataset_id", "name", "version", "description", "created_at")
 _CONTAINERS = ("metadata", "documents")
 _KNOWN = frozenset({*_HEAD, *_CONTAINERS, "queries"})
@@ -260,27 +254,7 @@ class EvaluationSets:
 
     name = KIND
     suffixes = SIGNATURES[name].suffixes
-    holds = frozenset(
-        {
-            "id",
-            "question",
-            "reference",
-            "relevant_documents",
-            "relevant_spans",
-            "relevant_spans.text",
-            "relevant_spans.page",
-            "relevant_spans.confidence",
-            "relevant_spans.extra",
-            "difficulty",
-            "query_type",
-            "expectation.refusal",
-            "metadata",
-            *(f"dataset.{name}" for name in (*_HEAD, "metadata", "documents")),
-            "dataset.documents.title",
-            "dataset.documents.metadata",
-            "dataset.documents.extra",
-        }
-    )
+    holds = _QUERY.holds
 
     def read(self, path: Path) -> Dataset:
         document = read_dataset_document(path)
@@ -321,32 +295,27 @@ def encode_dataset(dataset: Dataset, path: str | Path) -> dict[str, Any]:
     }
     if dataset.metadata:
         value["metadata"] = dict(dataset.metadata)
-    value["queries"] = [encode_query(sample) for sample in dataset.samples]
+    value["queries"] = [_QUERY.record(sample) for sample in dataset.samples]
     if dataset.documents:
-        value["documents"] = [encode_document(document) for document in dataset.documents]
+        value["documents"] = [_encode_document(document) for document in dataset.documents]
     return overlaid(value, dataset.extra, replace=False) if is_own else value
 
 
 def _decoded(document: DocumentFile) -> Dataset:
-    """Turn a valid document into a dataset; what only the records find wrong is raised together."""
+    """Turn a valid document into a dataset."""
     value = document.value
     places = [f"queries[{index}]" for index in range(len(value["queries"]))]
     lines = document.lines_of(places)
-    samples: list[Sample] = []
-    issues: list[Issue] = []
-    for place, query in zip(places, value["queries"], strict=True):
-        try:
-            samples.append(decode_query(query, Origin(KIND, document.file, lines[place])))
-        except InputError as error:
-            issues.extend(error.located(within=place).issues)
-    if issues:
-        raise InputError(document.place(issues)).located(document.file)
+    samples = tuple(
+        replace(_QUERY.sample(query), origin=Origin(KIND, document.file, lines[place]))
+        for place, query in zip(places, value["queries"], strict=True)
+    )
     # A container that is there but empty says nothing to a dataset, and is yet to be written back.
     extra = {
         name: item for name, item in value.items() if name not in _KNOWN or (name in _CONTAINERS and not item)
     }
     return Dataset(
-        samples=tuple(samples),
+        samples=samples,
         dialect=KIND,
         **{name: value.get(name) for name in _HEAD},
         documents=tuple(map(decode_document, value.get("documents", ()))),

@@ -213,11 +213,6 @@ def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | N
     return list(_placed(found))
 
 
-def located_contexts(sample: Sample, root: str | Path | None = None) -> list[SpanCitation]:
-    """Return the golden contexts of a sample as spans of their files; what is not certain is left out."""
-    return next(iter(spans_of_contexts([sample], root).values()))
-
-
 def spans_of_contexts(
     samples: Sequence[Sample], root: str | Path | None = None
 ) -> dict[str, list[SpanCitation]]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_evaluation_framework.datasets.dialect import UNNAMED, Record, RecordDialect, written_id
-from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Sample, Turn, marked_metadata, read_expected
 
@@ -32,7 +31,7 @@ def _decode(record: Mapping[str, Any]) -> Sample:
         id=written_id(record),
         turns=(Turn(role="user", content=record["inputs"]["query"]),),
         relevant_chunk_ids=tuple(outputs["relevant_chunk_ids"]),
-        relevant_spans=tuple(map(_span, range(len(outputs.get("spans", ()))), outputs.get("spans", ()))),
+        relevant_spans=tuple(map(_span, outputs.get("spans", ()))),
         relevant_documents=documents,
         expectation=expected.refusal,
         metadata=expected.metadata,
@@ -52,12 +51,10 @@ def _are_distinct_texts(value: Any) -> bool:
     return is_texts and len(set(value)) == len(value)
 
 
-def _span(index: int, span: Mapping[str, Any]) -> SpanCitation:
+def _span(span: Mapping[str, Any]) -> SpanCitation:
     extra = {name: value for name, value in span.items() if name not in _SPAN_FIELDS}
-    try:
-        return SpanCitation(span["doc_id"], span["start"], span["end"], text=span.get("text"), extra=extra)
-    except InputError as error:
-        raise error.located(within=f"outputs.spans[{index}]") from None
+    start, end = int(span["start"]), int(span["end"])
+    return SpanCitation(span["doc_id"], start, end, text=span.get("text"), extra=extra)
 
 
 def _encode(sample: Sample) -> Record:
@@ -88,22 +85,16 @@ def _written_span(span: SpanCitation) -> Record:
     return {**span.extra, **written}
 
 
+_HOLDS = (
+    "id question relevant_chunk_ids relevant_spans relevant_spans.text relevant_spans.extra "
+    "relevant_documents expectation.refusal metadata"
+)
+
+
 LANGSMITH = RecordDialect(
     name="langsmith",
     kind="langsmith-example",
-    holds=frozenset(
-        {
-            "id",
-            "question",
-            "relevant_chunk_ids",
-            "relevant_spans",
-            "relevant_spans.text",
-            "relevant_spans.extra",
-            "relevant_documents",
-            "expectation.refusal",
-            "metadata",
-        }
-    ),
+    holds=frozenset(_HOLDS.split()),
     decode=_decode,
     encode=_encode,
 )

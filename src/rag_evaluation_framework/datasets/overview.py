@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files.access import read_text
-from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Dataset, Sample
 
 MOST_USED = 10
 """So many of the documents that most queries need are named."""
@@ -107,19 +106,10 @@ class Overview:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a plain value."""
-        return {
-            "path": self.path,
-            "dialect": self.dialect,
-            "dataset_id": self.dataset_id,
-            "version": self.version,
-            "samples": self.samples,
-            "having": dict(self.having),
-            "labels": {label: dict(counts) for label, counts in self.labels.items()},
-            "lengths": {name: lengths.summary() for name, lengths in self.lengths.items()},
-            "coverage": None if self.coverage is None else self.coverage.to_dict(),
-            "files": dict(self.files),
-            "unreadable": list(self.unreadable),
-        }
+        figures = {each.name: getattr(self, each.name) for each in fields(self)}
+        lengths = {name: lengths.summary() for name, lengths in self.lengths.items()}
+        coverage = None if self.coverage is None else self.coverage.to_dict()
+        return {**figures, "lengths": lengths, "coverage": coverage}
 
 
 def overview(path: str | Path, *, format: str | None = None) -> Overview:  # noqa: A002
@@ -135,17 +125,11 @@ def overview(path: str | Path, *, format: str | None = None) -> Overview:  # noq
     if "dataset.documents" not in dialect.holds:
         for sample in dialect.stream(path):
             tally.add(sample)
-        return tally.overview(path, dialect.name)
+        return tally.overview(path, Dataset(samples=(), dialect=dialect.name))
     dataset = dialect.read(path)
     for sample in dataset.samples:
         tally.add(sample)
-    return tally.overview(
-        path,
-        dialect.name,
-        documents=dataset.documents,
-        dataset_id=dataset.dataset_id,
-        version=dataset.version,
-    )
+    return tally.overview(path, dataset)
 
 
 class _Tally:
@@ -189,23 +173,16 @@ class _Tally:
         for label, value in _labelled(sample):
             self.labels[label][value] += 1
 
-    def overview(
-        self,
-        path: Path,
-        dialect: str,
-        *,
-        documents: Iterable[Document] = (),
-        dataset_id: str | None = None,
-        version: str | None = None,
-    ) -> Overview:
-        sizes = {document.id: len(document.content) for document in documents}
+    def overview(self, path: Path, dataset: Dataset) -> Overview:
+        """Return the figures; ``dataset`` has what a file says besides its samples."""
+        sizes = {document.id: len(document.content) for document in dataset.documents}
         if sizes:
             self.lengths["documents"] = Lengths(sizes.values())
         return Overview(
             path=str(path),
-            dialect=dialect,
-            dataset_id=dataset_id,
-            version=version,
+            dialect=dataset.dialect,
+            dataset_id=dataset.dataset_id,
+            version=dataset.version,
             samples=self.samples,
             having={what: count for what, count in self.having.items() if count},
             labels={label: dict(counts.most_common()) for label, counts in self.labels.items() if counts},

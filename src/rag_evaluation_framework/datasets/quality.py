@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeGuard
 
-from rag_evaluation_framework.datasets.consistency import says_nothing, span_issues, unique
-from rag_evaluation_framework.errors import Issue, described, shown
+from rag_evaluation_framework.datasets.consistency import is_whole, items, says_nothing, span_issues, unique
+from rag_evaluation_framework.errors import Issue, counted, described, shown
 from rag_evaluation_framework.records.citations import has_pages, range_counted_in
 from rag_evaluation_framework.records.documents import DocumentNames
 
@@ -31,7 +31,7 @@ def citation_issues(
     yield from span_issues(query.get("citations"), f"{path}.citations", start="start_char", end="end_char")
     if not documents:
         return
-    for place, citation in citations_of(query, path):
+    for place, citation in items(query.get("citations"), f"{path}.citations"):
         name = citation.get("file_name")
         if not isinstance(name, str):
             continue
@@ -39,7 +39,8 @@ def citation_issues(
         if len(positions) == 1:
             yield from _span_in(documents[positions[0]], citation, place)
         else:
-            found = f"{shown(name)}, which {_how_many(positions)} called: cannot tell what it cites"
+            called = f"{len(positions)} documents are" if positions else "no document is"
+            found = f"{shown(name)}, which {called} called: cannot tell what it cites"
             yield Issue(
                 "unresolved-citation", "the name of one document", found, f"{place}.file_name", "warning"
             )
@@ -59,7 +60,7 @@ def relevance_issues(
         names = DocumentNames(documents)
     cited: set[str] = set()
     unknown = 0
-    for place, citation in citations_of(query, path):
+    for place, citation in items(query.get("citations"), f"{path}.citations"):
         name = citation.get("file_name")
         position = names.position(name) if isinstance(name, str) else None
         identifier = None if position is None else documents[position].get("document_id")
@@ -81,13 +82,6 @@ def relevance_issues(
             yield Issue("relevant-not-cited", "a citation of each relevant document", found, place, "warning")
 
 
-def citations_of(query: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield a query's citations with their paths; what is no object is for the schema to report."""
-    for index, citation in enumerate(_list(query.get("citations"))):
-        if isinstance(citation, Mapping):
-            yield f"{path}.citations[{index}]", citation
-
-
 def _span_in(document: Mapping[str, Any], citation: Mapping[str, Any], place: str) -> Iterator[Issue]:
     """Compare a span and its text with the document's characters."""
     content, start, end = document.get("content"), citation.get("start_char"), citation.get("end_char")
@@ -96,11 +90,11 @@ def _span_in(document: Mapping[str, Any], citation: Mapping[str, Any], place: st
     page, name = citation.get("page_number"), shown(document.get("document_id"))
     if page is not None and not _is_position(page):
         return
-    counted = range_counted_in(page, document.get("metadata"), length=len(content))
-    if counted is None:
+    stretch = range_counted_in(page, document.get("metadata"), length=len(content))
+    if stretch is None:
         yield Issue("unknown-page", f"a page of {name}", shown(page), f"{place}.page_number")
         return
-    first, last = counted
+    first, last = stretch
     if end > last - first:
         what = name if (first, last) == (0, len(content)) else f"page {page} of {name}"
         expected = f"at most {last - first}, the length of {what}"
@@ -145,12 +139,8 @@ def _spaced_once(text: str) -> str:
     return _WHITE_SPACE.sub(" ", text).strip()
 
 
-def _how_many(positions: Sequence[int]) -> str:
-    return f"{len(positions)} documents are" if positions else "no document is"
-
-
 def _is_position(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return is_whole(value) and value >= 0
 
 
 def _list(value: Any) -> list[Any]:
@@ -251,8 +241,8 @@ class _Parts:
 
     def __init__(self, dataset: Mapping[str, Any]) -> None:
         self.head: Mapping[str, Any] = dataset if isinstance(dataset, Mapping) else {}
-        self.queries = _objects(self.head.get("queries"), "queries")
-        self.placed_documents = _objects(self.head.get("documents"), "documents")
+        self.queries = list(items(self.head.get("queries"), "queries"))
+        self.placed_documents = list(items(self.head.get("documents"), "documents"))
         self.documents = [document for _, document in self.placed_documents]
 
     @cached_property
@@ -261,8 +251,8 @@ class _Parts:
 
 
 def _repeated_ids(parts: _Parts) -> Iterator[Issue]:
-    for field, items in (("query_id", parts.queries), ("document_id", parts.placed_documents)):
-        yield from unique(((f"{path}.{field}", item.get(field)) for path, item in items), field)
+    for field, placed in (("query_id", parts.queries), ("document_id", parts.placed_documents)):
+        yield from unique(((f"{path}.{field}", item.get(field)) for path, item in placed), field)
 
 
 def _missing_documents(parts: _Parts) -> Iterator[Issue]:
@@ -281,9 +271,11 @@ def _invalid_citations(parts: _Parts) -> Iterator[Issue]:
     unchecked = 0
     for path, query in parts.queries:
         yield from citation_issues(query, path, documents=parts.documents, names=parts.names)
-        unchecked += 0 if parts.documents else sum(1 for _ in citations_of(query, path))
+        unchecked += (
+            0 if parts.documents else sum(1 for _ in items(query.get("citations"), f"{path}.citations"))
+        )
     if unchecked:
-        found = f"none: {unchecked:,} citation{'s' if unchecked > 1 else ''} not compared with a text"
+        found = f"none: {counted(unchecked, 'citation')} not compared with a text"
         yield Issue("documents-absent", "documents, to check citations against", found, "documents", "info")
 
 
@@ -338,8 +330,3 @@ CHECKS: Sequence[Callable[[_Parts], Iterator[Issue]]] = (
 
 def _rendered(check: Callable[[_Parts], Iterator[Issue]], dataset: Mapping[str, Any]) -> list[str]:
     return [f"{issue.severity}: {issue} [{issue.code}]" for issue in check(_Parts(dataset))]
-
-
-def _objects(value: Any, within: str) -> list[tuple[str, Mapping[str, Any]]]:
-    items = value if isinstance(value, list) else ()
-    return [(f"{within}[{index}]", item) for index, item in enumerate(items) if isinstance(item, Mapping)]

@@ -83,21 +83,16 @@ def _encode(sample: Sample) -> Record:
     return record
 
 
+_HOLDS = (
+    "id question reference recorded.contexts recorded.answer reference_contexts "
+    "relevant_chunk_ids expectation.refusal"
+)
+
+
 RAGAS = RecordDialect(
     name="ragas",
     kind="ragas-record",
-    holds=frozenset(
-        {
-            "id",
-            "question",
-            "reference",
-            "recorded.contexts",
-            "recorded.answer",
-            "reference_contexts",
-            "relevant_chunk_ids",
-            "expectation.refusal",
-        }
-    ),
+    holds=frozenset(_HOLDS.split()),
     decode=_decode,
     encode=_encode,
     layouts=("lines", "csv", "parquet", "array"),

@@ -132,7 +132,6 @@ DEFAULT_VERSION = "v1"
 
 OnError = Literal["stop", "skip"]
 
-_WRITTEN_AT_ONCE = 1 << 18
 _RECORDS_BETWEEN_REPORTS = 1000
 
 
@@ -200,8 +199,8 @@ def build_splits(
     ):
         files = {"qa": qa_file, "summaries": summaries_file}
         for line in _split_lines(paths.offline_dataset, counts, limit=limit, on_error=on_error):
-            if line.text is not None:
-                files[line.task_type].write(line.text)
+            if line.mapped is not None:
+                files[line.task_type].write(strict_json.encode_unchecked(line.mapped))
             if on_progress and counts.records % _RECORDS_BETWEEN_REPORTS == 0:
                 on_progress(counts.records)
         for file in files.values():
@@ -249,7 +248,7 @@ class _Counts:
         self.records += 1
         if line.dropped:
             self.dropped[line.task_type][line.dropped] += 1
-        elif line.text is None:
+        elif line.mapped is None:
             self.excluded[line.task_type] += 1
 
     def dropped_by_split(self, on_error: OnError) -> dict[str, Any]:
@@ -337,21 +336,19 @@ def _relative(path: Path, root: str | Path) -> str:
 
 
 class _SplitFile:
-    """One split on its way to the disk: gathered, compressed if its name says so, counted and hashed."""
+    """One split on its way to the disk: compressed if its name says so, counted and hashed."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self.path = path
         self.count = 0
         self._hashed = _Hashed(stream)
         self._stream = compressing(self._hashed, named_compression(path))  # type: ignore[arg-type]
-        self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
 
     def __enter__(self) -> _SplitFile:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stream.close()
+        self.finish()
 
     @property
     def sha256(self) -> str:
@@ -359,21 +356,11 @@ class _SplitFile:
 
     def write(self, line: bytes) -> None:
         self.count += 1
-        self._waiting.append(line)
-        self._waiting_bytes += len(line)
-        if self._waiting_bytes >= _WRITTEN_AT_ONCE:
-            self._write_waiting()
+        self._stream.write(line + b"\n")
 
     def finish(self) -> None:
         """Bring everything into the file, so that its digest is known."""
-        self._write_waiting()
         self._stream.close()
-
-    def _write_waiting(self) -> None:
-        # The empty line at the end stands for the line feed after the last one.
-        self._stream.write(b"\n".join([*self._waiting, b""]))
-        self._waiting.clear()
-        self._waiting_bytes = 0
 
 
 class _Hashed:
@@ -403,11 +390,7 @@ def split_version(path: str | Path, manifest_path: str | Path) -> str | None:
     if not Path(manifest_path).is_file():
         return None
     manifest = read_manifest(manifest_path)
-    try:
-        with Path(path).open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise refused("read", path, error) from error
+    digest = _sha256(Path(path))
     vouched = any(split.get("sha256") == digest for split in manifest["splits"].values())
     return str(manifest["version"]) if vouched else None
 

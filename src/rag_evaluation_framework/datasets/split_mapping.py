@@ -1,4 +1,4 @@
-"""Raw offline record to split record, pure; strict lines."""
+"""Raw offline records, line by line, and what each becomes in its split."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Required, TypedDict, cast
-
-import msgspec
+from typing import Any, NamedTuple
 
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.errors import InputError, counted, invalid
@@ -17,8 +15,6 @@ from rag_evaluation_framework.files.access import open_reading
 from rag_evaluation_framework.files.strict_json import MAX_LINE_BYTES, numbered_lines
 from rag_evaluation_framework.records.citations import ContextCitation, parse_citations
 
-# What a raw offline record becomes in each split: pure functions from record to record.
-#
 # A raw record says everything under one of several names; the first that is there and not empty counts:
 #
 # =================  =============================================  ==================================
@@ -32,9 +28,6 @@ from rag_evaluation_framework.records.citations import ContextCitation, parse_ci
 # ``answer`` or ``response``; the prompt from ``rag.prompt`` or ``rag_prompt``; the rest from ``rag``,
 # else from the top level. A field that no split has (``rag.scores``, anything unknown) stays in the raw
 # file, which ``task_id`` leads back to.
-#
-# The functions look into nothing that they only pass on, so a value may also be JSON text that was never
-# decoded (:class:`msgspec.Raw`).
 
 QUESTION_NAMES = ("instruction", "question")
 REFERENCE_NAMES = ("expected_response", "answer", "response")
@@ -194,78 +187,7 @@ def _own_number(value: Any) -> int:
     return int(match[1]) if match else 0
 
 
-# Raw offline records, line by line, decoded quickly where a line is as it should be, and exactly
-# elsewhere.
-#
-# A line is decoded straight into the types of its schema, and the prompt, the longest text, is left as it
-# is written. A line that does not fit is read again by the general reader, which says what is wrong with
-# it, or that nothing is.
-
-_Name = Annotated[str, msgspec.Meta(min_length=1)]
-# Values of the usual depth; what nests deeper is for the general reader, which knows how deep is too deep.
-_Scalar = None | bool | int | float | str
-_Shallow = _Scalar | list[_Scalar] | dict[str, _Scalar]
-_Value = _Scalar | list[_Shallow] | dict[str, _Shallow]
-_Object = dict[str, _Value]
-_Objects = list[_Object]
-
-
-class _Retrieval(TypedDict, total=False):
-    contexts: list[str]
-    sources: list[str]
-    scores: list[float | None]
-    citations: _Objects
-    retrieved: _Objects
-
-
-class _Rag(_Retrieval, total=False):
-    prompt: msgspec.Raw
-
-
-class _OfflineRecord(_Retrieval, total=False):
-    """The types of the schema ``offline-record``; a test holds the two together."""
-
-    task_id: Required[_Name]
-    task_type: Required[_Name]
-    instruction: str | None
-    question: str | None
-    expected_response: str | None
-    answer: str | None
-    response: str | None
-    rag: _Rag
-    rag_prompt: msgspec.Raw
-    answer_citations: _Objects
-    metadata: _Object
-
-
-_decode = msgspec.json.Decoder(_OfflineRecord).decode
-
-
-def typed_record(line: bytes) -> dict[str, Any] | None:
-    """Decode a line into the types of its schema; ``None`` where it does not fit them.
-
-    A prompt is left as its JSON text. Keys that are said twice, or that the types do not know, leave no
-    trace: the caller counts the colons.
-    """
-    try:
-        record = cast("dict[str, Any]", _decode(line))
-        for prompt in (record.get("rag", {}).get("prompt"), record.get("rag_prompt")):
-            if prompt is not None:
-                text = bytes(prompt)
-                if not text.startswith(b'"'):
-                    return None
-                text.decode("utf-8")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return record
-
-
-def exact_record(line: bytes, *, file: str, number: int) -> dict[str, Any]:
-    """Decode a line with the general reader, which knows everything and raises all that is wrong."""
-    record: dict[str, Any] = strict_json.decode(line, file=file, line=number)
-    if issues := schema_issues("offline-record", record):
-        raise InputError(issues).located(file, number)
-    return record
+# Lines of raw records, and what becomes of each.
 
 
 def offline_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
@@ -274,88 +196,33 @@ def offline_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         for number, line in numbered_lines(stream, file=str(path), max_line_bytes=MAX_LINE_BYTES):
             if isinstance(line, InputError):
                 raise line.located(str(path), number)
-            yield number, line
-
-
-# One line of raw records becomes one line of a split, without losing sight of what the line said.
-#
-# Decoding into types is quick and forgets two things: a key that is said twice, and a key that the types
-# do not know. Both are found by counting. Every key has a colon, so a line has more colons than what was
-# read from it exactly when a key was forgotten. What was read is mostly what is written into the split,
-# so the colons of the written line are counted, less those that mapping added. A line that does not come
-# out even is read again exactly.
-
-# Each of these is passed on once, whole or (where it is blank, or numbers only) without a colon.
-_PASSED_ON = frozenset({"task_id", "task_type", "instruction", "expected_response", "rag", "metadata"})
-_PASSED_ON_OF_RAG = frozenset({"prompt", "contexts", "sources", "scores", "citations", "retrieved"})
-
-_ESCAPED_COLON = re.compile(rb"\\u003[aA]")
-
-_encode = msgspec.json.Encoder().encode
+            yield number, line.rstrip(b"\r\n")
 
 
 class SplitLine(NamedTuple):
-    """What became of a raw line: the text for its split, or why it has none.
+    """What became of a raw line: the record of its split, or why it has none.
 
-    ``text`` is ``None`` where the task type has no split, and where ``dropped`` gives a reason.
+    ``mapped`` is ``None`` where the task type has no split, and where ``dropped`` gives a reason.
     """
 
     task_id: str
     task_type: str
-    text: bytes | None = None
+    mapped: Record | None = None
     dropped: str | None = None
 
 
 def split_line(line: bytes, *, file: str, number: int) -> SplitLine:
-    """Turn a raw line into a line of its split, or raise all that is wrong with it."""
-    record = typed_record(line)
-    if record is not None:
-        try:
-            mapped, result = _mapped(record)
-        except InputError:
-            pass  # something else may be wrong as well: read exactly
-        else:
-            if _is_told_whole(line, record, mapped, result.text):
-                return result
-    record = exact_record(line, file=file, number=number)
+    """Turn a raw line into a record of its split, or raise all that is wrong with it."""
+    record: Record = strict_json.decode(line, file=file, line=number)
+    if issues := schema_issues("offline-record", record):
+        raise InputError(issues).located(file, number)
+    task_id, task_type = record["task_id"], record["task_type"]
+    if task_type not in SPLITS:
+        return SplitLine(task_id, task_type)
     try:
-        return _mapped(record)[1]
+        mapped = SPLITS[task_type](record)
     except InputError as error:
         raise error.located(file, number) from None
-
-
-def _mapped(record: Mapping[str, Any]) -> tuple[Record | None, SplitLine]:
-    task_id, task_type = record["task_id"], record["task_type"]
-    mapping = SPLITS.get(task_type)
-    if mapping is None:
-        return None, SplitLine(task_id, task_type)
-    mapped = mapping(record)
     if reason := reason_to_drop(mapped):
-        return None, SplitLine(task_id, task_type, dropped=reason)
-    return mapped, SplitLine(task_id, task_type, _encode(mapped))
-
-
-def _is_told_whole(line: bytes, record: Record, mapped: Record | None, text: bytes | None) -> bool:
-    """Tell whether a record says all that its line says, each key once."""
-    rag = record.get("rag", {})
-    added = 0
-    if (
-        text is None
-        or mapped is None
-        or not (record.keys() <= _PASSED_ON and rag.keys() <= _PASSED_ON_OF_RAG)
-    ):
-        text = _encode(record)
-    else:
-        added = len(mapped) - len(record) - len(rag)
-        if answer_citations := mapped.get("answer_citations"):
-            added += _encode(answer_citations).count(b":")
-    return (
-        _count(b":", line) == _count(b":", text) - added
-        # An escaped colon counts in the record and not in the line.
-        and _ESCAPED_COLON.search(line) is None
-    )
-
-
-def _count(character: bytes, text: bytes) -> int:
-    # In prose, removing so rare a character takes less than half the time of counting it.
-    return len(text) - len(text.replace(character, b""))
+        return SplitLine(task_id, task_type, dropped=reason)
+    return SplitLine(task_id, task_type, mapped)

@@ -28,20 +28,9 @@ from rag_evaluation_framework.records.samples import (
 _REFERENCE = REFERENCE_NAMES[0]
 _CHUNK_IDS = "selected_chunk_ids"
 _RETRIEVAL_NAMES = ("contexts", "sources", "scores", "retrieved")
-_HOLDS = frozenset(
-    {
-        "id",
-        "question",
-        "reference",
-        "recorded.contexts",
-        "recorded.sources",
-        "recorded.retrieved",
-        "recorded.prompt",
-        "relevant_chunk_ids",
-        "expectation.refusal",
-        "category",
-        "metadata",
-    }
+_HOLDS = (
+    "id question reference recorded.contexts recorded.sources recorded.retrieved "
+    "recorded.prompt relevant_chunk_ids expectation.refusal category metadata"
 )
 
 
@@ -148,7 +137,7 @@ def _split_dialect(name: str, *, kind: str, task_type: str, question: str, refer
     return RecordDialect(
         name=name,
         kind=kind,
-        holds=_HOLDS,
+        holds=frozenset(_HOLDS.split()),
         needs_ids=True,
         decode=decode,
         encode=encode,
@@ -184,7 +173,7 @@ def _is_texts(value: Any) -> bool:
 OFFLINE_RECORDS = _OfflineDialect(
     name="offline-records",
     kind="offline-record",
-    holds=_HOLDS,
+    holds=frozenset(_HOLDS.split()),
     needs_ids=True,
     decode=_decode_offline,
     encode=_encode_offline,

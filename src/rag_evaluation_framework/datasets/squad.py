@@ -6,11 +6,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import SIGNATURES, overlaid, replaces, residue
-from rag_evaluation_framework.datasets.schemas import FileProblems, schema_issues
+from rag_evaluation_framework.datasets.dialect import SIGNATURES, residue, with_residue
+from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues, schema_issues
 from rag_evaluation_framework.datasets.value_files import read_document
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
@@ -32,36 +33,31 @@ _PARAGRAPH_ID = re.compile(r"(?P<article>.*)#[0-9]+\Z", re.DOTALL)
 
 def decode_articles(
     data: Sequence[Mapping[str, Any]], file: str
-) -> tuple[list[Document], list[Sample], list[Value], list[Issue]]:
-    """Read articles that the schema allows.
+) -> tuple[list[Document], list[Sample], list[Value]]:
+    """Read articles that schema and rules allow.
 
-    Returns the documents, the samples, what the articles say beyond what their documents tell (nothing,
-    in a plain file), and the issues.
+    Returns the documents, the samples, and what the articles say beyond what their documents tell (nothing,
+    in a plain file).
     """
     documents: list[Document] = []
     samples: list[Sample] = []
     issues: list[Issue] = []
     seen: set[str] = set()
-    seen_documents: set[str] = set()
     for at, name in enumerate(_article_names(data)):
         for number, paragraph in enumerate(data[at]["paragraphs"]):
             document = _document(name, number, data[at], paragraph)
             documents.append(document)
-            if document.id in seen_documents:
+            if document.id in seen:
                 place = f"data[{at}].paragraphs[{number}].{_DOCUMENT_ID}"
                 issues.append(Issue("duplicate-id", "each id once", f"{document.id!r} again", place))
-            seen_documents.add(document.id)
-            for index, question in enumerate(paragraph["qas"]):
-                place = f"data[{at}].paragraphs[{number}].qas[{index}]"
-                if question["id"] in seen:
-                    found = f"{question['id']!r} again"
-                    issues.append(Issue("duplicate-id", "each id once", found, f"{place}.id"))
-                seen.add(question["id"])
-                try:
-                    samples.append(_decode_question(question, document, file))
-                except InputError as error:
-                    issues.extend(error.located(within=place).issues)
-    return documents, samples, _article_extras(data, documents), issues
+            seen.add(document.id)
+            for question in paragraph["qas"]:
+                sample = _known(question, document.id)
+                rest = residue(question, _encode_known(sample, None))
+                samples.append(replace(sample, extra=rest, origin=Origin(NAME, file)))
+    if issues:
+        raise InputError(issues)
+    return documents, samples, _article_extras(data, documents)
 
 
 def encode_articles(dataset: Dataset) -> tuple[list[Value], list[Issue]]:
@@ -113,19 +109,8 @@ def _document(
     return Document(DocumentId(id_), paragraph["context"], {}, article.get("title"), extra)
 
 
-def _decode_question(question: Mapping[str, Any], document: Document, file: str) -> Sample:
-    sample = _known(question, document.id)
-    for index, span in enumerate(sample.relevant_spans):
-        there = document.content[span.start : span.end]
-        if there != span.text:
-            expected, place = f"where {shown(span.text)} begins", f"answers[{index}].answer_start"
-            raise InputError([Issue("text-mismatch", expected, shown(there), place)])
-    rest = residue(question, _encode_known(sample, None))
-    return replace(sample, extra=rest, origin=Origin(NAME, file))
-
-
 def _known(question: Mapping[str, Any], document: str) -> Sample:
-    spans = tuple(_span(index, answer, document) for index, answer in enumerate(question["answers"]))
+    spans = tuple(_span(answer, document) for answer in question["answers"])
     reference = question.get("reference")
     if not isinstance(reference, str):
         reference = spans[0].text if spans else None
@@ -139,25 +124,16 @@ def _known(question: Mapping[str, Any], document: str) -> Sample:
     )
 
 
-def _span(index: int, answer: Mapping[str, Any], document: str) -> SpanCitation:
-    text, start = answer["text"], answer["answer_start"]
-    if not text:
-        issue = Issue("empty-text", "an answer of at least one character", "''", f"answers[{index}].text")
-        raise InputError([issue])
+def _span(answer: Mapping[str, Any], document: str) -> SpanCitation:
+    text, start = answer["text"], int(answer["answer_start"])
     extra = {name: item for name, item in answer.items() if name not in ("text", "answer_start")}
     return SpanCitation(document, start, start + len(text), text=text, extra=extra)
 
 
 def _encode_question(sample: Sample, content: str) -> Value:
-    encoded = _encode_known(sample, content)
-    if sample.origin is not None and sample.origin.dialect != NAME:
-        return encoded
-    whole = overlaid(encoded, sample.extra, replace=True)
     document = next(iter(sample.relevant_documents), "")
-    if replaces(encoded, sample.extra):
-        read = replace(_known(whole, document), extra=sample.extra, origin=sample.origin)
-        return whole if read == sample else overlaid(encoded, sample.extra, replace=False)
-    return whole
+    decode = partial(_known, document=document)
+    return with_residue(_encode_known(sample, content), sample, dialect=NAME, decode=decode)
 
 
 def _encode_known(sample: Sample, content: str | None) -> Value:
@@ -236,26 +212,19 @@ def _articles(dataset: Dataset) -> list[Value]:
 # than that above.
 
 
+_HOLDS = (
+    "id question reference relevant_documents relevant_spans relevant_spans.text "
+    "relevant_spans.extra expectation.refusal dataset.version dataset.documents "
+    "dataset.documents.title"
+)
+
+
 class Squad:
     """The dialect of SQuAD files."""
 
     name = NAME
     suffixes = SIGNATURES[name].suffixes
-    holds = frozenset(
-        {
-            "id",
-            "question",
-            "reference",
-            "relevant_documents",
-            "relevant_spans",
-            "relevant_spans.text",
-            "relevant_spans.extra",
-            "expectation.refusal",
-            "dataset.version",
-            "dataset.documents",
-            "dataset.documents.title",
-        }
-    )
+    holds = frozenset(_HOLDS.split())
 
     def read(self, path: Path) -> Dataset:
         document = read_document(path)
@@ -290,12 +259,9 @@ SQUAD = Squad()
 
 def _decoded(value: Any, file: str) -> Dataset:
     """Return the dataset, or raise every issue with its path."""
-    issues = schema_issues(NAME, value)
-    if issues:
+    if issues := decoded_issues(NAME, value):
         raise InputError(issues)
-    documents, samples, articles, issues = decode_articles(value["data"], file)
-    if issues:
-        raise InputError(issues)
+    documents, samples, articles = decode_articles(value["data"], file)
     version = value.get("version")
     known = {"data", "version"} if isinstance(version, str) else {"data"}
     extra = {name: item for name, item in value.items() if name not in known}

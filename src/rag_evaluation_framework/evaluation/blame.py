@@ -56,6 +56,7 @@ from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.safety import DECLINED
+from rag_evaluation_framework.records.citations import parse_citations
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
     AnsweredTurn,
@@ -76,7 +77,7 @@ def blame(
     documents: CitableTexts | None = None,
 ) -> Blame:
     """Find out where an answer failed. ``documents`` are those that spans and citations name."""
-    case = _Case(sample, response, support, documents or CitableTexts(()))
+    case = _Case(sample, response, support, documents)
     return case.blame_by_turn() if is_conversation(sample) else case.blame()
 
 
@@ -87,7 +88,7 @@ class _Case:
     sample: Sample
     response: Response
     support: SupportMethod
-    documents: CitableTexts
+    documents: CitableTexts | None
     turn: AnsweredTurn | None = None
 
     def blame_by_turn(self) -> Blame:
@@ -242,8 +243,10 @@ class _Case:
         return self.wanted.absent(lacking, self.texts)
 
     def _of_right_answer(self, right: str) -> Blame:
+        if not self.response.citations and not _has_citations(self.answer):
+            return Blame("ok", right)
         reading = Reading(self.sample, self.response, self.support)
-        cited = CitationVerdicts(reading, texts=self.documents)
+        cited = CitationVerdicts(reading, texts=self.documents or CitableTexts(()))
         if not cited.answer.brackets and not self.response.citations:
             return Blame("ok", right)
         if reason := cited.counted.unusable_because:
@@ -256,6 +259,12 @@ class _Case:
             why = f"{right}; what it cites does not bear it out"
             return Blame("wrong_citation", why, tuple(map(BlameEvidence, astray)))
         return Blame("ok", f"{right}, and what it cites bears it out")
+
+
+def _has_citations(answer: str) -> bool:
+    """Tell whether an answer cites in brackets, be it only in a list of sources at its end."""
+    found = parse_citations(answer)
+    return bool(found.citations or found.malformed)
 
 
 def _astray(cited: CitationVerdicts) -> list[str]:
@@ -312,6 +321,6 @@ def _missing(truth: RetrievedTruth) -> tuple[BlameEvidence, ...]:
 BLAMED_BY = LexicalSupport.name
 
 
-def blamed(sample: Sample, response: Response, documents: CitableTexts) -> Blame:
+def blamed(sample: Sample, response: Response, documents: CitableTexts | None) -> Blame:
     """Find out where an answer of a run failed."""
     return blame(sample, response, LexicalSupport(), documents=documents)

@@ -52,7 +52,7 @@ from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
 from rag_evaluation_framework.results.comparison import Comparison, PairedTest
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.run_evaluations import compare_columns
+from rag_evaluation_framework.results.run_evaluations import compare_evaluations
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
 from rag_evaluation_framework.retrieval.sweep import Grid
 
@@ -68,7 +68,7 @@ for _name, _place in {
     "golden": "golden_runs:golden_manifest",
     "golden plan": "golden_runs:plan_golden",
     "golden results": "golden_runs:golden_evaluation",
-    "grid": "retrieval_evaluation:evaluate_over",
+    "grid": "grid_runs:evaluate_over",
     "rankings": "systems:evaluate_run_files",
     "splits": "golden_runs:find_splits",
 }.items():
@@ -159,20 +159,19 @@ def _evaluated(job: Job, on_progress: OnProgress | None) -> Evaluation:
             job.target,
             documents=job.documents,
             rank_by=job.metrics[0] if job.metrics else None,
-            level=job.options.level,
+            options=job.options,
             seed=job.seed,
             runs_directory=job.runs_directory,
             resume=job.resume,
         )
         return swept
-    if isinstance(job.target, Mapping) and _are_rankings(job.data, job.target):
+    if isinstance(job.target, Mapping) and (job.options.rules or _are_rankings(job.data, job.target)):
         ranked: Evaluation = _GEARS.get("rankings")(
             Path(str(job.data)),
             {name: Path(str(each)) for name, each in job.target.items()},
             job.metrics,
-            format=job.options.format,
-            rules=job.options.rules,
             baseline=None if job.baseline is None else str(job.baseline),
+            options=job.options,
             seed=job.seed,
         )
         return ranked
@@ -451,7 +450,7 @@ def compare(
         while name in named:
             name, number = f"{each.head.run_id} ({number})", number + 1
         named[name] = each
-    return compare_columns(named, test=test, force=force, seed=seed)
+    return compare_evaluations(named, test=test, force=force, seed=seed)
 
 
 def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
@@ -463,7 +462,7 @@ def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
     measured = {name: each for name, each in systems.items() if each.shortfall is None}
     comparison = None
     if first.shortfall is None and len(measured) > 1:
-        comparison = compare_columns(measured, force=True, seed=first.head.seed)
+        comparison = compare_evaluations(measured, force=True, seed=first.head.seed)
     stopped = next((each.outcome for each in systems.values() if not each.outcome.completed), None)
     return Evaluation(
         kind="systems",

@@ -266,7 +266,7 @@ def texts_retrieved(response: Response) -> tuple[str, ...]:
     return contexts or tuple(hit.text for hit in response.hits if hit.text and hit.text.strip())
 
 
-def relevant_passages(sample: Sample, documents: CitableTexts) -> tuple[str, ...]:
+def relevant_passages(sample: Sample, documents: CitableTexts | None) -> tuple[str, ...]:
     """Return the relevant passages whose words are known."""
     given = tuple(text for text in sample.reference_contexts if text.strip())
     return given or tuple(dict.fromkeys(filter(None, _texts_of_spans(sample, documents))))
@@ -277,7 +277,7 @@ def retrieved_truth(
     response: Response,
     support: SupportMethod,
     *,
-    documents: CitableTexts,
+    documents: CitableTexts | None,
     wanted: ExpectedPoints,
 ) -> RetrievedTruth:
     """Find out whether the text that answers a sample was retrieved; ``wanted`` is what to answer."""
@@ -314,16 +314,18 @@ def _found(what: str, total: int, missing: Sequence[str], *, one_is_enough: bool
     return RetrievedTruth(is_retrieved, f"{found} of {total} {what} retrieved", tuple(missing))
 
 
-def _by_characters(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
+def _by_characters(
+    sample: Sample, response: Response, documents: CitableTexts | None
+) -> RetrievedTruth | None:
     """Compare characters, where both sides have them in documents of the same names."""
-    hits = merge_spans(
-        replace(hit.span, doc_id=DocumentId(documents.id_of(hit.span.doc_id)))
-        for hit in response.hits
-        if hit.span is not None
-    )
+    spans = [hit.span for hit in response.hits if hit.span is not None]
+    if not spans or not sample.relevant_spans:
+        return None
+    documents = documents or CitableTexts(())
+    hits = merge_spans(replace(span, doc_id=DocumentId(documents.id_of(span.doc_id))) for span in spans)
     placed = [documents.placed(span) for span in sample.relevant_spans]
     names = {span.doc_id for span in hits}
-    if not placed or not hits or (not documents and not any(span.file in names for span in placed)):
+    if not documents and not any(span.file in names for span in placed):
         return None
     missing = []
     for span in placed:
@@ -333,11 +335,14 @@ def _by_characters(sample: Sample, response: Response, documents: CitableTexts) 
     return _found("relevant passages", len(placed), missing)
 
 
-def _by_documents(sample: Sample, response: Response, documents: CitableTexts) -> RetrievedTruth | None:
+def _by_documents(
+    sample: Sample, response: Response, documents: CitableTexts | None
+) -> RetrievedTruth | None:
     """Compare documents, if some are relevant and there are hits."""
     relevant = [document for document, grade in sample.relevant_documents.items() if grade > 0]
     if not relevant or not response.hits:
         return None
+    documents = documents or CitableTexts(())
     ranked = ranked_documents(response.hits, documents)
     if isinstance(ranked, str):
         return RetrievedTruth(None, ranked)
@@ -352,7 +357,7 @@ def _is_found(passage: str, texts: Sequence[str], sample: Sample, support: Suppo
     return sum(verdict.is_supported for verdict in verdicts) >= _ENOUGH * len(verdicts)
 
 
-def _texts_of_spans(sample: Sample, documents: CitableTexts) -> Iterator[str | None]:
+def _texts_of_spans(sample: Sample, documents: CitableTexts | None) -> Iterator[str | None]:
     for span in sample.relevant_spans:
         opened = documents.opened(span) if span.text is None and documents else None
         yield span.text if opened is None else opened.text

@@ -18,34 +18,27 @@ import hashlib
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused, shown
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.hit_columns import RetrievalLevel, retrieval_level
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
-from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, Level, level_of
-from rag_evaluation_framework.extensions import (
-    Chunker,
-    Embedder,
-    PositionAwareChunker,
-    Reranker,
-    Retriever,
-    Scorer,
-    VectorStore,
-)
+from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, level_of
+from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.runs import (
+    Options,
     RunHead,
     RunOutcome,
     SampleResult,
@@ -55,28 +48,17 @@ from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
-    PairedTest,
     compare_systems,
     corrected_together,
 )
-from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Performance, Row
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.journal import JournalEntry
-from rag_evaluation_framework.results.results_documents import results_document, write_results_document
 from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
 from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
 from rag_evaluation_framework.results.storage import SUFFIX
-from rag_evaluation_framework.results.summaries import IntervalSettings, RunRow, summarise_run
-from rag_evaluation_framework.retrieval.embedders import OnTexts
+from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
-from rag_evaluation_framework.retrieval.sweep import (
-    Cell,
-    CellFigures,
-    CellPipeline,
-    Grid,
-    OnStep,
-    grid_of,
-    swept_cells,
-)
+from rag_evaluation_framework.retrieval.sweep import Cell, CellPipeline, Grid, swept_cells
 
 UNNAMED_DATASET = "dataset"
 PERFORMANCE_FILE = "performance.json"
@@ -89,66 +71,40 @@ _LONGEST_NAME = 80
 _SAME = ("level", "documents", "corpus", CELLS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GridOptions:
-    """How a grid is evaluated, beside what is combined.
-
-    ``runs_directory`` is where the sweep is kept, ``resume`` the one there to go on with. Without a directory
-    nothing is kept, and the rows stay in memory. ``configuration`` is recorded in the head of the sweep.
-    """
-
-    rank_by: str | None = None
-    test: PairedTest = "randomisation"
-    intervals: IntervalSettings = field(default_factory=IntervalSettings)
-    workers: int = 1
-    runs_directory: Path | None = None
-    resume: str | None = None
-    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    on_step: OnStep | None = field(default=None, hash=False)
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC), hash=False)
-
-
-def evaluate_sweep(
-    corpus: Corpus,
-    dataset: Dataset | str | Path,
+def evaluate_over(
+    data: Dataset | str | Path,
+    grid: Grid,
     *,
-    chunkers: Sequence[str | Chunker | PositionAwareChunker],
-    embedders: Sequence[str | Embedder] = ("hashing",),
-    retrievers: Sequence[str | Retriever] = ("dense",),
-    vector_stores: Sequence[str | VectorStore | None] = (None,),
-    rerankers: Sequence[str | Reranker | None] = (None,),
-    k: int | Sequence[int] = 5,
-    fetch_k: int | None = None,
-    dataset_name: str | None = None,
-    level: Level | None = None,
-    on_texts: OnTexts | None = None,
-    **options: Any,
+    documents: Corpus | str | Path | None = None,
+    rank_by: str | None = None,
+    options: Options | None = None,
+    **settings: Any,
 ) -> Evaluation:
-    """Evaluate every combination of parts, each an object or its specification; see :func:`evaluate_grid`.
+    """Evaluate every cell of a grid over the documents, by default those of the dataset.
 
-    The level is by default the finest that the dataset has truth for, the ranking by the level's first
-    metric. ``options`` are those of :class:`GridOptions`.
+    The level is by default the finest that the dataset has truth for. ``settings`` are those of
+    :func:`evaluate_grid`.
     """
-    grid = grid_of(
-        chunkers=chunkers,
-        embedders=embedders,
-        retrievers=retrievers,
-        vector_stores=vector_stores,
-        rerankers=rerankers,
-        k=k,
-        fetch_k=fetch_k,
-        on_texts=on_texts,
-    )
-    loaded = dataset if isinstance(dataset, Dataset) else find_dataset(dataset)
-    if level is not None and level not in LEVELS:
-        raise UnknownNameError("level", level, LEVELS)
+    if not isinstance(data, str | Path | Dataset):
+        raise UsageError(f"a grid is evaluated on a dataset: expected one or its path, got {shown(data)}")
+    options = options or Options()
+    if options.level is not None and options.level not in LEVELS:
+        raise UnknownNameError("level", options.level, LEVELS)
+    dataset = data if isinstance(data, Dataset) else find_dataset(data)
+    if documents is None and not dataset.documents:
+        raise UsageError("documents: expected those that the grid is to search, got none")
+    if documents is None:
+        documents = Corpus(dataset.documents)
+    corpus = documents if isinstance(documents, Corpus) else Corpus.from_folder(documents)
     return evaluate_grid(
         corpus,
-        loaded,
+        dataset,
         grid,
-        retrieval_level(level or level_of(loaded), loaded, corpus),
-        dataset_name=dataset_name or (None if isinstance(dataset, Dataset) else Path(dataset).name),
-        options=GridOptions(**options),
+        retrieval_level(options.level or level_of(dataset), dataset, corpus),
+        dataset_name=None if isinstance(data, Dataset) else Path(data).name,
+        rank_by=rank_by,
+        options=options,
+        **settings,
     )
 
 
@@ -159,33 +115,47 @@ def evaluate_grid(
     level: RetrievalLevel,
     *,
     dataset_name: str | None = None,
-    options: GridOptions | None = None,
+    rank_by: str | None = None,
+    options: Options | None = None,
+    seed: int = 0,
+    runs_directory: str | Path | None = None,
+    resume: str | None = None,
 ) -> Evaluation:
     """Evaluate every cell of a grid: systems that are ranked, and compared with the best of their k.
 
     A truth that does not fit is refused before any embedding. Each text is embedded once, each chunking and
-    each search done once. Figures depend on the seed and not on the number of workers.
+    each search done once. Figures depend on the seed and not on the number of workers. The sweep is kept in
+    ``runs_directory``, where ``resume`` is one to go on with; without it nothing is kept, and the rows stay
+    in memory. Cells are ranked by the level's first metric unless ``rank_by`` is another.
     """
-    options = options or GridOptions()
-    rank_by = options.rank_by or level.metrics[0]
+    rank_by = rank_by or level.metrics[0]
     if rank_by not in level.metrics:
         raise UnknownNameError(f"metric at {level.level} level", rank_by, level.metrics)
     if not dataset.samples:
         raise UsageError("dataset: expected at least one sample, got none")
     with ExitStack() as stack:
-        sweep = _Sweep(corpus, dataset, grid, level, dataset_name or UNNAMED_DATASET, options)
-        directory = options.runs_directory
-        if directory is None:
+        if is_kept := runs_directory is not None:
+            directory = Path(runs_directory)
+        else:
             directory = Path(stack.enter_context(TemporaryDirectory(prefix="rag-eval-")))
-        group = sweep.group(directory, rank_by)
+        sweep = _Sweep(
+            corpus,
+            dataset,
+            grid,
+            level,
+            dataset_id=dataset.dataset_id or dataset_name or UNNAMED_DATASET,
+            rank_by=rank_by,
+            options=options or Options(),
+            seed=seed,
+            is_kept=is_kept,
+        )
+        group = sweep.group(directory, resume)
         try:
             with group.held():
                 parts = list(sweep.evaluated(group))
         finally:
             _remove_unbegun(group)
-    return _summed_up(
-        parts, group.head, sweep, rank_by, folder=group.path if options.runs_directory else None
-    )
+    return sweep.summed_up(parts, group)
 
 
 class _Sweep:
@@ -197,50 +167,61 @@ class _Sweep:
         dataset: Dataset,
         grid: Grid,
         level: RetrievalLevel,
-        dataset_name: str,
-        options: GridOptions,
+        *,
+        dataset_id: str,
+        rank_by: str,
+        options: Options,
+        seed: int,
+        is_kept: bool,
     ) -> None:
-        self.corpus, self.dataset, self.level, self.options = corpus, dataset, level, options
-        self.samples = KnownSamples(dataset.samples)
-        self.started_at = options.now().isoformat()
-        self._dataset_hash = content_hash(self.samples)
-        self._dataset_id = dataset.dataset_id or dataset_name
+        self._corpus, self._dataset, self._grid, self._level = corpus, dataset, grid, level
+        self._dataset_id, self._rank_by, self._is_kept = dataset_id, rank_by, is_kept
+        self._options = options
+        self._intervals = dict(
+            INTERVALS,
+            method=options.interval,
+            confidence=options.confidence,
+            resamples=options.resamples,
+            seed=seed,
+        )
+        self._samples = KnownSamples(dataset.samples)
+        self._started_at = datetime.now(UTC).isoformat()
+        self._dataset_hash = content_hash(self._samples)
         self._scorers: dict[str, list[Scorer]] = {}
-        self.cells: tuple[CellPipeline, ...] = swept_cells(
+        self._cells: tuple[CellPipeline, ...] = swept_cells(
             corpus,
             [sample.question for sample in dataset.samples],
             grid,
             distinct=level.level == "chunk",
             workers=options.workers,
             on_chunking=self._check,
-            on_step=options.on_step,
         )
 
     def _check(self, chunking: Chunking) -> None:
-        self._scorers[chunking.chunker] = self.level.scorers(chunking)
+        self._scorers[chunking.chunker] = self._level.scorers(chunking)
 
-    def group(self, directory: Path, rank_by: str) -> RunFolder:
+    def group(self, directory: Path, resume: str | None) -> RunFolder:
         """Begin a sweep, or open the one to go on with; one over anything else is refused."""
         configuration = {
-            "level": self.level.level,
-            "rank_by": rank_by,
-            "documents": len(self.corpus),
-            "corpus": _corpus_hash(self.corpus),
-            "moved_spans": self.level.moved,
-            "samples": len(self.samples),
-            CELLS: [str(pipeline.cell) for pipeline in self.cells],
-            **self.options.configuration,
+            "level": self._level.level,
+            "rank_by": self._rank_by,
+            "documents": len(self._corpus),
+            "corpus": _corpus_hash(self._corpus),
+            "moved_spans": self._level.moved,
+            "samples": len(self._samples),
+            CELLS: [str(pipeline.cell) for pipeline in self._cells],
+            **({"arguments": list(self._grid.arguments)} if self._grid.arguments else {}),
         }
         head = self._head(NEW_RUN, "retrieval", configuration)
-        if self.options.resume is None:
-            return RunFolder.create(directory, head, now=self.options.now)
-        folder = RunFolder.open(self.options.resume, directory)
+        if resume is None:
+            return RunFolder.create(directory, head)
+        folder = RunFolder.open(resume, directory)
         _check_same(folder.head, head)
         return folder
 
     def evaluated(self, group: RunFolder) -> Iterator[Evaluation]:
         """Yield each cell's evaluation; the first that cannot be completed is the last."""
-        for number, pipeline in enumerate(self.cells, start=1):
+        for number, pipeline in enumerate(self._cells, start=1):
             part = self._evaluated(f"{number:03}_{_short_name(pipeline.cell)}", pipeline, group)
             yield part
             if not part.outcome.completed:
@@ -251,52 +232,50 @@ class _Sweep:
         known = _known_performance(place / PERFORMANCE_FILE)
         if known is not None:
             folder = RunFolder.open(place)
-            results = [entry.result for entry in folder.entries(order="dataset")]
+            results = list(folder.results(order="dataset"))
             outcome = RunOutcome(completed=True, interrupted=False, done=len(results), failed=0, remaining=0)
             return self._part(pipeline.cell, folder, results, outcome, known)
         # Parts that do not work, and truth that does not fit, are errors before the cell begins.
         pipeline.prepare()
-        folder = _begun(place) or RunFolder.create(group.path, self._cell_head(run_id, pipeline))
+        cell = pipeline.cell
+        configuration = {
+            "level": self._level.level,
+            **asdict(cell),
+            "chunks": len(pipeline.chunking.chunks),
+        }
+        folder = _begun(place) or RunFolder.create(group.path, self._head(run_id, str(cell), configuration))
         finished = {entry.index: entry.result for entry in folder.entries()}
 
         def keep(entries: Sequence[JournalEntry]) -> None:
             finished.update((entry.index, entry.result) for entry in entries)
 
         outcome = run_samples(
-            self.samples,
-            PipelineTarget(pipeline, pipeline.cell.k, texts=False, name=str(pipeline.cell)),
+            self._samples,
+            PipelineTarget(pipeline, cell.k, texts=False, name=str(cell)),
             self._scorers[pipeline.chunking.chunker],
             folder=folder,
             on_finished=keep,
         )
         performance: dict[str, Any] = {}
         if outcome.completed:
-            performance = performance_of(pipeline.figures())
+            performance = pipeline.figures()
             write_bytes_atomically(
                 place / PERFORMANCE_FILE, strict_json.encode(performance, indent=2) + b"\n"
             )
-        return self._part(
-            pipeline.cell, folder, [finished[each] for each in sorted(finished)], outcome, performance
-        )
-
-    def _cell_head(self, run_id: str, pipeline: CellPipeline) -> RunHead:
-        cell = pipeline.cell
-        chunks = len(pipeline.chunking.chunks)
-        configuration = {"level": self.level.level, **asdict(cell), "chunks": chunks}
-        return self._head(run_id, str(cell), configuration)
+        return self._part(cell, folder, [finished[each] for each in sorted(finished)], outcome, performance)
 
     def _head(self, run_id: str, target: str, configuration: Mapping[str, Any]) -> RunHead:
         return RunHead(
             run_id=run_id,
             dataset_id=self._dataset_id,
-            dataset_version=self.dataset.version,
+            dataset_version=self._dataset.version,
             dataset_hash=self._dataset_hash,
             target=target,
             configuration=configuration,
-            metric_versions=dict(_versions(self.level.metrics)),
-            seed=self.options.intervals.seed,
+            metric_versions=dict(_versions(self._level.metrics)),
+            seed=self._intervals["seed"],
             packages=package_versions(),
-            started_at=self.started_at,
+            started_at=self._started_at,
         )
 
     def _part(
@@ -307,39 +286,78 @@ class _Sweep:
         outcome: RunOutcome,
         performance: Mapping[str, Any],
     ) -> Evaluation:
-        columns = ColumnsBuilder()
-        for result in results:
-            columns.add(result)
-        rows = [RunRow(result) for result in results]
-        summary = summarise_run(rows, total=len(self.samples), intervals=self.options.intervals)
-        summary = replace(summary, performance=performance)
-        is_kept = self.options.runs_directory is not None
-        kept = _KeptRows(folder, None if is_kept else tuple(results), self.samples)
-        warnings: tuple[str, ...] = ()
-        if summary.failed:
-            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in summary.failures.items())
-            queries = counted(summary.total, "query", "queries")
-            warnings = (f"{cell}: {summary.failed:,} of {queries} without an answer ({kinds})",)
-        return Evaluation(
+        kept = _KeptRows(folder, None if self._is_kept else tuple(results), self._samples)
+        part = summed_up(
+            folder.head,
+            (Row(index, result) for index, result in enumerate(results)),
             kind="retrieval",
-            head=folder.head,
-            metrics={each.metric: each for each in summary.metrics},
-            counts=Counts(
-                total=summary.total,
-                finished=summary.finished,
-                failed=summary.failed,
-                errors=summary.failed,
-                failures=summary.failures,
-            ),
             outcome=outcome,
-            columns=columns.columns(),
-            performance=Performance(performance),
-            warnings=warnings,
-            folder=folder.path if is_kept else None,
-            read_rows=kept.rows,
-            write_document=lambda path: write_results_document(path, folder.head, kept.run_rows, summary),
-            document=lambda: results_document(folder.head, kept.run_rows, summary),
+            rows=kept.rows,
+            total=len(self._samples),
+            intervals=self._intervals,
+            folder=folder.path if self._is_kept else None,
         )
+        warnings: tuple[str, ...] = ()
+        if failed := part.counts.failed:
+            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in part.counts.failures.items())
+            queries = counted(part.counts.total, "query", "queries")
+            warnings = (f"{cell}: {failed:,} of {queries} without an answer ({kinds})",)
+        return replace(part, performance=Performance(performance), warnings=warnings)
+
+    def summed_up(self, parts: Sequence[Evaluation], group: RunFolder) -> Evaluation:
+        """Rank the cells, test each against the best of its k, and keep the ranking of a complete sweep."""
+        ranked = sorted(parts, key=lambda part: _place_of(part, self._rank_by))
+        compared = self._compared(ranked)
+        last = parts[-1].outcome
+        completed = last.completed and len(parts) == len(self._cells)
+        done = sum(part.counts.finished for part in parts)
+        total = len(self._samples) * len(self._cells)
+        failed = sum(part.counts.failed for part in parts)
+        spent = [part.performance.figures.get("cost_usd", {}).get("spent") for part in parts]
+        evaluation = Evaluation(
+            kind="systems",
+            head=group.head,
+            metrics=ranked[0].metrics,
+            counts=Counts(total=total, finished=done, failed=failed, errors=failed),
+            outcome=replace(last, completed=completed, done=done, failed=failed, remaining=total - done),
+            parts={str(part.head.target): part for part in ranked},
+            parts_are="systems",
+            comparison=Comparison(
+                baseline=str(ranked[0].head.target),
+                contenders=tuple(each.contender for each in compared),
+                metrics=tuple(compared),
+            ),
+            performance=Performance({} if None in spent else {"spent_usd": math.fsum(spent)}),
+            warnings=tuple(warning for part in ranked for warning in part.warnings),
+            folder=group.path if self._is_kept else None,
+        )
+        evaluation = replace(evaluation, document=sweep_document(evaluation))
+        if self._is_kept and completed:
+            evaluation.save(group.path / "results.json")
+        return evaluation
+
+    def _compared(self, ranked: Sequence[Evaluation]) -> list[MetricComparison]:
+        metric, intervals = self._rank_by, self._intervals
+        compared: list[MetricComparison] = []
+        for k in dict.fromkeys(part.head.configuration["k"] for part in ranked):
+            scores = {
+                str(part.head.target): {metric: values}
+                for part in ranked
+                if part.head.configuration["k"] == k
+                and metric in part.columns.values
+                and (values := part.columns.scored(metric))
+            }
+            if len(scores) > 1:
+                compared += compare_systems(
+                    scores,
+                    [parse_metric(metric)],
+                    baseline=next(iter(scores)),
+                    test=self._options.test,
+                    alpha=1 - intervals["confidence"],
+                    resamples=intervals["resamples"],
+                    seed=intervals["seed"],
+                )
+        return corrected_together(compared) if compared else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,57 +373,8 @@ class _KeptRows:
         for index, result in enumerate(self._results()):
             yield Row(index, result, known.get(result.sample_id))
 
-    def run_rows(self) -> Iterator[RunRow]:
-        known = {sample.id: sample for sample in self.samples}
-        return (RunRow(result, known.get(result.sample_id)) for result in self._results())
-
     def _results(self) -> Iterator[SampleResult]:
         return self.folder.results(order="dataset") if self.results is None else iter(self.results)
-
-
-def performance_of(figures: CellFigures) -> dict[str, Any]:
-    """Return what a cell took as plain values; what is not known is left out."""
-    found: dict[str, Any] = {
-        "index": asdict(figures.index),
-        "stage_seconds": {name: round(value, 6) for name, value in asdict(figures.seconds).items()},
-        "store_recall": figures.store_recall,
-        "embedding_tokens": figures.embedding_tokens,
-        "cost_usd": _known(asdict(figures.cost)) or None,
-    }
-    return _known(found)
-
-
-def _summed_up(
-    parts: Sequence[Evaluation], head: RunHead, sweep: _Sweep, rank_by: str, *, folder: Path | None
-) -> Evaluation:
-    ranked = sorted(parts, key=lambda part: _place_of(part, rank_by))
-    compared = _comparisons(ranked, rank_by, sweep.options)
-    last = parts[-1].outcome
-    completed = last.completed and len(parts) == len(sweep.cells)
-    done = sum(part.counts.finished for part in parts)
-    total = len(sweep.samples) * len(sweep.cells)
-    failed = sum(part.counts.failed for part in parts)
-    evaluation = Evaluation(
-        kind="systems",
-        head=head,
-        metrics=ranked[0].metrics,
-        counts=Counts(total=total, finished=done, failed=failed, errors=failed),
-        outcome=replace(last, completed=completed, done=done, failed=failed, remaining=total - done),
-        parts={str(part.head.target): part for part in ranked},
-        parts_are="systems",
-        comparison=Comparison(
-            baseline=str(ranked[0].head.target),
-            contenders=tuple(each.contender for each in compared),
-            metrics=tuple(compared),
-        ),
-        performance=Performance(_known({"spent_usd": _spent(parts)})),
-        warnings=tuple(warning for part in ranked for warning in part.warnings),
-        folder=folder,
-    )
-    if folder is not None and completed:
-        document = strict_json.encode(sweep_document(evaluation), indent=2) + b"\n"
-        write_bytes_atomically(folder / "results.json", document)
-    return evaluation
 
 
 def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
@@ -413,30 +382,6 @@ def _place_of(part: Evaluation, metric: str) -> tuple[int, bool, float]:
     value = part.metrics[metric].value if metric in part.metrics else None
     sign = -1 if parse_metric(metric).metric.higher_is_better else 1
     return part.head.configuration["k"], value is None, sign * (value or 0.0)
-
-
-def _comparisons(ranked: Sequence[Evaluation], metric: str, options: GridOptions) -> list[MetricComparison]:
-    compared: list[MetricComparison] = []
-    intervals = options.intervals
-    for k in dict.fromkeys(part.head.configuration["k"] for part in ranked):
-        scores = {
-            str(part.head.target): {metric: values}
-            for part in ranked
-            if part.head.configuration["k"] == k
-            and metric in part.columns.values
-            and (values := part.columns.scored(metric))
-        }
-        if len(scores) > 1:
-            compared += compare_systems(
-                scores,
-                [parse_metric(metric)],
-                baseline=next(iter(scores)),
-                test=options.test,
-                alpha=1 - intervals.confidence,
-                resamples=intervals.resamples,
-                seed=intervals.seed,
-            )
-    return corrected_together(compared)
 
 
 def sweep_document(evaluation: Evaluation, *, per_query: bool = False) -> dict[str, Any]:
@@ -465,9 +410,7 @@ def write_sweep(evaluation: Evaluation, folder: Path) -> list[Path]:
     except OSError as error:
         raise refused("write", folder, error) from error
     paths = [part.save(folder / f"{part.head.run_id}{SUFFIX}") for part in evaluation.parts.values()]
-    path = folder / SWEEP_FILE
-    write_bytes_atomically(path, strict_json.encode(sweep_document(evaluation), indent=2) + b"\n")
-    return [*paths, path]
+    return [*paths, evaluation.save(folder / SWEEP_FILE)]
 
 
 def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, Any]:
@@ -482,17 +425,6 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
     if per_query:
         written["per_query"] = {metric: part.columns.scored(metric) for metric in part.metrics}
     return written
-
-
-def _spent(parts: Sequence[Evaluation]) -> float | None:
-    """What the whole sweep cost; ``None`` unless it is known for every cell."""
-    spent = [part.performance.figures.get("cost_usd", {}).get("spent") for part in parts]
-    known = [dollars for dollars in spent if dollars is not None]
-    return math.fsum(known) if len(known) == len(spent) else None
-
-
-def _known(figures: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in figures.items() if value is not None}
 
 
 def _known_performance(path: Path) -> dict[str, Any] | None:

@@ -49,7 +49,7 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.gate import Operator, Threshold
+from rag_evaluation_framework.results.evaluations import Operator, Threshold
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 #

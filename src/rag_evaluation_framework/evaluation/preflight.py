@@ -38,7 +38,7 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import is_conversation
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.results.gate import Threshold
+from rag_evaluation_framework.results.evaluations import Threshold
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts

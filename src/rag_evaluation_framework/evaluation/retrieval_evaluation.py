@@ -15,14 +15,14 @@ from rag_evaluation_framework.evaluation.data import (
     is_recorded,
     recorded_experiment,
 )
-from rag_evaluation_framework.evaluation.grid_runs import GridOptions, evaluate_grid
+from rag_evaluation_framework.evaluation.grid_runs import evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import (
     GivenMetric,
     GivenMetrics,
     RetrievalLevel,
     retrieval_level,
 )
-from rag_evaluation_framework.evaluation.retrieval_truth import Level, level_of
+from rag_evaluation_framework.evaluation.retrieval_truth import Level
 from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
@@ -32,11 +32,10 @@ from rag_evaluation_framework.extensions import (
 )
 from rag_evaluation_framework.metrics.spans import ChunkLevelMetric, TokenLevelMetric
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.runs import Run
+from rag_evaluation_framework.records.runs import Options, Run
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.summaries import IntervalSettings
-from rag_evaluation_framework.retrieval.sweep import Grid, grid_of
+from rag_evaluation_framework.retrieval.sweep import grid_of
 
 MetricT = TypeVar("MetricT", bound=GivenMetric)
 
@@ -137,11 +136,9 @@ class RetrievalEvaluation(Generic[MetricT]):
             grid,
             level,
             dataset_name=str(self.langsmith_dataset_name),
-            options=GridOptions(
-                workers=workers,
-                runs_directory=None if runs_directory is None else Path(runs_directory),
-                resume=resume,
-            ),
+            options=Options(workers=workers),
+            runs_directory=runs_directory,
+            resume=resume,
         )
         outcome = evaluation.outcome
         if outcome.interrupted:
@@ -181,38 +178,3 @@ class TokenLevelEvaluation(RetrievalEvaluation[TokenLevelMetric]):
     """
 
     level = "token"
-
-
-def evaluate_over(
-    data: object,
-    grid: Grid,
-    *,
-    documents: Corpus | str | Path | None,
-    rank_by: str | None,
-    level: Level | None,
-    seed: int,
-    runs_directory: str | Path | None,
-    resume: str | None,
-) -> Evaluation:
-    """Evaluate every cell of a grid over the documents, by default those of the dataset."""
-    if not isinstance(data, str | Path | Dataset):
-        raise UsageError(f"a grid is evaluated on a dataset: expected one or its path, got {shown(data)}")
-    dataset = data if isinstance(data, Dataset) else find_dataset(data)
-    if documents is None and not dataset.documents:
-        raise UsageError("documents: expected those that the grid is to search, got none")
-    if documents is None:
-        documents = Corpus(dataset.documents)
-    corpus = documents if isinstance(documents, Corpus) else Corpus.from_folder(documents)
-    return evaluate_grid(
-        corpus,
-        dataset,
-        grid,
-        retrieval_level(level or level_of(dataset), dataset, corpus),
-        dataset_name=None if isinstance(data, Dataset) else Path(data).name,
-        options=GridOptions(
-            rank_by=rank_by,
-            intervals=IntervalSettings(seed=seed),
-            runs_directory=Path(runs_directory) if runs_directory is not None else None,
-            resume=resume,
-        ),
-    )

@@ -8,30 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
-from rag_evaluation_framework.datasets.trec import RetrievalRun, read_qrels, read_run
+from rag_evaluation_framework.datasets.trec import Format, RetrievalRun, read_qrels, read_run
 from rag_evaluation_framework.errors import InputError, Problems, UnknownNameError, UsageError, counted
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metrics
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.qrels import Qrels, Run
 from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking
-from rag_evaluation_framework.records.runs import RunHead, RunOutcome, package_versions
-from rag_evaluation_framework.results.comparison import Comparison, PairedTest, compare_systems
-from rag_evaluation_framework.results.evaluations import Columns, Counts, Evaluation
-from rag_evaluation_framework.results.summaries import Figure, summarise
-from rag_evaluation_framework.statistics.intervals import IntervalMethod
+from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, package_versions
+from rag_evaluation_framework.results.comparison import Comparison, compare_systems
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, summarise
 
 RULES = "rules"
 """What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
 
 DEFAULT_RANKING_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
-
-FORMATS = ("trec", "beir", "json")
 
 _LISTED_QUERIES = 5
 
@@ -52,35 +48,35 @@ def evaluate_run_files(
     runs: Mapping[str, Path],
     metrics: Sequence[str] | None = None,
     *,
-    format: str | None = None,  # noqa: A002  # as the verb calls it
-    rules: Literal["ours", "trec_eval"] = "ours",
     baseline: str | None = None,
-    **options: Any,
+    options: Options | None = None,
+    seed: int = 0,
 ) -> Evaluation:
     """Score run files against a file of judgements; everything wrong with any of them is one error.
 
-    ``baseline`` is the name of a run or its file. ``options`` are those of :func:`rank_systems`.
+    ``baseline`` is the name of a run or its file.
     """
-    if format is not None and format not in FORMATS:
-        raise UnknownNameError("format of judgements and runs", format, FORMATS)
+    format_: Any = None if options is None else options.format
+    if format_ not in (None, *get_args(Format)):
+        raise UnknownNameError("format of judgements and runs", format_, get_args(Format))
     problems = Problems()
     with problems.collected():
         bound = parse_metrics(DEFAULT_RANKING_METRICS if metrics is None else metrics)
     with problems.collected():
-        judgements = read_qrels(qrels, format=format)  # type: ignore[arg-type]  # one of them
+        judgements = read_qrels(qrels, format=format_)
     systems: dict[str, RetrievalRun] = {}
     for name, path in runs.items():
         with problems.collected():
-            systems[name] = read_run(path, format=format)  # type: ignore[arg-type]  # one of them
+            systems[name] = read_run(path, format=format_)
     problems.raise_all()
     return rank_systems(
         judgements,
         systems,
         bound,
         name=str(qrels),
-        rules=RankingRules.trec_eval() if rules == "trec_eval" else RankingRules(),
         baseline=next((name for name, path in runs.items() if str(path) == baseline), baseline),
-        **options,
+        options=options,
+        seed=seed,
     )
 
 
@@ -90,22 +86,19 @@ def rank_systems(
     metrics: Sequence[BoundMetric],
     *,
     name: str = "qrels",
-    rules: RankingRules | None = None,
     baseline: str | None = None,
-    test: PairedTest = "randomisation",
-    interval_method: IntervalMethod = "auto",
-    confidence: float = 0.95,
-    resamples: int = 10_000,
+    options: Options | None = None,
     seed: int = 0,
 ) -> Evaluation:
     """Score each run and, where there are several, compare the others with the baseline (the first)."""
+    options = options or Options()
     if baseline is not None and baseline not in runs:
         raise UnknownNameError("baseline", baseline, list(runs))
-    rules = rules or RankingRules()
+    rules = RankingRules.trec_eval() if options.rules == "trec_eval" else RankingRules()
     head = RunHead(
         run_id="ranking",
         dataset_id=name,
-        configuration={RULES: asdict(rules), "confidence": confidence},
+        configuration={RULES: asdict(rules), "confidence": options.confidence},
         metric_versions={str(metric): metric.metric.version for metric in metrics},
         seed=seed,
         packages=package_versions(),
@@ -116,39 +109,9 @@ def rank_systems(
             report = evaluate_ranking(qrels, run, metrics, rules=rules)
         except InputError as error:
             raise _in_run(error, system) from None
-        figures = {
-            str(metric): summarise(
-                metric,
-                report.per_query[str(metric)],
-                n_skipped=len(report.skipped),
-                confidence=confidence,
-                interval_method=interval_method,
-                resamples=resamples,
-                seed=seed,
-            )
-            for metric in metrics
-        }
-        parts[system] = _part(system, head, report, figures, run=run, rules=rules)
-    compared = []
-    if len(parts) > 1:
-        compared = compare_systems(
-            {
-                each: {metric: part.columns.scored(metric) for metric in figures}
-                for each, part in parts.items()
-            },
-            metrics,
-            baseline=baseline or next(iter(parts)),
-            test=test,
-            alpha=round(1 - confidence, 12),  # 0.05, not 0.050000000000000044
-            resamples=resamples,
-            seed=seed,
-        )
+        parts[system] = _part(system, head, report, metrics, run=run, options=options)
+    comparison = _comparison(parts, metrics, baseline or next(iter(parts)), options, seed=seed)
     first = next(iter(parts.values()))
-    comparison = Comparison(
-        baseline=baseline or next(iter(parts)),
-        contenders=tuple(dict.fromkeys(each.contender for each in compared)),
-        metrics=tuple(compared),
-    )
     return Evaluation(
         kind="systems",
         head=head,
@@ -158,19 +121,58 @@ def rank_systems(
         parts=parts,
         parts_are="systems",
         comparison=comparison,
-        document=partial(_document, head, parts, comparison),
+        document=_document(head, parts, comparison),
     )
+
+
+def _comparison(
+    parts: Mapping[str, Evaluation],
+    metrics: Sequence[BoundMetric],
+    baseline: str,
+    options: Options,
+    *,
+    seed: int,
+) -> Comparison:
+    scores = {
+        name: {str(metric): part.columns.scored(str(metric)) for metric in metrics}
+        for name, part in parts.items()
+    }
+    compared = []
+    if len(parts) > 1:
+        compared = compare_systems(
+            scores,
+            metrics,
+            baseline=baseline,
+            test=options.test,
+            alpha=round(1 - options.confidence, 12),  # 0.05, not 0.050000000000000044
+            resamples=options.resamples,
+            seed=seed,
+        )
+    contenders = tuple(dict.fromkeys(each.contender for each in compared))
+    return Comparison(baseline=baseline, contenders=contenders, metrics=tuple(compared))
 
 
 def _part(
     name: str,
     head: RunHead,
     report: RankingReport,
-    figures: Mapping[str, Figure],
+    metrics: Sequence[BoundMetric],
     *,
     run: Run,
-    rules: RankingRules,
+    options: Options,
 ) -> Evaluation:
+    figures = {
+        str(metric): summarise(
+            metric,
+            report.per_query[str(metric)],
+            n_skipped=len(report.skipped),
+            confidence=options.confidence,
+            interval_method=options.interval,
+            resamples=options.resamples,
+            seed=head.seed,
+        )
+        for metric in metrics
+    }
     missing = tuple(str(query) for query in report.query_ids if query not in run)
     skipped = {str(query): reason for query, reason in report.skipped.items()}
     scored = len(report.query_ids)
@@ -190,8 +192,8 @@ def _part(
         counts=counts,
         outcome=RunOutcome(completed=True, interrupted=False, done=counts.total, failed=0, remaining=0),
         columns=columns,
-        warnings=tuple(_notes(skipped, missing if rules.missing_queries == "zero" else ())),
-        document=partial(_system, name, figures, skipped, missing),
+        warnings=tuple(_notes(skipped, missing if report.rules.missing_queries == "zero" else ())),
+        document=_system(name, figures, skipped, missing),
     )
 
 

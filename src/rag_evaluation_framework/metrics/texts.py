@@ -14,12 +14,12 @@ from functools import reduce
 from itertools import count, islice
 from operator import add
 
-from rag_evaluation_framework.errors import UnknownNameError
+from rag_evaluation_framework.errors import UnknownNameError, invalid
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import LIKENESS, TEXTS
 from rag_evaluation_framework.text.normalisation import folded, plain
 from rag_evaluation_framework.text.scripts import has_unspaced_script
-from rag_evaluation_framework.text.tokens import checked_references, plain_tokens, word_tokens
+from rag_evaluation_framework.text.tokens import plain_tokens, word_tokens
 
 # ROUGE: overlap of n-grams, or the longest common subsequence, as an F-measure.
 
@@ -174,6 +174,18 @@ def _matched(one: Counter[str], other: Counter[str]) -> int:
 
 
 ROUGE_VARIANTS = ("rouge1", "rouge2", "rougeL")
+
+
+def checked_references(reference: str | Sequence[str]) -> list[str]:
+    """Return the references as a list; none at all, or an empty one, cannot be compared with."""
+    references = [reference] if isinstance(reference, str) else list(reference)
+    if not references:
+        raise invalid("reference", "a text", reference, code="empty-reference")
+    for number, text in enumerate(references):
+        if not isinstance(text, str) or not text.strip():
+            path = "reference" if isinstance(reference, str) else f"reference[{number}]"
+            raise invalid(path, "a text that is not empty", text, code="empty-reference")
+    return references
 
 
 @metric("string_match", reads=TEXTS)

@@ -100,7 +100,9 @@ class Options:
     room for all of them and the waits between, unless ``sample_timeout`` says otherwise.
     ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
     ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
-    ``rules`` are those of ranked runs, ``level`` that of retrieval pipelines.
+    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``level`` is that of
+    retrieval pipelines, and ``workers`` how many threads cut and rerank. Means of systems side by side have
+    an ``interval`` and differences a paired ``test``, both at the level ``confidence``.
     """
 
     format: str | None = None
@@ -112,11 +114,16 @@ class Options:
     max_attempts: int = 5
     allow_missing: bool = False
     history: History = "own"
-    rules: Literal["ours", "trec_eval"] = "ours"
+    rules: Literal["ours", "trec_eval"] | None = None
     level: Literal["token", "chunk", "document"] | None = None
+    workers: int = 1
+    test: Literal["randomisation", "t", "wilcoxon"] = "randomisation"
+    interval: Literal["auto", "bootstrap", "wilson", "normal"] = "auto"
+    confidence: float = 0.95
+    resamples: int = 10_000
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "max_attempts"):
+        for name in ("concurrency", "max_attempts", "workers"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")

@@ -17,8 +17,7 @@ from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row
-from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, Verdict
 
 
 def render(thing: Evaluation | Comparison, **_wish: object) -> str:

@@ -17,19 +17,19 @@ from rag_evaluation_framework.reports.exchanges import (
     shortfall_of,
     unscored_lines,
 )
-from rag_evaluation_framework.reports.system_tables import ranking_text, sweep_text
 from rag_evaluation_framework.reports.tables import (
     comparisons_text,
     figure,
     interval_header,
     interval_text,
     one_line,
+    ranking_text,
+    sweep_text,
     text_table,
 )
 from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import Check, Verdict
+from rag_evaluation_framework.results.evaluations import Check, Evaluation, Row, Verdict
 from rag_evaluation_framework.results.run_folder import CELLS
 
 # Where answers fail, as a block of text for a terminal and as the cells of a table for other reports.

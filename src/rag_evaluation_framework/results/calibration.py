@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from rag_evaluation_framework.datasets.human_labels import (
     LABEL,
     HumanLabel,
     LabelField,
-    MergedLabels,
     check_words,
     fields_of,
     is_same_answer,
@@ -29,7 +28,7 @@ from rag_evaluation_framework.errors import (
     counted,
     shown,
 )
-from rag_evaluation_framework.records.runs import Run, SampleResult
+from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.results.comparison import ScoredMetric, scored_run
 from rag_evaluation_framework.results.metric_calibration import (
     CalibrationSettings,
@@ -62,19 +61,27 @@ class AnsweredRun:
 
 def answered_run(source: Run | RunFolder | Mapping[str, Any]) -> AnsweredRun:
     """Read a run in memory, on the disk, or a results document."""
-    scored = scored_run(source)
-    if isinstance(source, Mapping):
-        answers, unanswered = _answers_of_document(source)
-    else:
-        results = source.results if isinstance(source, Run) else source.results(order="dataset")
-        answers, unanswered = _answers_of_results(results)
+    scored, found = scored_run(source), list(_answers(source))
     return AnsweredRun(
         name=scored.name,
         dataset_id=scored.dataset_id,
         metrics=scored.metrics,
-        answers=answers,
-        unanswered=frozenset(unanswered),
+        answers={query: answer for query, answer, failed in found if not failed},
+        unanswered=frozenset(query for query, _, failed in found if failed),
     )
+
+
+def _answers(source: Run | RunFolder | Mapping[str, Any]) -> Iterator[tuple[str, str | None, bool]]:
+    """Yield each query with its answer, and whether it failed."""
+    if isinstance(source, Mapping):
+        queries = source.get(_QUERIES)
+        for query in queries if isinstance(queries, list) else ():
+            if isinstance(query, Mapping) and "query_id" in query:
+                answer = query.get("generated_answer")
+                yield str(query["query_id"]), answer if isinstance(answer, str) else None, "error" in query
+        return
+    for result in source.results if isinstance(source, Run) else source.results(order="dataset"):
+        yield result.sample_id, result.response.text, result.response.failure is not None
 
 
 def open_answered_run(run: str, runs_directory: str | Path) -> AnsweredRun:
@@ -88,32 +95,6 @@ def open_answered_run(run: str, runs_directory: str | Path) -> AnsweredRun:
         return answered_run(document)
     folder = RunFolder.open(run, runs_directory)
     return replace(answered_run(folder), whole=whole_results_of(folder))
-
-
-def _answers_of_results(results: Iterable[SampleResult]) -> tuple[dict[str, str | None], list[str]]:
-    answers: dict[str, str | None] = {}
-    unanswered: list[str] = []
-    for result in results:
-        if result.response.failure is None:
-            answers[result.sample_id] = result.response.text
-        else:
-            unanswered.append(result.sample_id)
-    return answers, unanswered
-
-
-def _answers_of_document(document: Mapping[str, Any]) -> tuple[dict[str, str | None], list[str]]:
-    queries = document.get(_QUERIES)
-    answers: dict[str, str | None] = {}
-    unanswered: list[str] = []
-    for query in queries if isinstance(queries, list) else []:
-        if not isinstance(query, Mapping) or "query_id" not in query:
-            continue
-        if "error" in query:
-            unanswered.append(str(query["query_id"]))
-        else:
-            answer = query.get("generated_answer")
-            answers[str(query["query_id"])] = answer if isinstance(answer, str) else None
-    return answers, unanswered
 
 
 # Which human label a metric is compared with, unless one is named.
@@ -198,12 +179,12 @@ def chosen_pairs(
     named = {pair.metric: pair for pair in pairs}
     wanted = [pair.field for pair in named.values()] + ([] if label is None else [LabelField.parse(label)])
     problems = Problems()
-    for metric in dict.fromkeys((*asked, *named)):
+    names = [("metric of the run", metric, in_run) for metric in dict.fromkeys((*asked, *named))]
+    names += [("label field", name, known) for name in dict.fromkeys(each.name for each in wanted)]
+    for kind, name, there in names:
         with problems.collected():
-            _check_name("metric of the run", metric, in_run)
-    for name in dict.fromkeys(each.name for each in wanted):
-        with problems.collected():
-            _check_name("label field", name, known)
+            if name not in there:
+                raise UnknownNameError(kind, name, there)
     problems.raise_all()
     chosen: list[LabelPair] = []
     unpaired: list[str] = []
@@ -229,11 +210,6 @@ def _default_pair(metric: str, known: list[str], label: str | None) -> LabelPair
     if field not in known:
         field = LABEL if LABEL in known else None
     return None if field is None else LabelPair(metric, LabelField(field))
-
-
-def _check_name(kind: str, name: str, known: list[str]) -> None:
-    if name not in known:
-        raise UnknownNameError(kind, name, known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,14 +276,20 @@ def calibrate(
     cuts = thresholds or {}
     chosen, unpaired = chosen_pairs(run.metrics, fields_of(labels), only=metrics, label=label, pairs=pairs)
     problems = Problems()
-    with problems.collected():
-        _check_thresholds(cuts, chosen)
-    problems.each(lambda wanted: check_words(labels, wanted), dict.fromkeys(pair.field for pair in chosen))
+    for name in cuts:
+        with problems.collected():
+            if name in {pair.metric for pair in chosen}:
+                continue
+            raise UsageError(f"threshold of {name}: expected a metric that is calibrated, got another")
+    fields = list(dict.fromkeys(pair.field for pair in chosen))
+    problems.each(lambda wanted: check_words(labels, wanted), fields)
     problems.raise_all()
     matched, match = match_labels(run, labels)
     if not matched:
         raise UsageError(_nothing_matched(match))
-    merged = _merged_by_field(matched, chosen)
+    truths = problems.each(lambda wanted: merged_labels(matched, wanted), fields)
+    problems.raise_all()
+    merged = dict(zip(fields, truths, strict=True))
     done: list[MetricCalibration] = []
     unlabelled: dict[str, str] = {}
     for pair in chosen:
@@ -328,30 +310,6 @@ def calibrate(
         unpaired=tuple(unpaired),
         unlabelled=unlabelled,
     )
-
-
-def _check_thresholds(thresholds: Iterable[str], chosen: Iterable[LabelPair]) -> None:
-    calibrated = {pair.metric for pair in chosen}
-    wrong = [name for name in thresholds if name not in calibrated]
-    if wrong:
-        raise UsageError(
-            "\n".join(
-                f"threshold of {name}: expected a metric that is calibrated, got another" for name in wrong
-            )
-        )
-
-
-def _merged_by_field(
-    labels: Sequence[HumanLabel], chosen: Iterable[LabelPair]
-) -> dict[LabelField, MergedLabels]:
-    """Merge the labels of every field that is compared; all that is wrong with them is in one error."""
-    problems = Problems()
-    merged: dict[LabelField, MergedLabels] = {}
-    for wanted in dict.fromkeys(pair.field for pair in chosen):
-        with problems.collected():
-            merged[wanted] = merged_labels(labels, wanted)
-    problems.raise_all()
-    return merged
 
 
 def match_labels(run: AnsweredRun, labels: Sequence[HumanLabel]) -> tuple[list[HumanLabel], LabelMatch]:

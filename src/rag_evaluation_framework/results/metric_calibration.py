@@ -199,15 +199,20 @@ class ThresholdFigures:
     kappa: Estimate
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationSettings:
+    """How labels become yes and no, how a threshold is chosen, and how intervals are made.
+
+    ``positive_at`` is the lowest label that counts as yes; by default 0.5, for labels from 0 to 1.
+    """
+
+    positive_at: float | None = None
+    rule: ThresholdRule = "youden"
+    resampling: Resampling = field(default_factory=Resampling)
+
+
 def threshold_figures(
-    values: Floats,
-    yes: Floats,
-    *,
-    is_turned_round: bool,
-    given: float | None,
-    may_suggest: bool = True,
-    rule: ThresholdRule,
-    resampling: Resampling,
+    held: LabelledValues, given: float | None, *, may_suggest: bool, settings: CalibrationSettings
 ) -> ThresholdFigures | None:
     """Return the figures at the threshold given, at the only one there is, or at the suggested one.
 
@@ -215,7 +220,8 @@ def threshold_figures(
     and any other not at all. Without ``may_suggest`` there is only a given one, or that of a metric of yes
     and no.
     """
-    operator: Operator = "<=" if is_turned_round else ">="
+    values, yes, resampling = held.values, held.yes, settings.resampling
+    operator: Operator = "<=" if held.is_turned_round else ">="
     counts = None
     if given is not None:
         threshold = Threshold(value=given, operator=operator, source="given")
@@ -224,12 +230,11 @@ def threshold_figures(
     elif not may_suggest:
         return None
     elif too_few_to_suggest(yes) is None:
-        sign = -1.0 if is_turned_round else 1.0
-        suggestion = suggested_threshold(sign * values, yes, rule=rule, seed=resampling.seed)
+        suggestion = suggested_threshold(held.along, yes, rule=settings.rule, seed=resampling.seed)
         counts = suggestion.cross_validated
-        value = sign * suggestion.threshold
-        threshold = Threshold(value=value, operator=operator, source="suggested", rule=rule)
-    elif values.min() >= 0.0 and values.max() <= 1.0:
+        value = -suggestion.threshold if held.is_turned_round else suggestion.threshold
+        threshold = Threshold(value=value, operator=operator, source="suggested", rule=settings.rule)
+    elif are_shares(values):
         threshold = Threshold(value=0.5, operator=operator, source="half")
     else:
         return None
@@ -251,18 +256,19 @@ def too_few_to_suggest(yes: Floats) -> str | None:
     return f"a threshold needs {FEWEST_OF_A_CLASS} labels of yes and of no; there are {n_yes} and {n_no}"
 
 
-def rate_behind_calls(found: ThresholdFigures, values: Floats, *, confidence: float) -> CorrectedRate | None:
+def _rate_behind_calls(
+    found: ThresholdFigures | None, values: Floats, confidence: float
+) -> CorrectedRate | None:
     """Return the share of yes behind the calls over all values, by their sensitivity and specificity."""
-    counts = found.counts
-    if not counts.positives or not counts.negatives:
+    if found is None or not found.counts.positives or not found.counts.negatives:
         return None
     return rogan_gladen_rate(
         int(found.threshold.calls(values).sum()),
         len(values),
-        true_positives=counts.true_positives,
-        positives=counts.positives,
-        true_negatives=counts.true_negatives,
-        negatives=counts.negatives,
+        true_positives=found.counts.true_positives,
+        positives=found.counts.positives,
+        true_negatives=found.counts.true_negatives,
+        negatives=found.counts.negatives,
         confidence=confidence,
     )
 
@@ -276,18 +282,6 @@ LEAST_TO_VALIDATE = 2 / 3
 _CHANCE = 0.5
 # With fewer labels, a correlation below 0 is a reading of chance, whatever its interval says.
 _FEWEST_TO_TELL_DIRECTION = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationSettings:
-    """How labels become yes and no, how a threshold is chosen, and how intervals are made.
-
-    ``positive_at`` is the lowest label that counts as yes; by default 0.5, for labels from 0 to 1.
-    """
-
-    positive_at: float | None = None
-    rule: ThresholdRule = "youden"
-    resampling: Resampling = field(default_factory=Resampling)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,7 +369,8 @@ def calibrate_metric(
     resampling, confidence = settings.resampling, settings.resampling.confidence
     ranked = spearman(held.along, held.truth, resampling=resampling)
     against = _against(name, ranked, wanted, held)
-    found = _at_threshold(held, threshold, may_suggest=against is None, settings=settings)
+    found = threshold_figures(held, threshold, may_suggest=against is None, settings=settings)
+    people, people_on_yes = _people(labels, wanted, held.cut, resampling)
     return MetricCalibration(
         metric=name,
         method=metric.method,
@@ -389,8 +384,8 @@ def calibrate_metric(
         positive_at=held.cut,
         metric_mean=exact_mean(held.everything),
         is_share=are_shares(held.everything),
-        people=_people(labels, wanted, resampling),
-        people_on_yes=_people_on_yes(labels, wanted, held.cut, resampling),
+        people=people,
+        people_on_yes=people_on_yes,
         spearman=ranked,
         pearson=pearson(held.along, held.truth, resampling=resampling),
         auroc=auroc(held.along, held.yes, resampling=resampling),
@@ -399,7 +394,7 @@ def calibrate_metric(
         reliability=held.reliability(confidence=confidence),
         share=held.corrected_share(confidence=confidence),
         mean=held.corrected_label(confidence=confidence),
-        rogan_gladen=_behind_calls(found, held.everything, confidence),
+        rogan_gladen=_rate_behind_calls(found, held.everything, confidence),
         not_random=held.not_random(),
         against=against,
     )
@@ -442,42 +437,23 @@ def _surely_falls(ranked: Estimate) -> bool:
     return ranked.value is not None and math.isclose(ranked.value, -1.0)
 
 
-def _at_threshold(
-    held: LabelledValues, given: float | None, *, may_suggest: bool, settings: CalibrationSettings
-) -> ThresholdFigures | None:
-    return threshold_figures(
-        held.values,
-        held.yes,
-        is_turned_round=held.is_turned_round,
-        given=given,
-        may_suggest=may_suggest,
-        rule=settings.rule,
-        resampling=settings.resampling,
-    )
-
-
-def _behind_calls(found: ThresholdFigures | None, values: Floats, confidence: float) -> CorrectedRate | None:
-    return None if found is None else rate_behind_calls(found, values, confidence=confidence)
-
-
 def _no_suggestion(found: ThresholdFigures | None, yes: Floats, against: str | None) -> str | None:
     if found is not None and found.threshold.source != "half":
         return None
     return too_few_to_suggest(yes) if against is None else "it runs against the label"
 
 
-def _people(labels: MergedLabels, wanted: LabelField, resampling: Resampling) -> AgreementFigure | None:
-    shared = [unit for unit in labels.units if len(unit.ratings) >= 2]
-    return score_figure(wanted.name, shared, resampling) if shared else None
-
-
-def _people_on_yes(
+def _people(
     labels: MergedLabels, wanted: LabelField, cut: float, resampling: Resampling
-) -> AgreementFigure | None:
+) -> tuple[AgreementFigure | None, AgreementFigure | None]:
+    """Return how far annotators agree with each other, on the label and on whether it is a yes."""
+    shared = [unit for unit in labels.units if len(unit.ratings) >= 2]
+    if not shared:
+        return None, None
     words = {True: "yes", False: "no"}
-    shared = [
+    called = [
         RatedUnit(unit.query_id, {who: words[value >= cut] for who, value in unit.ratings.items()})
-        for unit in labels.units
-        if len(unit.ratings) >= 2
+        for unit in shared
     ]
-    return aspect_figure(f"{wanted.name} >= {cut:g}", shared, resampling) if shared else None
+    on_yes = aspect_figure(f"{wanted.name} >= {cut:g}", called, resampling)
+    return score_figure(wanted.name, shared, resampling), on_yes

@@ -1,5 +1,9 @@
 """What the cells of a sweep cost in US dollars, as far as their parts tell what they use and at what price.
 
+``spent`` was paid for a cell and for none before it, so that the cells of a sweep add up to what was paid in
+all. ``alone`` is what the cell costs by itself, with nothing shared and nothing cached: every chunk and every
+query embedded, every query reranked.
+
 A part is metered when it counts its use: an embedder by ``tokens_used`` and ``characters_used``, a reranker
 by ``searches_used``. Its ``price`` is for a million tokens, or for one search. A part that counts nothing
 runs on this machine, as far as anybody can tell, and adds nothing. A metered part without a price, or one
@@ -11,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import UsageError, shown
 
@@ -21,29 +24,12 @@ SEARCHES = "searches_used"
 _UNITS_A_PRICE = {TOKENS: 1_000_000, SEARCHES: 1}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellCost:
-    """US dollars; ``None`` where they are not known.
-
-    ``spent`` was paid for this cell and for none before it, so that the cells of a sweep add up to what was
-    paid in all. ``alone`` is what the cell costs by itself, with nothing shared and nothing cached: every
-    chunk and every query embedded, every query reranked.
-    """
-
-    spent: float | None = None
-    alone: float | None = None
-
-
 class Meter:
-    """What one part uses from now on."""
+    """What one part uses from now on; ``part`` is what counts it, ``None`` where nothing does."""
 
     def __init__(self, part: object, counter: str) -> None:
-        self._part, self._counter = metered(part, counter), counter
-        self._before = self._charged = self._count()
-
-    @property
-    def is_metered(self) -> bool:
-        return self._part is not None
+        self.part, self._counter = metered(part, counter), counter
+        self._before = self._count()
 
     @property
     def units(self) -> int | None:
@@ -57,29 +43,22 @@ class Meter:
         units, price = self.units, self.price
         return None if units is None or price is None else units * price
 
-    def charge(self) -> float | None:
-        """Return the cost of what was used since this was last asked: what several share, the first pays."""
-        before, self._charged = self._charged, self._count()
-        price = self.price
-        known = before is not None and self._charged is not None and price is not None
-        return (self._charged - before) * price if known else None  # type: ignore[operator]
-
     @property
     def price(self) -> float | None:
         """US dollars for one unit."""
-        price: float | None = getattr(self._part, "price", None)
+        price: float | None = getattr(self.part, "price", None)
         return None if price is None else price / _UNITS_A_PRICE[self._counter]
 
     def cost_of_embedding(self, texts: Iterable[str]) -> float | None:
         """Estimate what it costs to embed texts, each once, by the tokens a character had so far."""
         tokens, price = self._count(), self.price
-        characters: int | None = getattr(self._part, "characters_used", None)
+        characters: int | None = getattr(self.part, "characters_used", None)
         if tokens is None or price is None or not characters:
             return None
         return sum(map(len, set(texts))) * tokens / characters * price
 
     def _count(self) -> int | None:
-        count = getattr(self._part, self._counter, None)
+        count = getattr(self.part, self._counter, None)
         return count if isinstance(count, int) else None
 
 

@@ -22,7 +22,7 @@ from rag_evaluation_framework.extensions import (
 )
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.retrieval.positions import position_aware
+from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever
 from rag_evaluation_framework.retrieval.stores import check_k
 
@@ -78,7 +78,7 @@ def chunk_corpus(
     if distinct and isinstance(chunker, Chunker) and not isinstance(chunker, PositionAwareChunker):
         cut = in_order(lambda document: _texts(document, chunker), corpus, workers=workers)
     else:
-        aware = position_aware(chunker)
+        aware = chunker if isinstance(chunker, PositionAwareChunker) else ChunkerPositionAdapter(chunker)
         cut = in_order(lambda document: _checked(document, aware), corpus, workers=workers)
     chunks = sorted(
         (chunk for of_document in cut for chunk in of_document),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_evaluation_framework.errors import UsageError, counted, shown
-from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+from rag_evaluation_framework.extensions import Chunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.text.search import SqueezedText
@@ -67,13 +67,6 @@ class ChunkerPositionAdapter:
 
     def __str__(self) -> str:
         return str(self.chunker)
-
-
-def position_aware(chunker: Chunker | PositionAwareChunker) -> PositionAwareChunker:
-    """Return a chunker that knows positions: itself if it does, else behind an adapter."""
-    if isinstance(chunker, PositionAwareChunker):
-        return chunker
-    return ChunkerPositionAdapter(chunker)
 
 
 def placed_chunks(doc: Document, texts: Sequence[str]) -> tuple[list[PositionAwareChunk], list[str]]:

@@ -1,43 +1,27 @@
-"""Dense, fused, reranked.
-
-``retriever_from("fused(lexical=bm25, dense=dense(embedder=hashing, store=exact))")`` builds one from the
-text that ``str()`` gives back. Installed packages add names through the entry points
-``rag_evaluation_framework.retrievers``.
-"""
+"""Dense, fused, reranked."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import fsum
 
 import numpy as np
 
-from rag_evaluation_framework.components import EMBEDDERS, VECTOR_STORES, component_from
 from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import (
     BatchVectorStore,
     Embedder,
-    Registry,
     Retriever,
     Specification,
     VectorStore,
-    built,
-    parse_specification,
+    component_text,
 )
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.bm25 import BM25Index
 from rag_evaluation_framework.retrieval.embedders import check_texts, embedded
-from rag_evaluation_framework.retrieval.stores import ExactVectorStore, Matrix, check_k
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore, check_k
 from rag_evaluation_framework.text.tokens import lexical_tokens
-
-_ROOM = "rag_evaluation_framework.retrieval."
-
-RETRIEVERS: Registry[Callable[..., Retriever]] = Registry("retriever")
-RETRIEVERS.register("bm25", f"{_ROOM}bm25:BM25Retriever")
-RETRIEVERS.register("dense", f"{_ROOM}retrievers:DenseRetriever")
-RETRIEVERS.register("fused", f"{_ROOM}retrievers:FusedRetriever")
 
 
 class DenseRetriever:
@@ -49,7 +33,7 @@ class DenseRetriever:
         self._dimensions: int | None = None
 
     def __repr__(self) -> str:
-        return f"dense(embedder={self.embedder}, store={self.store})"
+        return f"dense(embedder={component_text(self.embedder)}, store={component_text(self.store)})"
 
     def index(self, chunks: Sequence[PositionAwareChunk]) -> None:
         """Embed these chunks and store them in place of those before."""
@@ -66,37 +50,10 @@ class DenseRetriever:
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[PositionAwareChunk]]:
         """Return for each query the k nearest chunks."""
         check_k(k)
-        return search_all(self.store, embedded(self.embedder, queries, dimensions=self._dimensions), k)
-
-
-def search_all(store: VectorStore, query_embeddings: Matrix, k: int) -> list[list[PositionAwareChunk]]:
-    """Search for many queries: at once where the store can, else one by one."""
-    if isinstance(store, BatchVectorStore):
-        return store.search_many(query_embeddings, k)  # type: ignore[arg-type]
-    return [list(store.search(query, k))[:k] for query in query_embeddings.tolist()]
-
-
-def retriever_from(text: str | Specification) -> Retriever:
-    """Return the retriever that a specification stands for, with the components among its arguments."""
-    specification = parse_specification(text) if isinstance(text, str) else text
-    build = RETRIEVERS.get(specification.name)
-    named = set(inspect.signature(build).parameters)
-    arguments = {
-        name: _argument(name, value, is_option=name in named)
-        for name, value in specification.arguments.items()
-    }
-    return built(build, arguments, of=f"retriever {shown(str(specification))}")
-
-
-def _argument(name: str, value: object, *, is_option: bool) -> object:
-    """Build what an argument names: an embedder, a store, or under any other name one of the retrievers."""
-    if not isinstance(value, str | Specification):
-        return value
-    if name == "embedder":
-        return component_from(EMBEDDERS, value)
-    if name == "store":
-        return component_from(VECTOR_STORES, value)
-    return value if is_option else retriever_from(value)
+        vectors = embedded(self.embedder, queries, dimensions=self._dimensions)
+        if isinstance(self.store, BatchVectorStore):
+            return self.store.search_many(vectors, k)  # type: ignore[arg-type]
+        return [list(self.store.search(vector, k))[:k] for vector in vectors.tolist()]
 
 
 # Several rankings made one, by reciprocal rank: what stands high in several lists comes first.
@@ -143,8 +100,7 @@ class FusedRetriever:
         self.retrievers = retrievers
 
     def __repr__(self) -> str:
-        given = {name: repr(retriever) for name, retriever in self.retrievers.items()}
-        inside = ", ".join(f"{name}={text}" for name, text in given.items())
+        inside = ", ".join(f"{name}={component_text(each)}" for name, each in self.retrievers.items())
         return f"fused(constant={self.constant!r}, depth={self.depth}, {inside})"
 
     def index(self, chunks: Sequence[PositionAwareChunk]) -> None:

@@ -8,15 +8,17 @@ same parts finds by itself, as long as the store finds the same nearest chunks w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from rag_evaluation_framework.components import (
+    CHUNKERS,
     EMBEDDERS,
     RERANKERS,
+    RETRIEVERS,
     VECTOR_STORES,
-    chunker_from,
     component_from,
 )
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted
@@ -25,6 +27,7 @@ from rag_evaluation_framework.extensions import (
     Chunker,
     Embedder,
     PositionAwareChunker,
+    Registry,
     Reranker,
     Retriever,
     VectorStore,
@@ -33,7 +36,7 @@ from rag_evaluation_framework.extensions import (
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
-from rag_evaluation_framework.retrieval.costs import SEARCHES, TOKENS, CellCost, Meter, summed
+from rag_evaluation_framework.retrieval.costs import SEARCHES, TOKENS, Meter, summed
 from rag_evaluation_framework.retrieval.embedders import OnTexts, RememberingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import (
     Chunking,
@@ -43,24 +46,30 @@ from rag_evaluation_framework.retrieval.pipeline import (
     default_vector_store,
     reranked,
 )
-from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, retriever_from
-
-# What a sweep combines: chunkers, retrievers, rerankers and values of k, and what each cell is
-# called.
+from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever
 
 DENSE = "dense"
 FUSED = "fused"
 
 
+OnStep = Callable[[str], None]
+"""Told what is done next."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The parts to combine; ``None`` among the rerankers stands for none."""
+    """The parts to combine; ``None`` among the rerankers stands for none.
+
+    ``arguments`` are the words of a command line that asks for the same again.
+    """
 
     chunkers: Sequence[Chunker | PositionAwareChunker]
     retrievers: Sequence[Retriever]
     rerankers: Sequence[Reranker | None] = (None,)
     ks: Sequence[int] = (5,)
     fetch_k: int | None = None
+    on_step: OnStep | None = None
+    arguments: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("chunkers", "retrievers", "rerankers", "ks"):
@@ -108,43 +117,26 @@ def grid_of(
     k: int | Sequence[int] = 5,
     fetch_k: int | None = None,
     on_texts: OnTexts | None = None,
+    on_step: OnStep | None = None,
+    arguments: Sequence[str] = (),
 ) -> Grid:
-    """Return the grid of parts, each given as an object or as its specification."""
-    return Grid(
-        chunkers=[chunker_from(each) if isinstance(each, str) else each for each in chunkers],
-        retrievers=expanded_retrievers(
-            retrievers,
-            [component_from(EMBEDDERS, each) if isinstance(each, str) else each for each in embedders],
-            vector_stores=[
-                component_from(VECTOR_STORES, each) if isinstance(each, str) else each
-                for each in vector_stores
-            ],
-            on_texts=on_texts,
-        ),
-        rerankers=[component_from(RERANKERS, each) if isinstance(each, str) else each for each in rerankers],
-        ks=[k] if isinstance(k, int) else list(k),
-        fetch_k=fetch_k,
-    )
+    """Return the grid of parts, each given as an object or as its specification.
 
-
-def expanded_retrievers(
-    retrievers: Sequence[str | Retriever],
-    embedders: Sequence[Embedder],
-    *,
-    vector_stores: Sequence[VectorStore | None] = (None,),
-    on_texts: OnTexts | None = None,
-) -> list[Retriever]:
-    """Return the retrievers that names stand for: ``dense`` and ``fused`` once for each embedder and store.
-
-    ``fused`` alone is BM25 with the dense one. Any other text is a whole specification, and an object stands
-    for itself. Those that are made here use a store in turn and share what an embedder embeds; ``None`` among
-    the stores stands for the default one.
+    The retrievers ``dense`` and ``fused`` stand for one with each embedder and store; ``fused`` alone is BM25
+    with the dense one. They use a store in turn and share what an embedder embeds. ``None`` among the stores
+    stands for the default one, among the rerankers for none.
     """
-    remembering = [RememberingEmbedder(embedder, on_texts=on_texts) for embedder in embedders]
+    remembering = [
+        RememberingEmbedder(embedder, on_texts=on_texts) for embedder in _built(EMBEDDERS, embedders)
+    ]
     by_name = [name for name in retrievers if name in (DENSE, FUSED)]
     if by_name and not embedders:
         raise UsageError(f"retriever {by_name[0]}: expected at least one embedder, got none")
-    stores = [default_vector_store() if store is None else store for store in vector_stores if by_name]
+    stores = [
+        default_vector_store() if store is None else store
+        for store in _built(VECTOR_STORES, vector_stores)
+        if by_name
+    ]
     for store in stores:
         if len(by_name) * len(embedders) > 1 and not isinstance(store, BatchVectorStore):
             raise UsageError(f"store {component_text(store)}: expected one with clear(), to use it again")
@@ -152,10 +144,25 @@ def expanded_retrievers(
     for name in retrievers:
         if name in (DENSE, FUSED):
             dense = [DenseRetriever(embedder, store) for embedder in remembering for store in stores]
-            expanded += dense if name == DENSE else [_fused(retriever) for retriever in dense]
+            if name == FUSED:
+                expanded += [FusedRetriever(lexical=BM25Retriever(), dense=each) for each in dense]
+            else:
+                expanded += dense
         else:
-            expanded.append(retriever_from(name) if isinstance(name, str) else name)
-    return expanded
+            expanded += _built(RETRIEVERS, [name])
+    return Grid(
+        chunkers=_built(CHUNKERS, chunkers),
+        retrievers=expanded,
+        rerankers=_built(RERANKERS, rerankers),
+        ks=[k] if isinstance(k, int) else list(k),
+        fetch_k=fetch_k,
+        on_step=on_step,
+        arguments=arguments,
+    )
+
+
+def _built(registry: Registry[Callable[..., Any]], parts: Iterable[Any]) -> list[Any]:
+    return [component_from(registry, each) if isinstance(each, str) else each for each in parts]
 
 
 def dense_part(retriever: Retriever) -> DenseRetriever | None:
@@ -165,27 +172,11 @@ def dense_part(retriever: Retriever) -> DenseRetriever | None:
     return retriever if isinstance(retriever, DenseRetriever) else None
 
 
-def retriever_text(retriever: Retriever) -> str:
-    """Return what results record of a retriever, whatever its embedder and store say of themselves."""
-    if isinstance(retriever, DenseRetriever):
-        return (
-            f"dense(embedder={component_text(retriever.embedder)}, store={component_text(retriever.store)})"
-        )
-    if isinstance(retriever, FusedRetriever):
-        parts = [f"{name}={retriever_text(each)}" for name, each in retriever.retrievers.items()]
-        return f"fused(constant={retriever.constant!r}, depth={retriever.depth}, {', '.join(parts)})"
-    return component_text(retriever)
-
-
 def has_stable_prefixes(retriever: Retriever, depth: int) -> bool:
     """Tell whether the first k of ``depth`` results are what would be found if only k were asked for."""
     if isinstance(retriever, FusedRetriever):
         return depth <= retriever.depth
     return isinstance(retriever, DenseRetriever | BM25Retriever)
-
-
-def _fused(dense: DenseRetriever) -> FusedRetriever:
-    return FusedRetriever(lexical=BM25Retriever(), dense=dense)
 
 
 Hits = list[list[PositionAwareChunk]]
@@ -194,48 +185,7 @@ Hits = list[list[PositionAwareChunk]]
 OnChunking = Callable[[Chunking], None]
 """Told of a chunking before anything is embedded; it may refuse it."""
 
-OnStep = Callable[[str], None]
-"""Told what is done next."""
-
 _BYTES_A_NUMBER = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageSeconds:
-    """The time of each stage. All but ``rerank`` were spent once for several cells.
-
-    ``embed`` is that of texts which no cell before had; ``search`` includes the embedding of the queries.
-    """
-
-    chunk: float
-    embed: float
-    index: float
-    search: float
-    rerank: float
-
-
-@dataclass(frozen=True, slots=True)
-class IndexSize:
-    """How large an index is; ``vector_bytes`` is ``None`` where there are no vectors."""
-
-    chunks: int
-    characters: int
-    vector_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellFigures:
-    """What a cell took.
-
-    ``store_recall`` is the share of the true nearest chunks that the store found, ``embedding_tokens`` what
-    the embedder read for this index and no cell before; each ``None`` where it is not told.
-    """
-
-    index: IndexSize
-    store_recall: float | None
-    embedding_tokens: int | None
-    cost: CellCost
-    seconds: StageSeconds
 
 
 def swept_cells(
@@ -246,7 +196,6 @@ def swept_cells(
     distinct: bool = False,
     workers: int = 1,
     on_chunking: OnChunking | None = None,
-    on_step: OnStep | None = None,
 ) -> tuple[CellPipeline, ...]:
     """Return each cell as a pipeline, chunker by chunker; ``distinct`` is for the chunk level.
 
@@ -254,7 +203,7 @@ def swept_cells(
     one after another: an index is built when its first cell is, and makes room for the next one.
     """
     check_workers(workers)
-    sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking, on_step or (lambda step: None))
+    sweep = _Sweep(corpus, queries, grid, distinct, workers, on_chunking)
     cells: list[CellPipeline] = []
     for chunker in grid.chunkers:
         cut = _Cut(chunker, sweep)
@@ -276,8 +225,11 @@ class _Sweep:
     distinct: bool
     workers: int
     on_chunking: OnChunking | None
-    tell: OnStep
     current: _Index | None = None
+
+    def tell(self, step: str) -> None:
+        if self.grid.on_step is not None:
+            self.grid.on_step(step)
 
 
 class CellPipeline:
@@ -302,6 +254,11 @@ class CellPipeline:
 
     def prepare(self) -> None:
         """Cut and index, unless a cell before has; what is wrong with the parts is raised here."""
+        # What is used from here on is paid for this cell; a part with two tasks counts once.
+        reranker = None if self._ranking is None else self._ranking.reranker
+        meters = [Meter(part, TOKENS) for part in (self._index.cut.chunker, self._index.embedder)]
+        meters.append(Meter(reranker, SEARCHES))
+        self._meters = list({id(meter.part): meter for meter in meters if meter.part is not None}.values())
         self._index.build()
         if self._ranking is not None:
             self._ranking.begin(self.cell)
@@ -317,25 +274,34 @@ class CellPipeline:
         self._rerank_seconds += time.perf_counter() - begun
         return hits
 
-    def figures(self) -> CellFigures:
-        """Return what the cell took; to be asked once, when its queries have been searched for."""
+    def figures(self) -> dict[str, Any]:
+        """Return what the cell took, once its queries have been searched for; what is not known is left out.
+
+        All stages but ``rerank`` were done once for several cells: ``embed`` is that of texts which no cell
+        before had, ``search`` includes the embedding of the queries. ``store_recall`` is the share of the
+        true nearest chunks that the store found, ``embedding_tokens`` what the embedder read for this index.
+        """
         index = self._index
-        costs = [*index.costs(), *([] if self._ranking is None else self._ranking.costs())]
-        return CellFigures(
-            index=index.size,
-            store_recall=index.store_recall,
-            embedding_tokens=index.meter.units,
-            cost=CellCost(
-                spent=summed(cost.spent for cost in costs), alone=summed(cost.alone for cost in costs)
-            ),
-            seconds=StageSeconds(
-                chunk=self.chunking.seconds,
-                embed=index.embed_seconds,
-                index=index.index_seconds,
-                search=index.search_seconds,
-                rerank=self._rerank_seconds,
-            ),
-        )
+        seconds = {
+            "chunk": self.chunking.seconds,
+            "embed": index.embed_seconds,
+            "index": index.index_seconds,
+            "search": index.search_seconds,
+            "rerank": self._rerank_seconds,
+        }
+        reranking = [] if self._ranking is None else self._ranking.costs()
+        cost = {
+            "spent": summed(meter.cost for meter in self._meters),
+            "alone": summed([*index.costs(), *reranking]),
+        }
+        figures = {
+            "index": index.size,
+            "stage_seconds": {name: round(value, 6) for name, value in seconds.items()},
+            "store_recall": index.store_recall,
+            "embedding_tokens": index.meter.units,
+            "cost_usd": {name: dollars for name, dollars in cost.items() if dollars is not None} or None,
+        }
+        return {name: value for name, value in figures.items() if value is not None}
 
 
 class _Cut:
@@ -343,6 +309,8 @@ class _Cut:
 
     def __init__(self, chunker: Chunker | PositionAwareChunker, sweep: _Sweep) -> None:
         self.chunker, self._sweep = chunker, sweep
+        self.costs: list[float | None] = []
+        """What cutting cost, where it is known to cost."""
 
     @cached_property
     def chunking(self) -> Chunking:
@@ -350,28 +318,21 @@ class _Cut:
         sweep.tell(f"cutting by {component_text(self.chunker)}")
         meter = Meter(self.chunker, TOKENS)  # some chunkers embed
         chunking = chunk_corpus(sweep.corpus, self.chunker, distinct=sweep.distinct, workers=sweep.workers)
-        self._cost = CellCost(spent=meter.cost, alone=meter.cost) if meter.is_metered else None
+        self.costs = [] if meter.part is None else [meter.cost]
         if sweep.on_chunking is not None:
             sweep.on_chunking(chunking)
         return chunking
-
-    def cost(self) -> CellCost | None:
-        """Return what cutting costs the next cell, where it is known to cost: the first has paid for it."""
-        cost = self._cost
-        if cost is not None and cost.spent is not None:
-            self._cost = CellCost(spent=0.0, alone=cost.alone)
-        return cost
 
 
 class _Index:
     """One chunking in one retriever, and what was found in it, for every cell that uses it."""
 
     def __init__(self, cut: _Cut, retriever: Retriever, sweep: _Sweep) -> None:
-        self.cut, self.text = cut, retriever_text(retriever)
+        self.cut, self.text = cut, component_text(retriever)
         self._retriever, self._sweep = retriever, sweep
         self._dense = dense_part(retriever)
-        embedder = self._dense.embedder if self._dense else None
-        self._embedder = embedder if isinstance(embedder, RememberingEmbedder) else None
+        self.embedder = self._dense.embedder if self._dense else None
+        self._memory = self.embedder if isinstance(self.embedder, RememberingEmbedder) else None
         # Where a shorter list is the beginning of a longer one, the deepest serves all.
         self._is_stable = has_stable_prefixes(retriever, sweep.grid.depths[-1])
         self._found: dict[int, dict[str, list[PositionAwareChunk]]] = {}
@@ -386,14 +347,14 @@ class _Index:
         if sweep.current is not None:
             sweep.current.forget()
         sweep.current = None
-        embedded_before = self._embedder.seconds if self._embedder else 0.0
-        self.meter = Meter(self._dense.embedder if self._dense else None, TOKENS)
+        embedded_before = self._memory.seconds if self._memory else 0.0
+        self.meter = Meter(self.embedder, TOKENS)
         begun = time.perf_counter()
         chunks = counted(len(chunking.chunks), "chunk")
         sweep.tell(f"indexing {chunks} of {chunking.chunker} in {self.text}")
         self._retriever.index(chunking.chunks)
         self._places = {_place(chunk) for chunk in chunking.chunks}
-        self.embed_seconds = self._embedder.seconds - embedded_before if self._embedder else 0.0
+        self.embed_seconds = self._memory.seconds - embedded_before if self._memory else 0.0
         self.index_seconds = time.perf_counter() - begun - self.embed_seconds
         sweep.current = self
         queries = counted(len(sweep.queries), "query", "queries")
@@ -426,14 +387,15 @@ class _Index:
         return hits
 
     @property
-    def size(self) -> IndexSize:
+    def size(self) -> dict[str, int | None]:
+        """How large the index is; there may be no vectors."""
         chunks = self.cut.chunking.chunks
-        dimensions = self._embedder.dimensions if self._embedder else None
-        return IndexSize(
-            chunks=len(chunks),
-            characters=sum(len(chunk.content) for chunk in chunks),
-            vector_bytes=None if dimensions is None else len(chunks) * dimensions * _BYTES_A_NUMBER,
-        )
+        dimensions = self._memory.dimensions if self._memory else None
+        return {
+            "chunks": len(chunks),
+            "characters": sum(len(chunk.content) for chunk in chunks),
+            "vector_bytes": None if dimensions is None else len(chunks) * dimensions * _BYTES_A_NUMBER,
+        }
 
     @cached_property
     def store_recall(self) -> float | None:
@@ -443,14 +405,12 @@ class _Index:
             return None
         return float(measure(dense.embedder.embed(self._sweep.queries), self._sweep.grid.depths[-1]))
 
-    def costs(self) -> list[CellCost]:
-        """Return what cutting and embedding cost a cell: each of them needs it, and the first pays for it."""
-        cutting = self.cut.cost()
-        costs = [] if cutting is None else [cutting]
-        if self.meter.is_metered:
-            texts = [*(chunk.content for chunk in self.cut.chunking.chunks), *self._sweep.queries]
-            costs.append(CellCost(spent=self.meter.charge(), alone=self.meter.cost_of_embedding(texts)))
-        return costs
+    def costs(self) -> list[float | None]:
+        """Return what cutting, and embedding every chunk and query, cost a cell by itself."""
+        if self.meter.part is None:
+            return self.cut.costs
+        texts = [*(chunk.content for chunk in self.cut.chunking.chunks), *self._sweep.queries]
+        return [*self.cut.costs, self.meter.cost_of_embedding(texts)]
 
 
 class _Reranking:
@@ -466,19 +426,17 @@ class _Reranking:
         index.rankings.append(self)
         self._is_pointwise = getattr(reranker, "pointwise", False)
         self._whole: dict[str, list[PositionAwareChunk]] = {}
-        self._meter = self._all_along = Meter(reranker, SEARCHES)
-        self._has_begun = False
+        self._meter: Meter | None = None
 
     def forget(self) -> None:
         """Let go of the order that was found."""
         self._whole = {}
 
     def begin(self, cell: Cell) -> None:
-        """Say that a cell begins: what is used from now on is its own."""
+        """Say that a cell begins; what is asked once for all of them is counted from the first on."""
         self._sweep.tell(f"reranking {cell.chunker} with {self.text} for k = {cell.k}")
-        self._meter = Meter(self.reranker, SEARCHES)
-        if not self._has_begun:
-            self._has_begun, self._all_along = True, self._meter
+        if self._meter is None or not self._is_pointwise:
+            self._meter = Meter(self.reranker, SEARCHES)
 
     def ranked(self, queries: Sequence[str], candidates: Hits, cell: Cell) -> Hits:
         if not self._is_pointwise:
@@ -496,11 +454,9 @@ class _Reranking:
         candidates = self._index.candidates(queries, depth)
         return reranked(self.reranker, queries, candidates, k=depth, workers=self._sweep.workers)
 
-    def costs(self) -> list[CellCost]:
-        if not self._meter.is_metered:
-            return []
-        whole = self._all_along if self._is_pointwise else self._meter
-        return [CellCost(spent=self._meter.cost, alone=whole.cost)]
+    def costs(self) -> list[float | None]:
+        """Return what reranking costs a cell by itself."""
+        return [] if self._meter is None or self._meter.part is None else [self._meter.cost]
 
 
 def _among(

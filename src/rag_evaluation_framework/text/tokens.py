@@ -12,7 +12,6 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.text.normalisation import comparable, folded, plain
 from rag_evaluation_framework.text.scripts import (
     HAN,
@@ -102,18 +101,6 @@ def word_form(word: str) -> str:
     'malani'
     """
     return folded(word).replace("’", "'").removesuffix("'s")
-
-
-def checked_references(reference: str | Sequence[str]) -> list[str]:
-    """Return the references as a list; none at all, or an empty one, cannot be compared with."""
-    references = [reference] if isinstance(reference, str) else list(reference)
-    if not references:
-        raise invalid("reference", "a text", reference, code="empty-reference")
-    for number, text in enumerate(references):
-        if not isinstance(text, str) or not text.strip():
-            path = "reference" if isinstance(reference, str) else f"reference[{number}]"
-            raise invalid(path, "a text that is not empty", text, code="empty-reference")
-    return references
 
 
 # What a text talks about: its content tokens with their places, English by stems, Chinese by pairs.
