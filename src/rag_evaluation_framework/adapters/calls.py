@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from rag_evaluation_framework.errors import TargetError
@@ -38,18 +38,6 @@ def attempted(call: Callable[[], T], key: str, *, max_attempts: int = MAX_ATTEMP
             time.sleep(_delay(attempts, error))
 
 
-async def attempted_async(
-    call: Callable[[], Awaitable[T]], key: str, *, max_attempts: int = MAX_ATTEMPTS
-) -> T:
-    """Make a call as :func:`attempted` does, in an event loop."""
-    attempts = Attempts(key, max_attempts=max_attempts, seed=0)
-    while True:
-        try:
-            return await call()
-        except TargetError as error:
-            await asyncio.sleep(_delay(attempts, error))
-
-
 def _delay(attempts: Attempts, error: TargetError) -> float:
     """Return how long to wait for the next attempt, or raise the error when there is to be none."""
     attempts.failed(error)
@@ -73,7 +61,6 @@ class SharedAttempts:
 
     def __init__(self, *, concurrency: int, max_attempts: int) -> None:
         self.limit = AdaptiveLimit(concurrency)
-        self.retries = 0
         self.waiting = 0
         """How many calls wait at this moment to be made again."""
         self._max_attempts = max_attempts
@@ -90,13 +77,11 @@ class SharedAttempts:
             try:
                 return await self._in_a_slot(call)
             except TargetError as error:
-                attempts.failed(error)
                 self.waiting += 1
                 try:
                     await self._wait(attempts, error)
                 finally:
                     self.waiting -= 1
-                self.retries += 1
 
     async def _in_a_slot(self, call: Callable[[], Awaitable[T]]) -> T:
         await self.limit.acquire()
@@ -112,14 +97,12 @@ class SharedAttempts:
 
     async def _wait(self, attempts: Attempts, error: TargetError) -> None:
         """Wait before the next attempt, or raise the error where there is to be none."""
-        # An endpoint that cannot be reached is not waited for: here is no sample with a deadline of its own.
-        if attempts.made >= attempts.max_attempts or not attempts.may_go_on(error):
-            raise error
+        seconds = _delay(attempts, error)
         while was_reached(error) and not self._budget.spend():
             if not error.throttled:
                 raise error
             await asyncio.sleep(_BUDGET_PAUSE)
-        await asyncio.sleep(attempts.delay(error))
+        await asyncio.sleep(seconds)
 
 
 # An event loop in a thread of its own, for plain functions that share connections.
@@ -204,16 +187,3 @@ async def _wind_up(loop: asyncio.AbstractEventLoop, last: Callable[[], Coroutine
 
 def _nothing() -> None:
     """There is no loop to end."""
-
-
-# Asynchronous work from a plain function, in a notebook too, where an event loop runs already.
-
-
-def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in an event loop of its own and return what it returns."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()

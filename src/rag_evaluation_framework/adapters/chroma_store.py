@@ -9,17 +9,14 @@ searches an approximate index (HNSW). With its own settings it found 52 to 95 % 
 
 from __future__ import annotations
 
-import contextlib
-import uuid
-import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from rag_evaluation_framework.adapters.extras import require_extra
-from rag_evaluation_framework.errors import TargetError, UsageError, shown
+from rag_evaluation_framework.adapters.extras import CollectionStore, place_of, require_extra
+from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix, Proposals
+from rag_evaluation_framework.retrieval.stores import Matrix, Proposals
 
 EXTRA = "chroma"
 PORT = 8000
@@ -31,8 +28,10 @@ EF_SEARCH = 1000
 _FEATURE = "ChromaVectorStore"
 
 
-class ChromaVectorStore(CandidateStore):
+class ChromaVectorStore(CollectionStore):
     """Fulfils ``extensions.BatchVectorStore``. ``host`` is a server, ``path`` a folder; without, memory."""
+
+    name = "chroma"
 
     def __init__(
         self,
@@ -45,7 +44,7 @@ class ChromaVectorStore(CandidateStore):
         ef_construction: int = EF_CONSTRUCTION,
         ef_search: int = EF_SEARCH,
     ) -> None:
-        super().__init__()
+        super().__init__(None if host is None else f"{host}:{port}")
         require_extra("chromadb", feature=_FEATURE, extra=EXTRA)
         if host is not None and path is not None:
             raise UsageError("chroma: expected a host or a path, got both")
@@ -58,9 +57,6 @@ class ChromaVectorStore(CandidateStore):
             if not isinstance(value, int) or value < 1:
                 raise UsageError(f"chroma: {name}: expected a whole number of at least 1, got {shown(value)}")
         self._host, self._port, self._ssl, self._path = host, port, ssl, path
-        self._client: Any = None
-        self._collection: Any = None
-        self._finalizer: weakref.finalize[..., ChromaVectorStore] | None = None
 
     def __repr__(self) -> str:
         given: dict[str, Any] = {} if self._host is None else {"host": self._host, "port": self._port}
@@ -70,15 +66,15 @@ class ChromaVectorStore(CandidateStore):
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         with self._failures():
-            collection = self._open()
+            self._open(vectors.shape[1])
             step = self._client.get_max_batch_size()
             for start in range(0, len(chunks), step):
                 batch = chunks[start : start + step]
-                collection.add(
+                self._collection.add(
                     ids=[str(first + start + offset) for offset in range(len(batch))],
                     embeddings=vectors[start : start + step],
                     documents=[chunk.content for chunk in batch],
-                    metadatas=[_metadata(chunk) for chunk in batch],
+                    metadatas=[place_of(chunk) for chunk in batch],
                 )
 
     def _propose(self, queries: Matrix, count: int) -> Proposals:
@@ -89,25 +85,18 @@ class ChromaVectorStore(CandidateStore):
             for numbers, distances in zip(reply["ids"], reply["distances"], strict=True)
         ]
 
-    def _drop(self) -> None:
+    def _open(self, dimensions: int) -> None:
+        super()._open(dimensions)
+        # What is kept in memory goes with the process; only servers and folders have to be cleaned up.
         if self._finalizer is not None:
-            self._finalizer()
-        self._collection, self._finalizer = None, None
-
-    def _open(self) -> Any:
-        """Return the collection, made when the first chunks come."""
-        if self._collection is None:
-            if self._client is None:
-                self._client = self._connect()
-            name = f"rag-eval-{uuid.uuid4().hex}"
-            # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
-            configuration = {"hnsw": {"space": "ip", **self._settings}}
-            self._collection = self._client.create_collection(
-                name, configuration=configuration, embedding_function=None
-            )
-            self._finalizer = weakref.finalize(self, _delete, self._client, name, _errors())
             self._finalizer.atexit = self._host is not None or self._path is not None
-        return self._collection
+
+    def _create(self, collection: str, dimensions: int) -> Any:
+        # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
+        configuration = {"hnsw": {"space": "ip", **self._settings}}
+        return self._client.create_collection(
+            collection, configuration=configuration, embedding_function=None
+        )
 
     def _connect(self) -> Any:
         chromadb = extra_module("chromadb", feature=_FEATURE, extra=EXTRA)
@@ -115,27 +104,7 @@ class ChromaVectorStore(CandidateStore):
             return chromadb.HttpClient(host=self._host, port=self._port, ssl=self._ssl)
         return chromadb.EphemeralClient() if self._path is None else chromadb.PersistentClient(self._path)
 
-    @contextlib.contextmanager
-    def _failures(self) -> Iterator[None]:
-        """Turn what Chroma and its connection raise into one clear error."""
-        try:
-            yield
-        except _errors() as error:
-            where = f" at {self._host}:{self._port}" if self._host is not None else ""
-            raise TargetError("store-failed", f"chroma{where}: {error}") from error
-
-
-def _metadata(chunk: PositionAwareChunk) -> dict[str, str | int]:
-    return {"chunk_id": chunk.id, "doc_id": chunk.doc_id, "start": chunk.start, "end": chunk.end}
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
-    chroma = extra_module("chromadb.errors", feature=_FEATURE, extra=EXTRA)
-    return chroma.ChromaError, httpx.HTTPError, ValueError, OSError
-
-
-def _delete(client: Any, name: str, errors: tuple[type[Exception], ...]) -> None:
-    """Drop a collection; a server that is gone has nothing left to drop."""
-    with contextlib.suppress(*errors):
-        client.delete_collection(name)
+    def _errors(self) -> tuple[type[Exception], ...]:
+        httpx = extra_module("httpx", feature=_FEATURE, extra=EXTRA)
+        chroma = extra_module("chromadb.errors", feature=_FEATURE, extra=EXTRA)
+        return chroma.ChromaError, httpx.HTTPError, ValueError, OSError

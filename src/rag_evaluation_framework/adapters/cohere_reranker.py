@@ -15,7 +15,7 @@ from typing import Any
 from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.extras import require_extra
 from rag_evaluation_framework.adapters.http_agent import joined_address, shown_address
-from rag_evaluation_framework.adapters.http_client import Reply, header_mask, status_failure
+from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
 from rag_evaluation_framework.errors import TargetError, UsageError, counted, shown
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
@@ -135,10 +135,8 @@ def _checked(scores: dict[int, float], count: int) -> dict[int, float]:
 
 def _failure(error: Any, *, url: str, mask: Callable[[str], str]) -> TargetError:
     """Return what a status of Cohere's stands for: whether to try again, and after how long."""
-    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-    headers.pop("content-encoding", None)  # the SDK has unpacked the body
-    reply = Reply(status=error.status_code or 0, headers=headers, body=str(error.body or "").encode())
-    failure = status_failure(reply, url=url, mask=mask)
+    body = str(error.body or "").encode()
+    failure = vendor_failure(error.status_code or 0, error.headers or {}, body, url=url, mask=mask)
     return failure or TargetError(
         "malformed-json", "expected a reply of Cohere's rerank, got another", retry=True
     )

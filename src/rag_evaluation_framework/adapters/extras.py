@@ -1,16 +1,21 @@
-"""Vendor packages imported when used; models on this machine."""
+"""What adapters share: vendor packages imported when used, their collections, models on this machine."""
 
 from __future__ import annotations
 
 import hashlib
+import uuid
+import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.errors import MissingExtraError, StorageError, UsageError, shown
+from rag_evaluation_framework.errors import MissingExtraError, StorageError, TargetError, UsageError, shown
 from rag_evaluation_framework.extensions import extra_module
+from rag_evaluation_framework.records.chunks import PositionAwareChunk
+from rag_evaluation_framework.retrieval.stores import CandidateStore
 
 
 def require_extra(name: str, *, feature: str, extra: str) -> None:
@@ -83,3 +88,64 @@ def given_or_built(
     if not callable(getattr(given, method, None)):
         raise UsageError(f"{what}: expected an object with {method}(text), got {shown(given)}")
     return given
+
+
+# What stores of other packages share: a collection of their own, which goes when the store does.
+
+
+class CollectionStore(CandidateStore):
+    """Keeps chunks in one collection of a vendor's, made when the first chunks come."""
+
+    name: str
+
+    def __init__(self, server: str | None) -> None:
+        super().__init__()
+        self._server = server
+        self._client: Any = None
+        self._collection: Any = None
+        self._finalizer: weakref.finalize[..., CollectionStore] | None = None
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """Return the vendor's client."""
+
+    @abstractmethod
+    def _create(self, collection: str, dimensions: int) -> Any:
+        """Make a collection of this name and return what it is reached by."""
+
+    @abstractmethod
+    def _errors(self) -> tuple[type[Exception], ...]:
+        """Return what the vendor and its connection raise."""
+
+    def _open(self, dimensions: int) -> None:
+        if self._collection is None:
+            if self._client is None:
+                self._client = self._connect()
+            name = f"rag-eval-{uuid.uuid4().hex}"
+            self._collection = self._create(name, dimensions)
+            self._finalizer = weakref.finalize(self, _delete, self._client, name, self._errors())
+
+    def _drop(self) -> None:
+        if self._finalizer is not None:
+            self._finalizer()
+        self._collection, self._finalizer = None, None
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn what the vendor and its connection raise into one clear error."""
+        try:
+            yield
+        except self._errors() as error:
+            where = "" if self._server is None else f" at {self._server}"
+            raise TargetError("store-failed", f"{self.name}{where}: {error}") from error
+
+
+def _delete(client: Any, name: str, errors: tuple[type[Exception], ...]) -> None:
+    """Drop a collection; a server that is gone has nothing left to drop."""
+    with suppress(*errors):
+        client.delete_collection(name)
+
+
+def place_of(chunk: PositionAwareChunk) -> dict[str, str | int]:
+    """Return a chunk's id, document and characters, as they are stored beside its vector."""
+    return {"chunk_id": chunk.id, "doc_id": chunk.doc_id, "start": chunk.start, "end": chunk.end}

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from rag_evaluation_framework.adapters.http_client import (
+    JSON_HEADERS,
     MAX_BODY_BYTES,
     HttpClient,
     Reply,
@@ -32,7 +33,6 @@ from rag_evaluation_framework.evaluation.targets import Ask, replay
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.reports.exchanges import unread_line
-from rag_evaluation_framework.version import __version__
 
 _CONTROL_CHARACTERS = frozenset(map(chr, [*range(32), 127]))
 
@@ -71,9 +71,7 @@ class HttpAgent:
         self._protocol = protocol
         self._body = {**(body or {}), **({} if model is None else {"model": model})}
         self._headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "User-Agent": f"rag-evaluation-framework/{__version__}",
+            **JSON_HEADERS,
             **checked_headers({**(headers or {}), **(secret_headers or {})}),
         }
         _refuse_two_authorizations(self.address, self._headers)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -26,6 +26,7 @@ import msgspec
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
 from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
     import aiohttp
@@ -43,18 +44,6 @@ _ZLIB_METHOD = 8
 _STEP_BYTES = 1 << 16
 
 
-class _Inflater(Protocol):
-    """What a zlib decompression object offers."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    @property
-    def unconsumed_tail(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = ...) -> bytes: ...
-
-
 class Unpacker:
     """Collects the pieces of one body; :meth:`finished` returns it whole."""
 
@@ -63,7 +52,7 @@ class Unpacker:
         if self._encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise TargetError("unsupported-encoding", "expected a body in gzip, deflate or plain")
         self._max_bytes = max_bytes
-        self._inflater: _Inflater | None = None
+        self._inflater: Any = None  # a zlib decompressor
         self._pieces: list[bytes] = []
         self.size = 0
 
@@ -100,7 +89,7 @@ class Unpacker:
             # A full step may have left output inside zlib although all input was taken.
             waiting = bool(data) or (not ended and len(piece) == _STEP_BYTES)
 
-    def _new_inflater(self, first_byte: int) -> _Inflater:
+    def _new_inflater(self, first_byte: int) -> Any:
         if self._encoding == "deflate":
             is_zlib = first_byte & 0x0F == _ZLIB_METHOD
             return zlib.decompressobj(zlib.MAX_WBITS if is_zlib else _RAW_DEFLATE_BITS)
@@ -114,6 +103,11 @@ class Unpacker:
         self._pieces.append(piece)
 
 
+JSON_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "User-Agent": f"rag-evaluation-framework/{__version__}",
+}
 MAX_BODY_BYTES = 10_000_000
 CONNECT_TIMEOUT = 10.0
 
@@ -289,6 +283,15 @@ def status_failure(
     )
 
 
+def vendor_failure(
+    status: int, headers: Mapping[str, str], body: bytes, *, url: str, mask: Callable[[str], str]
+) -> TargetError | None:
+    """Return the failure that a reply stands for which a vendor's package read and unpacked."""
+    named = {name.lower(): value for name, value in headers.items()}
+    named.pop("content-encoding", None)
+    return status_failure(Reply(status=status, headers=named, body=body), url=url, mask=mask)
+
+
 def retry_after(header: str, now: datetime) -> float | None:
     """Read ``Retry-After``, seconds or a date, as seconds from now, at most 60.
 
@@ -367,6 +370,8 @@ _decoder = msgspec.json.Decoder()
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]{1,40})", re.IGNORECASE | re.ASCII)
+
+
 # JSON is UTF-8 (RFC 8259). Where the bytes are not, a character set that was declared is believed, if it
 # is one of those in use on the web; others of Python's codecs take quadratic time or do more than decode.
 _KNOWN_CHARSETS = re.compile(

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4, uuid5
 
 from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
-from rag_evaluation_framework.adapters.http_client import Reply, header_mask, status_failure
+from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.schemas import FileProblems, schema_issues
 from rag_evaluation_framework.errors import (
@@ -40,7 +40,7 @@ from rag_evaluation_framework.synthesis.generated_datasets import Upload
 # What it raises becomes an error of ours, in which the key is hidden.
 
 EXTRA = "langsmith"
-EXAMPLES_AT_ONCE = 100  # the most that LangSmith gives
+_AT_ONCE = 100  # the most examples that LangSmith gives or takes in a request
 CONFLICT = "http-409"
 _NOT_FOUND = "not-found"  # said by the SDK of an empty list; a server's 404 is another failure
 TIMEOUT_MS = (10_000, 90_000)  # to connect, and between two parts of a reply
@@ -122,7 +122,7 @@ class LangSmith:
         while page := self.asked(partial(self._page, dataset_id, offset)):
             yield from page
             offset += len(page)
-            if len(page) < EXAMPLES_AT_ONCE:
+            if len(page) < _AT_ONCE:
                 return
 
     def abilities(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class LangSmith:
         self.asked(partial(self.client.request_with_retries, method, path, request_kwargs=request))
 
     def _page(self, dataset_id: str, offset: int) -> list[dict[str, Any]]:
-        window = {"offset": offset, "limit": EXAMPLES_AT_ONCE}
+        window = {"offset": offset, "limit": _AT_ONCE}
         asked = {"dataset": dataset_id, "inline_s3_urls": True, **window}
         body = self.client.request_with_retries("GET", "/examples", params=asked).content
         page = strict_json.decode(body, file=f"{self}: /examples")
@@ -161,22 +161,16 @@ class LangSmith:
         response = self._response(error)
         if response is None:
             return self._failure_without_reply(error)
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        headers.pop("content-encoding", None)  # the SDK has unpacked the body
-        reply = Reply(status=response.status_code, headers=headers, body=response.content)
-        failure = status_failure(reply, url=self.client.api_url, mask=header_mask([self.key]))
+        mask = header_mask([self.key])
+        failure = vendor_failure(
+            response.status_code, response.headers, response.content, url=self.client.api_url, mask=mask
+        )
         if failure is None:
             return self._failure_without_reply(error)
         if response.status_code in (401, 403):
             told = f"expected a key that it accepts in {self.key_variable}, got one that it refuses"
             return UsageError(f"{self}: {told}: {failure.message}")
-        return TargetError(
-            failure.kind,
-            f"{self}: {failure.message}",
-            retry=failure.retry,
-            throttled=failure.throttled,
-            retry_after=failure.retry_after,
-        )
+        return failure.reworded(f"{self}: {failure.message}")
 
     def _failure_without_reply(self, error: Exception) -> TargetError:
         if isinstance(error, self.errors.LangSmithNotFoundError):
@@ -320,8 +314,6 @@ def _samples(examples: Iterable[Mapping[str, Any]], problems: FileProblems) -> I
 Part: TypeAlias = tuple[str, tuple[None, bytes, str, dict[str, str]]]
 """A part of a form as ``requests`` sends it: its name, no file name, its content, type and headers."""
 
-QUERIES_A_REQUEST = 100
-
 _DECIMALS = 4  # as many as LangSmith keeps of a score; its SDK rounds so too
 _RUN_NAME = "retrieval"
 
@@ -336,8 +328,8 @@ def upload_experiment(run: Run, dataset: HostedDataset, *, seconds: float) -> st
         url = _address(project, dataset)
         try:
             experiment = _Experiment(run, dataset, project.id, seconds=seconds)
-            for begin in range(0, len(run.results), QUERIES_A_REQUEST):
-                _send(server, list(experiment.parts(begin, begin + QUERIES_A_REQUEST)))
+            for begin in range(0, len(run.results), _AT_ONCE):
+                _send(server, list(experiment.parts(begin, begin + _AT_ONCE)))
             ended = {"end_time": datetime.now(UTC), "metadata": _described(run)}
             server.asked(partial(server.client.update_project, project.id, **ended))
         except TargetError as error:
@@ -472,8 +464,6 @@ def _part(name: str, value: Mapping[str, Any]) -> Part:
 Example: TypeAlias = dict[str, Any]
 Item = TypeVar("Item")
 
-EXAMPLES_A_REQUEST = 100
-
 # Example ids are made in this namespace; another one would make every upload add everything again.
 _NAMESPACE = UUID("7f7af79d-4471-47de-8d7f-56a21f67868e")
 
@@ -595,5 +585,5 @@ def _as_created(example: Example) -> Example:
 
 
 def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    for begin in range(0, len(items), EXAMPLES_A_REQUEST):
-        yield items[begin : begin + EXAMPLES_A_REQUEST]
+    for begin in range(0, len(items), _AT_ONCE):
+        yield items[begin : begin + _AT_ONCE]

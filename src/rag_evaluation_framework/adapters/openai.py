@@ -7,15 +7,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from rag_evaluation_framework.adapters.calls import (
+    MAX_ATTEMPTS,
     BackgroundLoop,
     SharedAttempts,
-    attempted_async,
-    run_to_end,
 )
 from rag_evaluation_framework.adapters.http_agent import (
     HttpAgent,
@@ -24,7 +24,7 @@ from rag_evaluation_framework.adapters.http_agent import (
     secrets_in_address,
     shown_address,
 )
-from rag_evaluation_framework.adapters.http_client import HttpClient, header_mask, reply_value
+from rag_evaluation_framework.adapters.http_client import JSON_HEADERS, HttpClient, header_mask, reply_value
 from rag_evaluation_framework.errors import InputError, ModelError, TargetError, UsageError, counted, shown
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.files import strict_json
@@ -43,7 +43,6 @@ from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.retrieval.costs import checked_price
 from rag_evaluation_framework.retrieval.embedders import check_texts
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_vectors
-from rag_evaluation_framework.version import __version__
 
 # A language model behind an OpenAI-compatible endpoint as the system under test.
 #
@@ -82,16 +81,13 @@ class OpenAIModel:
         max_tokens: int | None = None,
         mask: Callable[[str], str] | None = None,
     ) -> None:
-        key = os.environ.get(key_env or KEY_VARIABLE, "").strip()
-        if not key and (key_env or base_url == BASE_URL):
-            raise UsageError(f"openai: expected a key in the environment variable {key_env or KEY_VARIABLE}")
         options: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self._agent = HttpAgent(
             base_url,
             path="/chat/completions",
             protocol="openai-compatible",
             model=model,
-            secret_headers={"Authorization": f"Bearer {key}"} if key else None,
+            secret_headers=_bearer(key_env, needs_key=base_url == BASE_URL),
             body={name: value for name, value in options.items() if value is not None},
             mask=mask,
         )
@@ -120,6 +116,26 @@ def prompted(sample: Sample) -> Sample:
 def _numbered(number: int, context: str) -> str:
     mark = f"[{number}]"
     return context if context.startswith(mark) else f"{mark} {context}"
+
+
+def _bearer(key_env: str | None, *, needs_key: bool) -> dict[str, str]:
+    """Return the header with the key, or none where there is no key and the endpoint may do without."""
+    variable = key_env or KEY_VARIABLE
+    key = os.environ.get(variable, "").strip()
+    if not key and (key_env or needs_key):
+        raise UsageError(f"openai: expected a key in the environment variable {variable}")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _address(base_url: str, path: str) -> str:
+    address = joined_address(base_url, path)
+    if urlsplit(address).username is not None:
+        raise UsageError("openai: base_url: expected no user and password; keys come from key_env")
+    return address
+
+
+def _headers(bearer: Mapping[str, str]) -> dict[str, str]:
+    return {**JSON_HEADERS, **checked_headers(bearer)}
 
 
 # Embeddings from OpenAI, or from any server that speaks its protocol: ``POST {base_url}/embeddings``.
@@ -156,9 +172,7 @@ class OpenAIEmbedder:
         price: float | None = None,
     ) -> None:
         base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
-        self._url = joined_address(base_url, "/embeddings")
-        if urlsplit(self._url).username is not None:
-            raise UsageError("openai: base_url: expected no user and password; keys come from key_env")
+        self._url = _address(base_url, "/embeddings")
         if concurrency < 1 or timeout <= 0:
             found = f"{shown(concurrency)} and {shown(timeout)}"
             raise UsageError(f"openai: expected concurrency of at least 1 and a timeout above 0, got {found}")
@@ -178,8 +192,9 @@ class OpenAIEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one vector a text, in order."""
         check_texts(texts)
-        headers = self._headers()
-        parts = run_to_end(self._all(list(_batches(texts)), headers)) if texts else []
+        own_key = None if self.key_env == KEY_VARIABLE else self.key_env
+        headers = _headers(_bearer(own_key, needs_key=self.base_url == BASE_URL))
+        parts = self._all(list(_batches(texts)), headers) if texts else []
         self.characters_used += sum(map(len, texts))
         for _, tokens in parts:
             if self.tokens_used is not None:
@@ -187,30 +202,26 @@ class OpenAIEmbedder:
         rows = [row for vectors, _ in parts for row in vectors]
         return checked_vectors(rows, f"embedder {self}", rows=len(texts), dimensions=self.dimensions)
 
-    def _headers(self) -> dict[str, str]:
-        key = os.environ.get(self.key_env, "").strip()
-        if not key and (self.base_url == BASE_URL or self.key_env != KEY_VARIABLE):
-            raise UsageError(f"openai: expected a key in the environment variable {self.key_env}")
-        bearer = {"Authorization": f"Bearer {key}"} if key else {}
-        return {"Content-Type": "application/json", **checked_headers(bearer)}
-
-    async def _all(
+    def _all(
         self, parts: Sequence[Sequence[str]], headers: dict[str, str]
     ) -> list[tuple[Matrix, int | None]]:
         client = HttpClient(max_body_bytes=_MAX_BODY_BYTES)
-        slots = asyncio.Semaphore(self._concurrency)
+        attempts = SharedAttempts(concurrency=self._concurrency, max_attempts=MAX_ATTEMPTS)
 
-        async def one(number: int, texts: Sequence[str]) -> tuple[Matrix, int | None]:
-            async with slots:
-                return await attempted_async(lambda: self._asked(client, texts, headers), str(number))
+        async def ask() -> list[tuple[Matrix, int | None]]:
+            work = [partial(self._asked, client, texts, headers) for texts in parts]
+            return await asyncio.gather(
+                *(attempts.attempt(each, str(number)) for number, each in enumerate(work))
+            )
 
+        loop = BackgroundLoop(client.close)
         try:
-            return await asyncio.gather(*(one(number, texts) for number, texts in enumerate(parts)))
+            return loop.run(ask())
         except TargetError as error:
             where = f"embedder {self} at {shown_address(self._url)}"
             raise TargetError(error.kind, f"{where}: {error.message}") from error
         finally:
-            await client.close()
+            loop.close()
 
     async def _asked(
         self, client: HttpClient, texts: Sequence[str], headers: dict[str, str]
@@ -301,8 +312,8 @@ class OpenAIChatModel:
             raise UsageError(f"openai: expected {expected}, got {found}")
         self.name = model
         self.spending = spending or Spending()
-        self._url = joined_address(base_url, "/chat/completions")
-        self._headers = _headers(self._url, key_env, needs_key=base_url == BASE_URL)
+        self._url = _address(base_url, "/chat/completions")
+        self._headers = _headers(_bearer(key_env, needs_key=base_url == BASE_URL))
         self._mask = header_mask([self._headers.get("Authorization", ""), *secrets_in_address(base_url)])
         self._settings = ChatSettings(model=model, temperature=temperature, max_tokens=max_tokens, seed=seed)
         self._prices = _prices(price_input, price_output)
@@ -382,21 +393,6 @@ class OpenAIChatModel:
 
     def _failure(self, kind: str, message: str) -> ModelError:
         return ModelError(kind, f"{self.name} at {shown_address(self._url)}: {message}")
-
-
-def _headers(url: str, key_env: str | None, *, needs_key: bool) -> dict[str, str]:
-    if urlsplit(url).username is not None:
-        raise UsageError("openai: base_url: expected no user and password; keys come from key_env")
-    variable = key_env or KEY_VARIABLE
-    key = os.environ.get(variable, "").strip()
-    if not key and (key_env or needs_key):
-        raise UsageError(f"openai: expected a key in the environment variable {variable}")
-    return {
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-        "User-Agent": f"rag-evaluation-framework/{__version__}",
-        **checked_headers({"Authorization": f"Bearer {key}"} if key else {}),
-    }
 
 
 def _prices(price_input: float | None, price_output: float | None) -> Prices | None:

