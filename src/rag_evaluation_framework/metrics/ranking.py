@@ -281,14 +281,6 @@ class RankingReport:
     skipped: dict[Hashable, str]
     rules: RankingRules
 
-    @property
-    def n_scored(self) -> int:
-        return len(self.query_ids)
-
-    @property
-    def n_skipped(self) -> int:
-        return len(self.skipped)
-
 
 def evaluate_ranking(
     qrels: Qrels | QrelArrays,
