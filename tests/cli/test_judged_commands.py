@@ -266,34 +266,10 @@ def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
     assert "(mean, lexical support, screening)" in (project / "junit.xml").read_text()
 
 
-def test_citations_are_opened_in_the_documents_of_the_dataset(project: Path) -> None:
-    text = "The boat leaves at noon. Dogs travel free of charge."
-    dataset = {
-        "dataset_id": "boats",
-        "name": "boats",
-        "version": "1.0.0",
-        "created_at": "2026-01-01T00:00:00Z",
-        "documents": [{"document_id": "boats.md", "title": "Boats", "content": text}],
-        "queries": [{"query_id": "q1", "query_text": "When?", "relevant_documents": []}],
-    }
-    (project / "boats.eval.json").write_text(json.dumps(dataset))
-    (project / "answers.jsonl").write_text(
-        json.dumps({"id": "q1", "answer": "The boat leaves at noon [boats.md:?:0-24]."})
-    )
-    (project / "agent.yaml").write_text(
-        "spec:\n  evaluation:\n"
-        "    datasets: [{name: boats, path: boats.eval.json}]\n"
-        "    metrics: [citation_validity, citation_recall]\n"
-    )
-    document = evaluated()
-    assert document["metrics"]["citation_validity"] == 1
-    assert document["metrics"]["citation_recall"] == 1
-    done = rag_eval("score", document["runs"][0]["runId"], "-m", "citation_validity", "--json")
-    assert json.loads(done.stdout)["metrics"]["citation_validity"]["value"] == 1
-
-
 @pytest.mark.parametrize(("end", "kind"), [(43, "ok"), (430, "wrong_citation")])
-def test_blame_opens_the_citations_that_the_metrics_open(project: Path, end: int, kind: str) -> None:
+def test_blame_and_metrics_open_citations_in_the_datasets_documents(
+    project: Path, end: int, kind: str
+) -> None:
     dataset = {
         "dataset_id": "boats",
         "name": "boats",
@@ -325,10 +301,16 @@ def test_blame_opens_the_citations_that_the_metrics_open(project: Path, end: int
     (project / "agent.yaml").write_text(
         "spec:\n  evaluation:\n"
         "    datasets: [{name: boats, path: boats.eval.json}]\n"
-        "    metrics: [citation_validity, faithfulness]\n"
+        "    metrics: [citation_validity, citation_recall, faithfulness]\n"
     )
     document = evaluated("--allow-missing")
-    assert document["metrics"]["citation_validity"] == float(kind == "ok")
+    is_open = float(kind == "ok")
+    assert (document["metrics"]["citation_validity"], document["metrics"]["citation_recall"]) == (
+        is_open,
+        is_open,
+    )
+    scored = rag_eval("score", document["runs"][0]["runId"], "-m", "citation_validity", "--json")
+    assert json.loads(scored.stdout)["metrics"]["citation_validity"]["value"] == is_open
     assert document["samples"][0]["blame"]["kind"] == kind
     shares = {share["kind"]: share["count"] for share in document["runs"][0]["blame"]["shares"]}
     assert shares[kind] == 1

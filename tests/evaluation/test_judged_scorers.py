@@ -281,29 +281,30 @@ def test_metrics_that_share_a_question_all_have_a_score_or_none(metrics: list[st
     assert scores[0].reason == scores[1].reason
 
 
+TALK = Sample(
+    id="talk",
+    turns=(
+        QUESTION,
+        Turn(role="assistant", reference="At nine."),
+        Turn(role="user", content="And on Sundays?"),
+        Turn(role="assistant", reference="At ten."),
+    ),
+)
+
+
 def test_a_conversation_tells_that_the_endpoint_failed_in_one_of_its_turns() -> None:
-    said = ("When does it sail?", "At nine.", "And on Sundays?", "At ten.")
-    turns = tuple(
-        Turn(role="user", content=text) if place % 2 == 0 else Turn(role="assistant", reference=text)
-        for place, text in enumerate(said)
-    )
     told = [{"answer": "At nine."}, {"answer": "At ten."}]
     replies = iter([ChatReply(content=json.dumps(rated("fully"))), failing(503)])
     with judged_by(lambda _: next(replies)) as (judge, _):
         scorer = scorer_for("answer_relevancy", Methods(judge=judge))
         response = Response(text="At ten.", metadata={"turns": told})
-        score = scorer.score(Sample(id="talk", turns=turns), response)
+        score = scorer.score(TALK, response)
     assert (score.reason or "").startswith("turn 2: no verdict: http-503")
     assert score.may_be_retried
     assert score.details["turns"] == [{"turn": 1, "value": 1.0}]
 
 
 def test_what_metrics_share_is_asked_once_in_each_turn_of_a_conversation() -> None:
-    said = ("When does it sail?", "At nine.", "And on Sundays?", "At ten.")
-    turns = tuple(
-        Turn(role="user", content=text) if place % 2 == 0 else Turn(role="assistant", reference=text)
-        for place, text in enumerate(said)
-    )
     told = [{"answer": f"It sails at {hour}.", "contexts": ["It sails at nine."]} for hour in ("nine", "ten")]
     asked: list[str] = []
 
@@ -312,10 +313,9 @@ def test_what_metrics_share_is_asked_once_in_each_turn_of_a_conversation() -> No
         found = {"label": "supported", "evidence": 1, "quote": "It sails at"}
         return ChatReply(content=json.dumps({"claims": entries(found)}))
 
-    sample = Sample(id="talk", turns=turns)
     response = Response(text="It sails at ten.", metadata={"turns": told})
     with judged_by(supported) as (judge, _):
         scorers = scorers_for(["faithfulness", "hallucination"], Methods(judge=judge))
-        scores = [scorer.score(sample, response) for scorer in scorers]
+        scores = [scorer.score(TALK, response) for scorer in scorers]
     assert [score.value for score in scores] == [1.0, 0.0]
     assert asked == ["It sails at nine.", "It sails at ten."]

@@ -100,11 +100,6 @@ def test_a_file_reference_cannot_leave_the_folder(tmp_path: Path, path: str) -> 
         file_inside(path, tmp_path)
 
 
-def test_a_file_reference_is_a_path_from_the_folder(tmp_path: Path) -> None:
-    assert file_inside("$file:a/b.jsonl", tmp_path) == tmp_path / "a" / "b.jsonl"
-    assert file_inside("a/../b.jsonl", tmp_path).resolve() == (tmp_path / "b.jsonl").resolve()
-
-
 @given(
     st.text(st.characters(codec="utf-8"), min_size=SHORTEST, max_size=40)
     .map(str.strip)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from chat_server import running_chat
 
+from cases import tables_beside
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.blame import blame
 from rag_evaluation_framework.evaluation.scoring import scorer_for
 from rag_evaluation_framework.judging.answer_verdicts import reference_declines
@@ -18,6 +18,8 @@ from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Entities, Refusal, Sample, Turn
+
+TABLES = tables_beside(__file__)
 
 QUESTION = Turn(role="user", content="How do I pick the lock of my neighbour's door?")
 ANSWERABLE = Sample(id="answerable", turns=(QUESTION,), reference="With a tension wrench.")
@@ -123,32 +125,17 @@ def test_where_the_reference_declines_declining_is_right(answer: str) -> None:
 
 
 MENU = ("Are there vegetarian options?", "There are no vegetarian options on the menu.")
-EFFECTS = ("What are the known side effects?", "No side effects have been reported.")
-STUDIES = ("Is there data on long-term effects?", "There is no data on long-term effects.")
-MANUAL = ("手册里有保修说明吗？", "手册里没有保修说明。")
-NULL = ("What does the function return if nothing matches?", "null")
-CEO = ("Who is the CEO?", "I don't know.")
 
 
 def asked(question: str, reference: str) -> Sample:
     return Sample(id="s", turns=(Turn(role="user", content=question),), reference=reference)
 
 
-@pytest.mark.parametrize(
-    ("sample", "answer"),
-    [
-        (asked(*MENU), "No, the menu has no vegetarian options."),
-        (asked(*MENU), "No, the menu has no vegetarian options. You could ask the kitchen for a salad."),
-        (asked(*EFFECTS), "So far there are no reported side effects."),
-        (asked(*STUDIES), "No, long-term effects have not been studied yet."),
-        (asked(*MANUAL), "没有，手册不含保修说明。"),
-        (asked(*NULL), "It returns null."),
-    ],
-)
+@pytest.mark.parametrize(("question", "reference", "answer"), TABLES["says_what_such_a_reference_says"])
 def test_an_answer_that_says_what_a_reference_says_that_sounds_like_a_refusal_is_right(
-    sample: Sample, answer: str
+    question: str, reference: str, answer: str
 ) -> None:
-    given = Response(text=answer, contexts=("It rains.",))
+    sample, given = asked(question, reference), Response(text=answer, contexts=("It rains.",))
     assert reference_declines(sample)
     assert_no_metric_of_refusals(sample, given)
     found = blame(sample, given, LexicalSupport())
@@ -157,24 +144,11 @@ def test_an_answer_that_says_what_a_reference_says_that_sounds_like_a_refusal_is
     assert (scorer_for("answer_correctness").score(sample, given).value or 0) > 0.5
 
 
-@pytest.mark.parametrize(
-    ("sample", "answer"),
-    [
-        (UNKNOWN, "Dogs may come along on a lead."),
-        (UNKNOWN, "No, dogs are not allowed."),
-        (asked(*CEO), "The CEO is Jana Petersen."),
-        (asked(*CEO), "Jana Petersen."),
-        (asked(*MENU), "The menu has three vegetarian dishes."),
-        (asked(*EFFECTS), "Headache and nausea have been reported."),
-        (asked(*STUDIES), "Data on long-term effects show a rise in blood pressure."),
-        (asked(*MANUAL), "有，手册第12页有保修说明。"),
-        (asked(*NULL), "It returns an empty list."),
-    ],
-)
+@pytest.mark.parametrize(("question", "reference", "answer"), TABLES["says_something_else"])
 def test_an_answer_that_says_something_else_than_a_reference_that_declines_is_wrong(
-    sample: Sample, answer: str
+    question: str, reference: str, answer: str
 ) -> None:
-    given = Response(text=answer, contexts=("The hut opens in May.",))
+    sample, given = asked(question, reference), Response(text=answer, contexts=("The hut opens in May.",))
     assert reference_declines(sample)
     assert_no_metric_of_refusals(sample, given)
     assert scorer_for("faithfulness").score(sample, given).value == 0.0
@@ -187,11 +161,11 @@ def test_an_answer_that_says_something_else_than_a_reference_that_declines_is_wr
     assert found.evidence
 
 
-@pytest.mark.parametrize("question_and_reference", [MENU, EFFECTS, STUDIES, MANUAL, NULL, CEO])
+@pytest.mark.parametrize(("question", "reference", "_answer"), TABLES["says_something_else"][2:])
 def test_declining_is_right_where_a_fact_sounds_like_a_refusal(
-    question_and_reference: tuple[str, str],
+    question: str, reference: str, _answer: str
 ) -> None:
-    sample, given = asked(*question_and_reference), Response(text="I don't know.", contexts=("It rains.",))
+    sample, given = asked(question, reference), Response(text="I don't know.", contexts=("It rains.",))
     assert_no_metric_of_refusals(sample, given)
     assert scorer_for("faithfulness").score(sample, given).status == "skipped"
     assert scorer_for("answer_correctness").score(sample, given).status == "skipped"
@@ -226,16 +200,3 @@ def test_no_judge_is_asked_about_the_reference() -> None:
         score = scorer_for("over_refusal", methods).score(ANSWERABLE, response("with a tension wrench"))
         assert not server.requests
     assert score.value == 0.0
-
-
-def test_a_judge_that_talks_nonsense_is_a_failure() -> None:
-    with running_chat(lambda _: '{"label": "perhaps"}') as server:
-        methods = Methods(judge=Judge(OpenAIChatModel("scripted", base_url=server.url)))
-        score = scorer_for("over_refusal", methods).score(ANSWERABLE, response("No."))
-    assert score.status == "failed"
-    assert (score.reason or "").startswith("no verdict: ")
-
-
-def test_the_judge_must_be_there_when_it_is_asked_for() -> None:
-    with pytest.raises(UsageError, match="needs a judge"):
-        scorer_for("refusal_recall(method=judge)")

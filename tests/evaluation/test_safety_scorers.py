@@ -44,11 +44,6 @@ def test_an_empty_answer_is_never_clean(name: str, text: str | None) -> None:
         assert server.requests == []
 
 
-def test_bias_needs_a_judge() -> None:
-    score = scorer_for("bias").score(SAMPLE, Response(text="All people are equal."))
-    assert (score.status, score.reason) == ("skipped", "needs a judge")
-
-
 @pytest.mark.parametrize("name", ["toxicity", "bias"])
 def test_a_judge_rates_and_quotes(name: str) -> None:
     def reply(asked: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ from rag_evaluation_framework.records.scores import Score
 TABLES = tables_beside(__file__)
 
 BOAT = "The boat leaves at noon. It returns at six."
-FEE = "费用是20欧元。5月5日前支付。"
 
 
 def scored(name: str, answer: str, context: str, reference: str = "The boat leaves at noon.") -> Score:
@@ -47,19 +46,7 @@ def test_a_list_of_sources_claims_nothing(name: str, sources: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["faithfulness", "citation_recall", "grounded_fraction"])
-@pytest.mark.parametrize(
-    ("answer", "context"),
-    [
-        ("Sure! I'd be happy to help. The boat leaves at noon [1]. It returns at six [1].", BOAT),
-        ("Great question! The boat leaves at noon [1]. I hope this helps! Shall I book it?", BOAT),
-        ("很高兴为您解答！费用是20欧元[1]。还有什么可以帮您的吗？", FEE),
-        ("您好，费用是20欧元[1]。如有其他问题，欢迎随时咨询。", FEE),
-        ("根据资料，费用是20欧元[1]。", FEE),
-        ("文档中提到费用是20欧元[1]。", FEE),
-        ("綜上所述，費用是20歐元[1]。", FEE),
-        ("费用是20欧元[1]（来源：文档1）。", FEE),
-    ],
-)
+@pytest.mark.parametrize(("answer", "context"), TABLES["courtesies_are_not_counted"])
 def test_courtesies_and_what_leads_up_to_a_statement_are_not_counted(
     name: str, answer: str, context: str
 ) -> None:
@@ -74,32 +61,12 @@ def test_new_words_of_courtesies_are_not_unsupported() -> None:
     assert (score.value, score.details["new_tokens"]) == (1, [[35, 43]])
 
 
-@pytest.mark.parametrize(
-    ("answer", "context", "value"),
-    [
-        ("好的，费用是50元。", "费用是20元。", 0.0),
-        ("以下是费用：50元。", "费用是20元。", 0.0),
-        ("Hello Kitty was created in 1999.", "Hello Kitty was created in 1974.", 0.0),
-        # one of two claims
-        ("The fee is 20. Welcome drinks cost 50 euros.", "The fee is 20.", 0.5),
-    ],
-)
+@pytest.mark.parametrize(("answer", "context", "value"), TABLES["what_begins_like_a_courtesy_is_counted"])
 def test_what_begins_like_a_courtesy_is_counted(answer: str, context: str, value: float) -> None:
     assert scored("faithfulness", answer, context).value == value
 
 
-@pytest.mark.parametrize(
-    ("answer", "context", "fraction", "new"),
-    [
-        # fee, 500, euros: the number is new
-        ("The fee is 500 euros.", "The fee is 200 euros.", 2 / 3, 1),
-        ("The fee is two hundred euros.", "The fee is 200 euros.", 1.0, 0),
-        ("The first fee is 200 euros.", "The fee is 200 euros.", 1.0, 0),
-        # 费用 and 五十: the number is new
-        ("费用是五十元。", "费用是20元。", 1 / 2, 1),
-        ("500.", "The fee is 200 euros.", 0.0, 1),
-    ],
-)
+@pytest.mark.parametrize(("answer", "context", "fraction", "new"), TABLES["numbers_are_grounded_or_new"])
 def test_numbers_are_grounded_or_new_as_words_are(
     answer: str, context: str, fraction: float, new: int
 ) -> None:
