@@ -259,11 +259,13 @@ def _summed_up(
         order=[scorer.name for scorer in rows.scorers],
         directions={scorer.name: scorer.higher_is_better for scorer in rows.scorers},
         intervals={"seed": seed},
-        performance=Performance(judge_usage=judge_usage(rows.methods)),
+        performance=Performance(),
         folder=rows.folder.path,
         kept=kept,
     )
-    return replace(scored, blame=rows.blame())
+    # Only now is it known what the judge has cost.
+    performance = replace(scored.performance, judge_usage=judge_usage(rows.methods))
+    return replace(scored, blame=rows.blame(), performance=performance)
 
 
 def recorded_dataset(folder: RunFolder) -> Path:
