@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from chat_server import ChatReply, failing, in_turn, running_chat
 
+from cases import tables_beside
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.models.clients import as_chat_model
@@ -31,6 +32,8 @@ from rag_evaluation_framework.synthesis.offline_records import (
     offline_tasks,
     verified,
 )
+
+TABLES = tables_beside(__file__)
 
 ROOT = Path(__file__).parents[2]
 HANDBOOK = ROOT / "examples" / "handbook" / "documents"
@@ -85,19 +88,7 @@ def test_question_whose_passage_is_not_retrieved_becomes_no_record(tasks: list[T
     assert len(rejected) < len(tasks) / 4
 
 
-@pytest.mark.parametrize(
-    ("reply", "problem"),
-    [
-        ("Dogs pay two pounds [2].", None),
-        ("Dogs pay two pounds [2]. Ferries leave at noon [1].", None),
-        ("Dogs pay two pounds.", "no-citations"),
-        ("Dogs pay two pounds [3].", "citation-out-of-range"),
-        ("Dogs pay two pounds [0].", "no-citations"),
-        ("Elephants swim under bridges [1].", "citation-unsupported"),
-        ("I'm sorry, the contexts do not say.", "not-answered"),
-        ("", "not-answered"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "problem"), TABLES["citations"])
 def test_citations_of_a_reply_are_verified(reply: str, problem: str | None) -> None:
     assert verified(reply, CONTEXTS).problem == problem
 
