@@ -289,7 +289,7 @@ def test_a_killed_comparison_goes_on_where_it_was_and_ends_the_same(
 def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
     evaluate: Command, project: Path, splits: Path
 ) -> None:
-    with running_models(references(splits), delay=0.4) as server:
+    with running_models(references(splits), hold_after=1) as server:
         arguments = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--concurrency", "1")
         with start(*arguments) as process:
             run = wait_for_lines("careful", 1)
@@ -298,7 +298,7 @@ def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
         assert process.returncode == 130
         assert f"not completed: interrupted; go on with --resume {run}" in out
         assert "not begun: hasty" in out
-        server.delay = 0.0
+        server.released.set()
         resumed = evaluate("--resume", run, "--base-url", server.url)
     assert resumed.code == 0
     assert "compared with careful" in resumed.out
