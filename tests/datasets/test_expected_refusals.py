@@ -112,19 +112,3 @@ def test_a_refusal_beside_an_answer_is_refused_where_there_is_no_place_for_both(
         InputError, match=r"sample 'q1'\.reference: expected a refusal or an answer, got 'both'"
     ):
         DIALECTS.get("ragas").write(Dataset(samples=(sample,), dialect="ragas"), tmp_path / "d.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("dialect", "name"),
-    [("evaluation-dataset", "d.eval.json"), ("evaluation-dataset", "d.eval.csv"), ("langsmith", "d.jsonl")],
-)
-def test_a_question_to_decline_is_read_back_as_one(dialect: str, name: str, tmp_path: Path) -> None:
-    sample = Sample(
-        id="q1",
-        turns=(Turn(role="user", content="Who will win?"),),
-        expectation=Refusal(),
-        metadata={"topic": "x"},
-    )
-    DIALECTS.get(dialect).write(Dataset(samples=(sample,), dialect=dialect), tmp_path / name)
-    (read,) = read_dataset(tmp_path / name).samples
-    assert (read.expectation, dict(read.metadata)) == (Refusal(), {"topic": "x"})

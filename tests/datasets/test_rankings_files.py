@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.schemas import MAX_ISSUES
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
 from rag_evaluation_framework.errors import InputError
+
+TABLES = tables_beside(__file__)
 
 QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"文档": 1}}
 RUN = {"q1": {"d2": 1.5, "d1": -0.25}, "q2": {"文档": 3.0}}
@@ -106,18 +109,7 @@ def test_every_problem_of_judgements_is_told_with_its_place(
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "messages"),
-    [
-        ("q1 Q0 d1 1 high tag\n", ["{file}:1: score: expected a finite number, got 'high'"]),
-        ("q1 Q0 d1 1 nan tag\n", ["{file}:1: score: expected a finite number, got 'nan'"]),
-        ("q1 Q0 d1 1 1e999 tag\n", ["{file}:1: score: expected a finite number, got '1e999'"]),
-        ("q1 Q0 d1 1 0.5\n", ["{file}:1: expected 6 columns (query Q0 document rank score tag), got 5"]),
-        ("q1\td1\t0.5\n", ["{file}:1: expected 6 columns (query Q0 document rank score tag), got 3"]),
-        ('{"q1": {"d1": "high"}}', ["{file}: q1.d1: expected a number, got 'high'"]),
-        ('{"q1": {"d1": 1}, "q2": ["d1"]}', ["{file}: q2: expected a number per document, got ['d1']"]),
-    ],
-)
+@pytest.mark.parametrize(("content", "messages"), TABLES["every problem of a run is told with its place"])
 def test_every_problem_of_a_run_is_told_with_its_place(
     tmp_path: Path, content: str, messages: list[str]
 ) -> None:

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.recognition import DIALECTS, previews, read_dataset, recognise
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.records.samples import Dataset, Preview, Sample, Turn
+
+TABLES = tables_beside(__file__)
 
 EVALUATION = {
     "dataset_id": "a",
@@ -182,22 +185,7 @@ def test_a_file_of_two_dialects_is_an_error_naming_both_unless_its_name_decides(
     assert recognise(named).name == "langsmith"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "\n",
-        "{}",
-        "[]",
-        "just words",
-        "a,b\r\n1,2\r\n",
-        '{"broken',
-        "[[1]]",
-        "\x00",
-        '{"question": "q", "ground_truth": "t"}',
-        '{"id": "a", "question": "q", "reference_answer": "t"}',
-    ],
-)
+@pytest.mark.parametrize("content", TABLES["what is no dataset is one error that names the dialects"])
 def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")
@@ -206,17 +194,7 @@ def test_what_is_no_dataset_is_one_error_that_names_the_dialects(content: str, t
     assert [issue.code for issue in caught.value.issues] == ["unknown-dialect"]
 
 
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        ("", "an empty file"),
-        (" \n", "an empty file"),
-        ("[]", "a file that begins with '[]'"),
-        ("just words\n", "a file that begins with 'just words'"),
-        ("a,b\r\n1,2\r\n", "columns a, b"),
-        ('{"a": 1, "b": 2}', "fields a, b"),
-    ],
-)
+@pytest.mark.parametrize(("content", "found"), TABLES["what is no dataset is described"])
 def test_what_is_no_dataset_is_described(content: str, found: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(content, newline="")
