@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from rag_evaluation_framework.errors import UsageError, invalid, shown
@@ -237,6 +236,8 @@ _CITATION_KINDS: dict[str, type[SpanCitation] | type[TokenSpanCitation] | type[C
     "context": ContextCitation,
 }
 _KIND_OF = {record: kind for kind, record in _CITATION_KINDS.items()}
+# Looking up the fields of a record takes longer than writing it.
+_NAMES: dict[type[Any], tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,10 +360,11 @@ def _present(record: Any) -> dict[str, Any]:
     return written
 
 
-@cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    """Return the fields of a record; to look them up takes longer than to write it."""
-    return tuple(field.name for field in fields(kind))
+    names = _NAMES.get(kind)
+    if names is None:
+        names = _NAMES[kind] = tuple(field.name for field in fields(kind))
+    return names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
