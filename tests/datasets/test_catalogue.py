@@ -201,18 +201,6 @@ def test_ground_truth_is_found_in_the_same_ways(tmp_path: Path, name: str, conte
         loader.load_ground_truth("e", "2.0.0")
 
 
-def test_ground_truth_on_lines_is_read_as_a_list_and_errors_have_their_line(tmp_path: Path) -> None:
-    (tmp_path / "ground_truth").mkdir()
-    path = tmp_path / "ground_truth" / "e.gt.json"
-    second = {**ANNOTATION, "annotation_id": "a2"}
-    path.write_text(f"{json.dumps(ANNOTATION)}\n{json.dumps(second)}\n")
-    loader = EvaluationDatasetLoader(tmp_path)
-    assert loader.load_ground_truth("e") == {"dataset_id": "e", "annotations": [ANNOTATION, second]}
-    path.write_text(f"{json.dumps(ANNOTATION)}\n{json.dumps({**second, 'query_id': 5})}\n")
-    with pytest.raises(InputError, match=r"e\.gt\.json:2: query_id: expected text"):
-        loader.load_ground_truth("e")
-
-
 def test_without_a_file_of_ground_truth_the_citations_of_the_dataset_are_it(tmp_path: Path) -> None:
     cited = {"file_name": "a.pdf", "page_number": 1, "start_char": 100, "end_char": 200}
     queries = [

@@ -282,17 +282,6 @@ class TestFolders:
         assert f"error: {tmp_path}: expected files of evaluation data, got none [no-data]" in result.output
         assert result.return_value == 2
 
-    def test_a_beir_folder_is_one_dataset(self, tmp_path: Path) -> None:
-        lines_file(tmp_path / "corpus.jsonl", {"_id": "d1", "text": "The ferry."})
-        lines_file(tmp_path / "queries.jsonl", {"_id": "q1", "text": 5})
-        (tmp_path / "qrels").mkdir()
-        (tmp_path / "qrels" / "test.tsv").write_text(
-            "query-id\tcorpus-id\tscore\nq1\td1\t1\n", encoding="utf-8"
-        )
-        (checked,) = checked_files([tmp_path])
-        assert checked.format == "beir"
-        assert "text" in [issue.path for issue in checked.issues]
-
 
 def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.jsonl")

@@ -111,11 +111,3 @@ def test_a_broken_dataset_has_no_figures_but_its_errors(tmp_path: Path) -> None:
 def test_percentiles_are_those_of_the_nearest_rank(lengths: list[int], percent: int) -> None:
     expected = np.percentile(lengths, percent, method="inverted_cdf")
     assert Lengths(lengths).percentile(percent) == expected
-
-
-@given(st.lists(st.integers(0, 5000), max_size=60))
-def test_every_length_is_in_one_bin(lengths: list[int]) -> None:
-    bins = Lengths(lengths).bins()
-    for start, end, count in bins:
-        assert sum(start <= length <= end for length in lengths) == count
-    assert sum(count for _, _, count in bins) == len(lengths)

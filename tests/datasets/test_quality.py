@@ -72,31 +72,9 @@ def test_a_consistent_dataset_has_no_issues() -> None:
 
 CITATION = "queries.0.citations.0"
 CITED, QUERY = "queries[0].citations[0]", "queries[1]"
-MISTAKES = [
-    ("queries.1.query_id", "q1", "duplicate-id", "error", f"{QUERY}.query_id"),
-    ("documents.1.document_id", "doc_ml", "duplicate-id", "error", "documents[1].document_id"),
-    ("queries.1.relevant_documents", ["x"], "missing-document", "error", f"{QUERY}.relevant_documents[0]"),
-    (f"{CITATION}.start_char", -1, "negative-span", "error", f"{CITED}.start_char"),
-    (f"{CITATION}.end_char", 0, "inverted-span", "error", f"{CITED}.end_char"),
-    (f"{CITATION}.end_char", 10**6, "span-out-of-range", "error", f"{CITED}.end_char"),
-    (f"{CITATION}.text", "机器学", "text-differs", "error", f"{CITED}.text"),
-    (f"{CITATION}.text", "机器学习\n", "white-space-differs", "warning", f"{CITED}.text"),
-    (f"{CITATION}.context_text", "深度学习", "text-differs", "error", f"{CITED}.context_text"),
-    (f"{CITATION}.file_name", "ml_guide.pdf", "unresolved-citation", "warning", f"{CITED}.file_name"),
-    ("queries.0.query_text", " \t", "empty-question", "error", "queries[0].query_text"),
-    ("queries.0.ground_truth_answer", "...", "empty-reference", "warning", "queries[0].ground_truth_answer"),
-    (
-        "queries.1.query_text",
-        "what is MACHINE learning",
-        "near-duplicate-question",
-        "warning",
-        f"{QUERY}.query_text",
-    ),
-    ("metadata.size", 3, "count-differs", "warning", "metadata.size"),
-]
 
 
-@pytest.mark.parametrize(("path", "value", "code", "severity", "place"), MISTAKES)
+@pytest.mark.parametrize(("path", "value", "code", "severity", "place"), TABLES["mistakes"])
 def test_each_mistake_is_found_with_its_code_severity_and_path(
     path: str, value: Any, code: str, severity: str, place: str
 ) -> None:

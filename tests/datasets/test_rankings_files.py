@@ -65,38 +65,7 @@ def test_only_ascii_space_parts_the_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "messages"),
-    [
-        ("q1 0 d1 1\nq1 0 d2\n", ["{file}:2: expected 4 columns (query iteration document grade), got 3"]),
-        ("q1 0 d1 one\n", ["{file}:1: grade: expected a whole number, got 'one'"]),
-        ("q1 0 d1 1.5\n", ["{file}:1: grade: expected a whole number, got '1.5'"]),
-        ("q1 0 d1 1_0\n", ["{file}:1: grade: expected a whole number, got '1_0'"]),
-        (
-            "q1 0 d1 1\nq2 0 d1 1\nq1 0 d1 0\n",
-            ["{file}:3: expected each document once per query, got 'd1' again for query 'q1'"],
-        ),
-        (
-            "q1 0 d1\nq1 0 d1 x\nq1 0 d1 1\nq1 0 d1 1\n",
-            [
-                "{file}:1: expected 4 columns (query iteration document grade), got 3",
-                "{file}:2: grade: expected a whole number, got 'x'",
-                "{file}:4: expected each document once per query, got 'd1' again for query 'q1'",
-            ],
-        ),
-        ("", ["{file}: expected at least one line, got an empty file"]),
-        (" \n\n", ["{file}: expected at least one line, got an empty file"]),
-        (b"q1 0 d\xff 1\n", ["{file}:1: expected UTF-8 text, got b'd\\xff'"]),
-        ("{}", ["{file}: expected an object with a key per query, got an empty object"]),
-        ('{"q1": {"d1": 1.5}}', ["{file}: q1.d1: expected a whole number, got 1.5"]),
-        ('{"q1": {"d1": true}}', ["{file}: q1.d1: expected a whole number, got True"]),
-        ('{"q1": 3}', ["{file}: q1: expected a whole number per document, got 3"]),
-        (
-            '{"q1": ["d1", 2, "d1"]}',
-            [
-                "{file}: q1[1]: expected a document id, got 2",
-                "{file}: q1[2]: expected each document once per query, got 'd1' again",
-            ],
-        ),
-    ],
+    [*TABLES["judgements"], (b"q1 0 d\xff 1\n", ["{file}:1: expected UTF-8 text, got b'd\\xff'"])],
 )
 def test_every_problem_of_judgements_is_told_with_its_place(
     tmp_path: Path, content: str | bytes, messages: list[str]

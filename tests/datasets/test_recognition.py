@@ -21,47 +21,7 @@ from rag_evaluation_framework.records.samples import Dataset, Preview, Sample, T
 
 TABLES = tables_beside(__file__)
 
-EVALUATION = {
-    "dataset_id": "a",
-    "name": "a",
-    "version": "1.0.0",
-    "queries": [{"query_id": "1", "query_text": "q", "relevant_documents": []}],
-}
-SPLIT = {
-    "task_id": "1",
-    "task_type": "qa",
-    "rag_prompt": "",
-    "contexts": [],
-    "sources": [],
-    "retrieved": [],
-    "citations": [],
-    "metadata": {},
-}
-FILES: dict[str, str] = {
-    "agent-samples": '{"input": "a", "expected": "b"}\n{"input": "c", "expected": "d"}\n',
-    "evaluation-dataset": json.dumps(EVALUATION, indent=2),
-    "golden-factual": '// facts\n[{"id": "1", "question": "q", "ground_truth": "t"}]',
-    "golden-relationship": json.dumps(
-        [
-            {
-                "id": "1",
-                "question": "q",
-                "ground_truth": "t",
-                "relationship_triple": {"subject": "a", "relation": "b", "object": "c"},
-            }
-        ]
-    ),
-    "golden-tracking": '[{"id": "1", "question": "q", "ground_truth": "t", "timeline_milestones": ["a"]}]',
-    "golden-multiturn": '[{"id": "1", "conversation": [{"role": "user", "content": "a"}]}]',
-    "golden-boundary": '[{"id": "1", "question": "q", "ground_truth": "Refusal" // decline\n}]',
-    "langsmith": '[{"inputs": {"query": "q"}, "outputs": {"relevant_chunk_ids": []}}]',
-    "offline-records": '{"task_id": "1", "task_type": "qa", "instruction": "q", "expected_response": "a"}\n',
-    "qa-pairs": json.dumps({**SPLIT, "question": "q", "reference_answer": "a", "answer_citations": []}),
-    "summaries": json.dumps({**SPLIT, "instruction": "q", "reference_summary": "a"}),
-    "ragas": "user_input\r\nq\r\n",
-    "squad": '{"version": "1.1", "data": [{"title": "t", "paragraphs": []}]}',
-    "trec": "q1 0 d1 1\nq1 0 d2 0\n",
-}
+FILES: dict[str, str] = TABLES["files"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -19,7 +19,7 @@ from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.extensions import Dialect
-from rag_evaluation_framework.records.samples import Dataset, Origin, Recorded, Sample, Turn
+from rag_evaluation_framework.records.samples import Origin, Recorded, Sample, Turn
 
 TABLES = tables_beside(__file__)
 
@@ -197,19 +197,6 @@ def test_the_same_sample_has_the_same_content_id_in_every_dialect() -> None:
     assert content_id(agent) == content_id(ragas)
 
 
-def test_metadata_of_a_langsmith_example_stay_where_they_stood_and_name_the_relevant_documents() -> None:
-    metadata = {"source_docs": ["rag_overview.md"], "generation_model": "gpt-4"}
-    outputs = {"relevant_chunk_ids": ["chunk_a3f2b1c8d9e0", "chunk_7d9e4f2a1b3c"]}
-    within = {"inputs": {"query": "q"}, "outputs": {**outputs, "metadata": metadata}}
-    beside = {"inputs": {"query": "q"}, "outputs": outputs, "metadata": metadata}
-    for record in (within, beside):
-        sample = LANGSMITH.sample(record)
-        assert sample.relevant_documents == {"rag_overview.md": 1}
-        assert sample.relevant_chunk_ids == ("chunk_a3f2b1c8d9e0", "chunk_7d9e4f2a1b3c")
-        assert sample.metadata == {"generation_model": "gpt-4"}
-        assert LANGSMITH.record(sample) == record
-
-
 def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "x.eval.csv"
     path.write_text(
@@ -224,14 +211,6 @@ def test_the_head_of_an_evaluation_dataset_stands_in_the_first_row_of_its_csv_fi
     assert [sample.id for sample in dataset.samples] == ["1", "2"]
     assert dataset.samples[1].origin is not None
     assert dataset.samples[1].origin.line == 3
-
-
-def test_a_dataset_without_queries_has_their_columns_and_is_read_back(tmp_path: Path) -> None:
-    path = tmp_path / "x.eval.csv"
-    EVALUATION_SETS.write(Dataset(samples=(), dialect="evaluation-dataset", dataset_id="empty"), path)
-    assert path.read_text().startswith("query_id,query_text,relevant_documents,dataset_id,")
-    dataset = EVALUATION_SETS.read(path)
-    assert (dataset.dataset_id, dataset.samples) == ("empty", ())
 
 
 def test_rows_that_contradict_the_head_are_an_error_with_their_line(tmp_path: Path) -> None:
