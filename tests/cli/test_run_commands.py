@@ -307,10 +307,10 @@ def test_an_unknown_metric_or_run_is_told_with_what_there_is(folder: RunFolder) 
 
 
 def test_a_results_file_cannot_be_scored(folder: RunFolder) -> None:
-    refused = invoke(score_command, folder.head_path, "-m", "exact_match")
+    refused = invoke(score_command, (folder.path / "head.json"), "-m", "exact_match")
     assert isinstance(refused.exception, UsageError)
     assert str(refused.exception) == (
-        f"expected a run by its id or the path of its folder, got the file {folder.head_path}: "
+        f"expected a run by its id or the path of its folder, got the file {(folder.path / 'head.json')}: "
         "a results file has the figures of a run, not its journal"
     )
 
