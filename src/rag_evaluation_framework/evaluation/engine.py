@@ -43,8 +43,6 @@ from rag_evaluation_framework.results.run_folder import (
     write_list,
 )
 
-# Runs a call that blocks in a thread of its own.
-
 T = TypeVar("T")
 
 
