@@ -39,10 +39,10 @@ from rag_evaluation_framework.errors import UnknownNameError, UsageError, counte
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifest import DatasetEntry
-    from rag_evaluation_framework.evaluation.preflight import Prices
     from rag_evaluation_framework.evaluation.secrets import Secrets
     from rag_evaluation_framework.evaluation.suites import Suite
     from rag_evaluation_framework.extensions import Target
+    from rag_evaluation_framework.models.spending import Prices
     from rag_evaluation_framework.records.runs import Progress, RunHead
     from rag_evaluation_framework.results.evaluations import Evaluation
     from rag_evaluation_framework.results.run_folder import RunFolder
@@ -440,7 +440,7 @@ def _temperature(text: str) -> float | None:
 
 def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
     """Return the prices by model."""
-    from rag_evaluation_framework.evaluation.preflight import Prices
+    from rag_evaluation_framework.models.spending import Prices
 
     found: dict[str, Prices] = {}
     for text in texts:
@@ -458,13 +458,16 @@ def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
 
 def _cost(evaluation: Evaluation, prices: Prices | None) -> float | None:
     """Return the cost in US dollars: from the price given, else what the endpoint reported."""
+    from rag_evaluation_framework.records.responses import Usage
+
     usage = evaluation.performance.figures.get("api_usage", {})
     if prices is None:
         told: float | None = usage.get("estimated_cost_usd")
         return told
     if "input_tokens" not in usage or "output_tokens" not in usage:
         return None
-    return prices.cost(usage["input_tokens"], usage["output_tokens"])
+    counted_tokens = Usage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
+    return prices.cost(counted_tokens)
 
 
 def _document(

@@ -129,11 +129,6 @@ class Comparison:
         )
         return "undecided" if fell else "no worse"
 
-    def of(self, contender: str) -> Comparison:
-        """Return the part about one contender."""
-        metrics = tuple(each for each in self.metrics if each.contender == contender)
-        return replace(self, contenders=(contender,), metrics=metrics)
-
     def render(self, format: str = "terminal", **wish: Any) -> str:  # noqa: A002  # as the door calls it
         """Render it by the name of a renderer: ``terminal``, ``json`` …"""
         return RENDERERS.get(format)(self, **wish)
