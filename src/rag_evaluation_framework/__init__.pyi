@@ -3,10 +3,10 @@ from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker as 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent as HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIEmbedder as OpenAIEmbedder
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader as EvaluationDatasetLoader
-from rag_evaluation_framework.datasets.schemas import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.conversion import convert as convert
 from rag_evaluation_framework.datasets.quality import DataQualityChecker as DataQualityChecker
 from rag_evaluation_framework.datasets.recognition import read_dataset as read_dataset
+from rag_evaluation_framework.datasets.schemas import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.validation import validate_file as validate_file
 from rag_evaluation_framework.datasets.value_files import DataCompressor as DataCompressor
 from rag_evaluation_framework.errors import InputError as InputError
@@ -76,12 +76,12 @@ from rag_evaluation_framework.records.scores import Score as Score
 from rag_evaluation_framework.results.calibration import calibrate as calibrate
 from rag_evaluation_framework.results.comparison import Comparison as Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation as Evaluation
-from rag_evaluation_framework.results.gate import Gate as Gate
 from rag_evaluation_framework.results.evaluations import Threshold as Threshold
 from rag_evaluation_framework.results.evaluations import Verdict as Verdict
+from rag_evaluation_framework.results.gate import Gate as Gate
+from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
 from rag_evaluation_framework.results.storage import load as load
 from rag_evaluation_framework.results.storage import save as save
-from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
 from rag_evaluation_framework.retrieval.chunkers import FixedTokenChunker as FixedTokenChunker
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker as RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.chunkers import SemanticChunker as SemanticChunker
