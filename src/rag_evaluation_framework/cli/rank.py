@@ -82,6 +82,7 @@ def command(
     from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.evaluation.systems import named
     from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.reports.tables import ranking_text
 
     ranking = evaluate(
         qrels,
@@ -92,10 +93,12 @@ def command(
         options=Options(**options),
     )
     if not as_json:
-        click.echo(ranking.render(rows=per_query))
+        click.echo(ranking_text(ranking, rows=per_query))
         return
     document = ranking.to_dict()
     if per_query:
-        for system, part in zip(document["systems"], ranking.parts.values(), strict=True):
-            system["per_query"] = {metric: part.columns.scored(metric) for metric in part.metrics}
+        document["systems"] = [
+            {**system, "per_query": {metric: part.columns.scored(metric) for metric in part.metrics}}
+            for system, part in zip(document["systems"], ranking.parts.values(), strict=True)
+        ]
     print_json({"qrels": str(qrels), **document})

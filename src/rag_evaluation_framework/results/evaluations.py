@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from heapq import nsmallest
 from importlib import import_module
 from pathlib import Path
@@ -351,7 +351,7 @@ class Evaluation:
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     read_rows: Rows = _no_rows
-    intervals: Mapping[str, Any] = field(default_factory=lambda: INTERVALS)
+    intervals: Mapping[str, Any] = field(default_factory=partial(dict, INTERVALS))
     """How the intervals of the figures were made."""
     kept: Any = None
     """What has to live as long as the evaluation: the folder of a run that is not to be kept."""
