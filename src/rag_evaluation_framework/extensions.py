@@ -179,6 +179,11 @@ class Dialect(Protocol):
         """Write a whole file atomically."""
 
 
+def _imported(place: str) -> object:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 class Registry(Generic[T]):
     """Components of one kind by name, imported when first asked for.
 
@@ -256,11 +261,6 @@ for _name, _module in {
     "terminal": "terminal",
 }.items():
     RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_module}:render")
-
-
-def _imported(place: str) -> object:
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
 
 
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.
