@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
-
-from fault_agent import RunningServer, answer_to, running_server
+from fault_agent import RunningServer, answer_to
 from model_server import running_models
 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
@@ -34,12 +29,6 @@ CONVERSATION = Sample(
         Turn(role="user", content="q3"),
     ),
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with running_server() as running:
-        yield running
 
 
 def asked(target: Target) -> Response:
