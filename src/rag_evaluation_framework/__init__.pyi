@@ -3,10 +3,10 @@ from rag_evaluation_framework.adapters.cohere_reranker import CohereReranker as 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent as HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIEmbedder as OpenAIEmbedder
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader as EvaluationDatasetLoader
-from rag_evaluation_framework.datasets.schemas import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.conversion import convert as convert
 from rag_evaluation_framework.datasets.quality import DataQualityChecker as DataQualityChecker
 from rag_evaluation_framework.datasets.recognition import read_dataset as read_dataset
+from rag_evaluation_framework.datasets.schemas import DataFormatValidator as DataFormatValidator
 from rag_evaluation_framework.datasets.validation import validate_file as validate_file
 from rag_evaluation_framework.datasets.value_files import DataCompressor as DataCompressor
 from rag_evaluation_framework.errors import InputError as InputError
