@@ -106,12 +106,12 @@ _HOMES = {
     "records.scores": ("Score",),
     "results.calibration": ("calibrate",),
     "results.comparison": ("Comparison",),
-    "results.evaluations": ("Evaluation",),
-    "results.gate": (
-        "Gate",
+    "results.evaluations": (
+        "Evaluation",
         "Threshold",
         "Verdict",
     ),
+    "results.gate": ("Gate",),
     "results.run_evaluations": (
         "load",
         "save",

@@ -261,6 +261,7 @@ for _name, _module in {
     "terminal": "terminal",
 }.items():
     RENDERERS.register(_name, f"rag_evaluation_framework.reports.{_module}:render")
+RENDERERS.register("results", "rag_evaluation_framework.results.results_documents:render")
 
 
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.

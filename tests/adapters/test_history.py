@@ -10,13 +10,14 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from model_server import running_models
 
+from rag_evaluation_framework import Options, evaluate
 from rag_evaluation_framework.adapters.http_agent import HttpAgent
 from rag_evaluation_framework.adapters.openai import OpenAIModel
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
-from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedAnswers, ReferenceHistory
+from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedAnswers
 from rag_evaluation_framework.extensions import Target
-from rag_evaluation_framework.records.responses import Request, Response
+from rag_evaluation_framework.records.responses import History, Request, Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 
 CONVERSATION = Sample(
@@ -31,10 +32,15 @@ CONVERSATION = Sample(
 )
 
 
-def asked(target: Target) -> Response:
+REFERENCE = Options(history="reference")
+
+
+def asked(target: Target, history: History = "own") -> Response:
+    request = Request(sample=CONVERSATION, key="k", thread_id="thread", timeout=10, history=history)
+
     async def ask() -> Response:
         try:
-            return await target.answer(Request(sample=CONVERSATION, key="k", thread_id="thread", timeout=10))
+            return await target.answer(request)
         finally:
             await target.close()
 
@@ -46,7 +52,7 @@ def contents(messages: list[dict[str, str]]) -> list[str]:
 
 
 def test_an_openai_compatible_agent_is_asked_upon_the_reference(server: RunningServer) -> None:
-    response = asked(ReferenceHistory(HttpAgent(server.url, protocol="openai-compatible")))
+    response = asked(HttpAgent(server.url, protocol="openai-compatible"), "reference")
     last = server.log()["requests"][-1]["body"]
     # What should be declined has no words: there the system's own answer stands.
     assert contents(last["messages"]) == ["q1", "expected 1", "q2", answer_to("q2"), "q3"]
@@ -59,11 +65,8 @@ def test_an_openai_compatible_agent_is_asked_upon_the_reference(server: RunningS
 
 def test_a_model_is_asked_upon_the_reference_or_upon_its_own_answers() -> None:
     with running_models({"q1": "own 1", "q2": "own 2", "q3": "own 3"}) as models:
-        for target in (
-            OpenAIModel("careful", base_url=models.url),
-            ReferenceHistory(OpenAIModel("careful", base_url=models.url)),
-        ):
-            asked(target)
+        asked(OpenAIModel("careful", base_url=models.url))
+        asked(OpenAIModel("careful", base_url=models.url), "reference")
     own, reference = models.asked[2], models.asked[5]
     assert contents(own["messages"]) == ["q1", "own 1", "q2", "own 2", "q3"]
     assert contents(reference["messages"]) == ["q1", "expected 1", "q2", "own 2", "q3"]
@@ -76,7 +79,7 @@ def test_a_function_gets_the_reference_as_its_history() -> None:
         seen.append(contents(history))
         return f"own {question}"
 
-    asked(ReferenceHistory(PythonCallable(answer)))
+    asked(PythonCallable(answer), "reference")
     assert seen == [[], ["q1", "expected 1"], ["q1", "expected 1", "q2", "own q2"]]
 
 
@@ -112,7 +115,7 @@ def test_a_target_that_is_not_sent_the_conversation_cannot_be_asked_upon_the_ref
         RecordedAnswers(tmp_path / "answers.jsonl"),
     ):
         with pytest.raises(UsageError, match="is not sent the conversation so far"):
-            ReferenceHistory(target)
+            evaluate([CONVERSATION], target=target, metrics=["latency"], options=REFERENCE)
 
 
 def refusing_q2(question: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 from command_lines import invoked
+from rag_evaluation_framework import load, save
 from rag_evaluation_framework.cli.calibrate import command
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError
@@ -17,9 +18,7 @@ from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.results_documents import write_results_document
 from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.summaries import rows_of_folder, summarise_run
 
 QUESTIONS = 120
 LABELLED = 80
@@ -54,12 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         scorers_for(["exact_match", "token_f1"]),
         folder=run,
     )
-    write_results_document(
-        path / "ports.results.json",
-        run.head,
-        lambda: rows_of_folder(run),
-        summarise_run(rows_of_folder(run)),
-    )
+    save(load(run.path), path / "ports.results.json")
     for who, shift in (("anna", 0.0), ("ben", 0.1)):
         annotations = [annotation(n, who, shift) for n in range(LABELLED)]
         written = {"dataset_id": "ports", "annotations": annotations}

@@ -86,11 +86,6 @@ def test_every_layout_reads_into_the_same_annotations(tmp_path: Path, name: str)
     assert annotations.dataset_id == ("demo_v1.0.0" if has_head else None)
 
 
-def test_a_single_annotation_is_a_set_of_one(tmp_path: Path) -> None:
-    path = saved(tmp_path, "one.gt.json", strict_json.encode(CITATION_ANNOTATION))
-    assert len(read_annotations(path)) == 1
-
-
 @pytest.mark.parametrize("name", ["out.gt.json", "out.gt.yaml", "out.gt.json.zst"])
 def test_what_is_written_is_the_whole_object_and_reads_back_equal(tmp_path: Path, name: str) -> None:
     annotations = read_annotations(saved(tmp_path, "in.gt.json", strict_json.encode(WHOLE)))
@@ -133,13 +128,6 @@ def test_in_lines_an_error_names_the_line_and_the_path_within_it(tmp_path: Path)
     assert (issue.line, issue.path, issue.code) == (3, "timestamp", "wrong-format")
 
 
-def test_a_broken_line_is_told_with_the_others(tmp_path: Path) -> None:
-    good = strict_json.encode(CITATION_ANNOTATION)
-    with pytest.raises(InputError) as caught:
-        read_annotations(saved(tmp_path, "x.gt.json", good + b'\n{"a": nope}\n{"b"}\n'))
-    assert [issue.line for issue in caught.value.issues] == [2, 3]
-
-
 def test_an_overall_score_that_is_not_the_mean_is_a_warning(tmp_path: Path) -> None:
     record = {**ANSWER_QUALITY_ANNOTATION, "overall_score": 0.5}
     warnings: list[Issue] = []
@@ -148,12 +136,6 @@ def test_an_overall_score_that_is_not_the_mean_is_a_warning(tmp_path: Path) -> N
     (warning,) = warnings
     assert (warning.path, warning.severity, warning.file) == ("overall_score", "warning", str(path))
     assert warning.line is not None
-
-
-@pytest.mark.parametrize("data", [b"", b"  \n", b"5", b'"text"', b"[1]"])
-def test_what_is_no_annotation_is_refused(tmp_path: Path, data: bytes) -> None:
-    with pytest.raises(InputError):
-        read_annotations(saved(tmp_path, "x.gt.json", data))
 
 
 def test_several_files_are_read_as_one_and_ids_must_differ(tmp_path: Path) -> None:

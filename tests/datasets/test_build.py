@@ -108,26 +108,6 @@ def test_records_go_to_their_split_in_source_order_and_everything_is_counted(tmp
     assert schema_issues("manifest", manifest) == []
 
 
-def test_the_example_builds_and_its_records_are_valid(tmp_path: Path) -> None:
-    built = build_splits(paths_in(tmp_path, offline_dataset=EXAMPLE), now=NOW, root=tmp_path)
-    assert {name: split["count"] for name, split in built.manifest["splits"].items()} == {
-        "qa": 11,
-        "summaries": 5,
-    }
-    assert built.manifest["excluded_task_types"] == {"citations": 3}
-    assert built.manifest["dropped"]["qa"] == {"missing_reference": 1}
-    for kind, name in (("qa-pair", "qa_pairs.jsonl"), ("summary", "summaries.jsonl")):
-        for line in (tmp_path / "out" / name).read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            assert schema_issues(kind, record) == []
-            assert record["contexts"][0].startswith("[1] ")
-            assert len(record["contexts"]) == len(record["sources"])
-    answers = [
-        json.loads(line) for line in (tmp_path / "out" / "qa_pairs.jsonl").read_text("utf-8").splitlines()
-    ]
-    assert all(answer["answer_citations"] for answer in answers)
-
-
 def test_the_same_input_gives_the_same_bytes_but_for_the_time(tmp_path: Path) -> None:
     paths = write(tmp_path, *(raw(str(number), metadata={"z": 1, "a": [2.5]}) for number in range(50)))
     build(paths)

@@ -82,11 +82,6 @@ def test_an_empty_version_is_refused_and_not_taken_for_the_default() -> None:
         run("--version", "")
 
 
-def test_a_version_with_other_content_is_told_when_forced() -> None:
-    run()
-    assert "version v1 had other content before" in run("--force", "--limit", "5").stderr
-
-
 def test_malformed_lines_that_were_skipped_are_told() -> None:
     with (DEFAULT / "offline_dataset.jsonl").open("ab") as stream:
         stream.write(b"{\n")

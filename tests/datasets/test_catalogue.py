@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 from format_examples import SAMPLE_DATASET as SAMPLE
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.catalogue import EvaluationDatasetLoader
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
@@ -50,10 +48,6 @@ def test_the_seeds_sample_is_found_however_it_is_asked_for(
 ) -> None:
     value = {**SAMPLE, "dataset_id": kept_id}
     assert folder_with(tmp_path, anything=value).load_dataset(*asked) == value
-
-
-def test_the_default_folder_is_that_of_the_layout() -> None:
-    assert EvaluationDatasetLoader().data_directory == Path("data/evaluation")
 
 
 def test_without_a_version_the_latest_by_precedence_is_loaded(tmp_path: Path) -> None:
@@ -246,12 +240,6 @@ def test_ground_truth_on_lines_is_read_as_a_list_and_errors_have_their_line(tmp_
     path.write_text(f"{json.dumps(ANNOTATION)}\n{json.dumps({**second, 'query_id': 5})}\n")
     with pytest.raises(InputError, match=r"e\.gt\.json:2: query_id: expected text"):
         loader.load_ground_truth("e")
-
-
-@given(st.text(max_size=20), st.none() | st.text(max_size=8))
-def test_no_id_or_version_ends_in_anything_but_a_missing_dataset(asked: str, version: str | None) -> None:
-    with pytest.raises(MissingDatasetError):
-        EvaluationDatasetLoader("no/such/folder").load_dataset(asked, version)
 
 
 def test_without_a_file_of_ground_truth_the_citations_of_the_dataset_are_it(tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from rag_evaluation_framework.cli.convert import command
 from rag_evaluation_framework.datasets.conversion import convert
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
@@ -46,13 +44,6 @@ def test_lossy_drops_it_and_says_so(rich: Path) -> None:
     dataset = read_dataset(target)
     assert (dataset.dataset_id, dataset.version) == ("rag", "1.0.0")
     assert [sample.reference for sample in dataset.samples] == ["Retrieval …", "答案"]
-
-
-def test_within_one_dialect_nothing_is_lost(rich: Path) -> None:
-    there, back = rich.with_name("there.json"), rich.with_name("back.jsonl")
-    assert convert(rich, there, to="agent-samples").lost == {}
-    assert convert(there, back, to="agent-samples").lost == {}
-    assert [*map(json.loads, back.read_text().splitlines())] == [*map(json.loads, RICH.splitlines())]
 
 
 def test_the_id_of_a_sample_survives_a_dialect_without_ids(tmp_path: Path) -> None:
@@ -142,18 +133,3 @@ def test_a_broken_source_leaves_the_old_target(rich: Path) -> None:
     with pytest.raises(InputError, match=r"rag\.jsonl:3"):
         convert(rich, target)
     assert target.read_text() == "old"
-
-
-def test_the_command_prints_what_it_did_for_people_and_for_machines(rich: Path) -> None:
-    target = rich.with_name("rag.eval.csv")
-    result = CliRunner().invoke(command, [str(rich), str(target), "--lossy"])
-    assert result.exit_code == 0
-    assert "2 samples, from agent-samples to evaluation-dataset" in result.output
-    assert "lost tags (1 of 2 samples)" in result.output
-    result = CliRunner().invoke(command, [str(rich), str(target), "--lossy", "--json"])
-    assert json.loads(result.output) == {
-        "from": "agent-samples",
-        "to": "evaluation-dataset",
-        "samples": 2,
-        "lost": {"recorded.contexts": 1, "tags": 1, "extra.by": 1},
-    }

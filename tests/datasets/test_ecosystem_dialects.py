@@ -14,7 +14,6 @@ from rag_evaluation_framework.datasets.beir import BEIR
 from rag_evaluation_framework.datasets.squad import SQUAD
 from rag_evaluation_framework.datasets.trec import TREC
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
 
 CONTEXT = "The Normans (诺曼人) gave their name to Normandy."
@@ -47,11 +46,6 @@ SQUAD_FILE = {
         }
     ],
 }
-
-
-@pytest.mark.parametrize("dialect", [SQUAD, BEIR, TREC], ids=lambda dialect: dialect.name)
-def test_they_fulfil_the_protocol(dialect: Dialect) -> None:
-    assert isinstance(dialect, Dialect)
 
 
 def test_squad_answers_are_spans_of_the_paragraph_and_what_is_impossible_expects_a_refusal(

@@ -40,11 +40,6 @@ def changed(kind: str, path: tuple[str | int, ...], value: Any) -> list[dict[str
     return records
 
 
-@pytest.mark.parametrize("kind", SETS)
-def test_the_users_examples_keep_the_rules(kind: str) -> None:
-    assert rule_issues(kind, SETS[kind]) == []
-
-
 @pytest.mark.parametrize("text", ["", "  ", "...", " … "])
 @pytest.mark.parametrize(
     ("kind", "path", "code"),
@@ -87,16 +82,6 @@ def test_a_conversation_asks_and_expects_something() -> None:
     answered = [{"id": "s", "conversation": [{"role": "assistant", "ground_truth": "x"}]}]
     (issue,) = rule_issues("golden-multiturn", answered)
     assert (issue.code, issue.severity) == ("nothing-asked", "error")
-
-
-@pytest.mark.parametrize(
-    "value", [5, None, [], [5], "words", {}, {"conversation": [5, {"role": 5}, {"role": ["user"]}]}]
-)
-@pytest.mark.parametrize("kind", SETS)
-def test_parts_of_the_wrong_type_are_left_to_the_schema(kind: str, value: Any) -> None:
-    assert not [issue for issue in rule_issues(kind, value) if issue.path not in ("conversation",)]
-    for field in SETS[kind][0]:
-        assert not rule_issues(kind, {field: 5})
 
 
 REFUSALS = ["Refusal", "refusal", " REFUSAL\n", "Ｒｅｆｕｓａｌ", "refuse", "Refused", "拒绝", "拒絕", "拒答"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from format_examples import (
     GOLDEN_BOUNDARY,
-    GOLDEN_FACTUAL,
     GOLDEN_MULTITURN,
     GOLDEN_RELATIONSHIP,
     GOLDEN_TRACKING,
@@ -17,87 +15,23 @@ from format_examples import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.datasets.dialect import SIGNATURES, RecordDialect
 from rag_evaluation_framework.datasets.golden_sets import (
     BOUNDARY,
     FACTUAL,
     MULTITURN,
     RELATIONSHIP,
     TRACKING,
-    golden_contexts,
 )
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import (
     Entities,
     Milestones,
-    Preview,
     Refusal,
     Relation,
     Sample,
     Turn,
 )
-
-SETS = [
-    (FACTUAL, GOLDEN_FACTUAL),
-    (RELATIONSHIP, GOLDEN_RELATIONSHIP),
-    (TRACKING, GOLDEN_TRACKING),
-    (MULTITURN, GOLDEN_MULTITURN),
-    (BOUNDARY, GOLDEN_BOUNDARY),
-]
-NAMES = [dialect.name for dialect, _ in SETS]
-
-# Typed in as the user wrote it, comments and dots included.
-MULTITURN_AS_WRITTEN = """[
-  {
-    "id": "session_001",
-    "conversation": [
-      {
-        "role": "user",
-        "content": "基尼奇的龙伙伴叫什么？"
-      },
-      {
-        "role": "assistant",
-        "ground_truth": "他的龙伙伴叫阿尤。"
-      },
-      {
-        "role": "user",
-        "content": "在这个任务中“它”做了什么？"  // 测试指代消解 '它' -> '阿尤'
-      },
-      {
-        "role": "assistant",
-        "ground_truth": "阿尤协助基尼奇击败了深渊魔物...",
-        "context_needs": ["previous_turn_resolution"]
-      }
-    ]
-  }
-]
-"""
-
-
-@pytest.mark.parametrize(("dialect", "records"), SETS, ids=NAMES)
-def test_every_record_is_recognised_as_of_its_own_set_only(
-    dialect: RecordDialect, records: list[dict[str, Any]]
-) -> None:
-    for record in records:
-        preview = Preview(Path("x"), "array", record)
-        assert [name for name, other in SIGNATURES.items() if other.fits(preview)] == [dialect.name]
-
-
-@pytest.mark.parametrize(("dialect", "records"), SETS, ids=NAMES)
-def test_written_back_every_field_is_kept(
-    dialect: RecordDialect, records: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    changed = copy.deepcopy(records)
-    changed[0] |= {
-        "by": "我",
-        "metrics": {**changed[0].get("metrics", {}), "weight": 2},
-        "golden_context": [],
-    }
-    path = tmp_path / "set.json"
-    path.write_bytes(strict_json.encode(changed))
-    dialect.write(dialect.read(path), tmp_path / "back.json")
-    assert strict_json.decode((tmp_path / "back.json").read_bytes()) == changed
 
 
 def test_a_fact_expects_entities_and_knows_its_document() -> None:
@@ -175,7 +109,8 @@ def test_a_list_of_contexts_keeps_snippets_in_order_and_each_file_once() -> None
 
 def test_a_conversation_with_comments_reads_with_turns_that_need_context(tmp_path: Path) -> None:
     path = tmp_path / "multiturn_qa.json"
-    path.write_text(MULTITURN_AS_WRITTEN, encoding="utf-8")
+    text = strict_json.encode(GOLDEN_MULTITURN, indent=2).decode()
+    path.write_text(text.replace('了什么？"', "了什么？\" // 测试指代消解 '它' -> '阿尤'"), encoding="utf-8")
     (sample,) = MULTITURN.read(path).samples
     assert [turn.role for turn in sample.turns] == ["user", "assistant", "user", "assistant"]
     assert sample.turns[1] == Turn(role="assistant", reference="他的龙伙伴叫阿尤。")
@@ -210,10 +145,6 @@ def test_what_a_question_cannot_hold_is_refused_when_written() -> None:
     )
     with pytest.raises(InputError, match="a refusal or an answer"):
         BOUNDARY.record(both)
-
-
-def test_a_sample_of_another_dialect_has_no_golden_contexts() -> None:
-    assert golden_contexts(Sample(id="a", turns=(Turn(role="user", content="q"),))) == []
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -49,18 +49,6 @@ def test_a_value_stands_on_the_line_where_it_begins(path: str, line: int) -> Non
     assert line_of(TEXT, path) == line
 
 
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [("queries[1].text", 4), ("queries[7].id", 2), ("nothing", 1), ("queries[0].id.deeper", 3)],
-)
-def test_a_missing_value_is_placed_at_what_surrounds_it(path: str, line: int) -> None:
-    assert line_of(TEXT, path) == line
-
-
-def test_a_text_without_a_value_has_no_line() -> None:
-    assert line_of(" // nothing here\n", "queries") is None
-
-
 def test_only_a_line_feed_ends_a_line() -> None:
     assert line_of('["\u2028\u0085",\r\n 1]', "[1]") == 2
 

@@ -10,7 +10,7 @@ import pytest
 
 from rag_evaluation_framework.datasets import parquet_tables
 from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
-from rag_evaluation_framework.datasets.dialect import RecordDialect, content_id
+from rag_evaluation_framework.datasets.dialect import content_id
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.ragas import RAGAS
@@ -26,11 +26,6 @@ def places(dialect: Dialect, path: Path) -> list[tuple[int | None, str, str]]:
         dialect.read(path)
     assert all(issue.file == str(path) for issue in caught.value.issues)
     return [(issue.line, issue.path, issue.code) for issue in caught.value.issues]
-
-
-@pytest.mark.parametrize("dialect", [AGENT_SAMPLES, RAGAS, LANGSMITH])
-def test_record_dialects_fulfil_the_protocol(dialect: RecordDialect) -> None:
-    assert isinstance(dialect, Dialect)
 
 
 def test_all_problems_of_a_line_file_are_in_one_error_with_their_lines(tmp_path: Path) -> None:
@@ -163,15 +158,6 @@ def test_a_table_with_lists_as_python_writes_them_is_read(tmp_path: Path) -> Non
     assert sample.recorded.answer == "r"
 
 
-def test_only_the_first_hundred_problems_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"input": 1, "expected": "b"}\n' * 250)
-    with pytest.raises(InputError) as caught:
-        AGENT_SAMPLES.read(path)
-    assert len(caught.value.issues) == 101
-    assert "150 more problems" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("text", "layout"),
     [
@@ -225,23 +211,6 @@ def test_the_same_sample_has_the_same_content_id_in_every_dialect() -> None:
     agent = AGENT_SAMPLES.sample({"input": "a", "expected": "b", "context": ["c"]})
     ragas = RAGAS.sample({"user_input": "a", "reference": "b", "retrieved_contexts": ["c"]})
     assert content_id(agent) == content_id(ragas)
-
-
-def test_the_lines_of_the_handbook_are_read_and_written_back_to_the_byte(tmp_path: Path) -> None:
-    lines = (
-        '{"input":"What is RAG?","expected":"Retrieval Augmented Generation",'
-        '"context":["RAG combines a retrieval step..."],"tags":["basics"]}\n'
-        '{"input":"How does vector search work?","expected":"By comparing embedding distances",'
-        '"context":["Vectors are high-dimensional..."],'
-        '"reference_contexts":["Embeddings encode semantic meaning..."],'
-        '"tags":["rag","advanced"],"metadata":{"difficulty":"medium"}}\n'
-    )
-    path = tmp_path / "rag.jsonl"
-    path.write_text(lines)
-    dataset = AGENT_SAMPLES.read(path)
-    assert dataset.samples[1].tags == ("rag", "advanced")
-    AGENT_SAMPLES.write(dataset, path)
-    assert path.read_text() == lines
 
 
 def test_metadata_of_a_langsmith_example_stay_where_they_stood_and_name_the_relevant_documents() -> None:

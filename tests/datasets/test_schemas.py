@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 from single_mistakes import mistakes
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.schemas import KINDS, LENIENT_KINDS, WORDINGS, schema, schema_issues
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.files.json_scanner import written_path
@@ -101,18 +102,8 @@ def test_an_unknown_kind_offers_the_nearest() -> None:
         schema("evaluation-datasets")
 
 
-def test_a_schema_belongs_to_the_caller() -> None:
-    schema("squad").clear()
-    assert schema("squad")["title"]
-
-
 def test_every_kind_has_an_example() -> None:
     assert {kind for kind, _ in EXAMPLES} == set(KINDS)
-
-
-@pytest.mark.parametrize(("kind", "value"), EXAMPLES, ids=EXAMPLE_IDS)
-def test_the_users_examples_are_accepted_as_they_stand(kind: str, value: Any) -> None:
-    assert schema_issues(kind, value) == []
 
 
 @pytest.mark.parametrize(
@@ -175,32 +166,7 @@ def test_any_value_in_any_place_is_accepted_or_refused_as_the_reference_does(dat
     assert bool(schema_issues(kind, value)) == bool(reference_paths(kind, value))
 
 
-@pytest.mark.parametrize(
-    ("kind", "change", "message"),
-    [
-        ("evaluation-dataset", {"name": None}, "name: expected text, got null"),
-        ("evaluation-dataset", {"created_at": "now"}, "a date-time such as 2025-08-30T12:00:00Z, got 'now'"),
-        (
-            "evaluation-dataset",
-            {"queries": [{}]},
-            "queries[0].query_id: expected a value (required), got nothing",
-        ),
-        ("evaluation-dataset", {"dataset_id": ""}, "dataset_id: expected at least 1 character, got ''"),
-        ("evaluation-dataset", {"queries": {}}, "queries: expected a list, got an object"),
-        (
-            "results",
-            {"retrieval_metrics": {"mrr": {"value": True}}},
-            "mrr.value: expected a number or null, got true",
-        ),
-        (
-            "results",
-            {"retrieval_metrics": {"a b": "x"}},
-            '["a b"]: expected a number or an object or null, got',
-        ),
-        ("manifest", {"splits": {"qa": {"path": "p", "count": -1}}}, "a number of at least 0, got -1"),
-        ("benchmark", {"records": [{"a": [1]}]}, "or true or false or null, got a list of 1"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "change", "message"), tables_beside(__file__)["worded"])
 def test_an_issue_says_what_was_expected_and_what_was_there(
     kind: str, change: dict[str, Any], message: str
 ) -> None:
@@ -222,19 +188,6 @@ def test_an_assistants_turn_needs_words_or_a_ground_truth() -> None:
     assert list(map(str, schema_issues("golden-multiturn", session))) == [
         "[0].conversation[1]: expected ground_truth or content, got neither"
     ]
-
-
-def test_all_errors_of_a_value_are_reported_in_one_go() -> None:
-    broken = {"dataset_id": 1, "version": 2, "queries": [{"query_id": 3}, 4]}
-    assert {issue.path for issue in schema_issues("evaluation-dataset", broken)} == {
-        "dataset_id",
-        "name",
-        "version",
-        "queries[0].query_id",
-        "queries[0].query_text",
-        "queries[0].relevant_documents",
-        "queries[1]",
-    }
 
 
 def test_what_no_file_can_hold_is_an_issue_not_a_traceback() -> None:

@@ -154,10 +154,3 @@ def test_a_record_without_question_or_reference_has_a_reason_to_be_dropped() -> 
     assert reason_to_drop(qa_record(RAW)) is None
     assert reason_to_drop(qa_record({**RAW, "instruction": "\n"})) == "missing_question"
     assert reason_to_drop(summary_record({**RAW, "expected_response": ""})) == "missing_reference"
-
-
-def test_mapping_leaves_the_raw_record_as_it_was() -> None:
-    before = repr(RAW)
-    qa_record(RAW)
-    summary_record(RAW)
-    assert repr(RAW) == before

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cmp_to_key
-from itertools import pairwise, product
+from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.catalogue import (
     parse_version,
@@ -44,47 +41,11 @@ ASCENDING = [
     "2025.10.01",
 ]
 
-numbers = st.integers(0, 30).map(str)
-words = st.text("abAB-", min_size=1, max_size=3).map(lambda text: text + "x")
-prereleases = st.lists(numbers | words, min_size=1, max_size=4).map(lambda parts: "-" + ".".join(parts))
-versions = st.builds(
-    lambda parts, tail: ".".join(parts) + tail,
-    st.lists(numbers, min_size=3, max_size=3),
-    st.just("") | prereleases,
-)
-
 
 def test_precedence_follows_the_standards_own_order() -> None:
     for index, text in enumerate(ASCENDING):
         for later in ASCENDING[index + 1 :]:
             assert precedence(text) < precedence(later), (text, later)
-
-
-def standard_comparison(one: str, other: str) -> int:
-    """Section 11 of the standard, written down rule by rule."""
-    (one_core, _, one_tail), (other_core, _, other_tail) = one.partition("-"), other.partition("-")
-    for left, right in zip(one_core.split("."), other_core.split("."), strict=True):
-        if int(left) != int(right):
-            return int(left) - int(right)
-    if not one_tail or not other_tail:
-        return bool(other_tail) - bool(one_tail)
-    for left, right in zip(one_tail.split("."), other_tail.split("."), strict=False):
-        if left == right:
-            continue
-        if left.isdigit() and right.isdigit():
-            return int(left) - int(right)
-        if left.isdigit() != right.isdigit():
-            return -1 if left.isdigit() else 1
-        return -1 if left < right else 1
-    return one_tail.count(".") - other_tail.count(".")
-
-
-@given(st.lists(versions, max_size=12))
-def test_sorting_by_precedence_is_sorting_by_the_standards_rules(texts: list[str]) -> None:
-    ordered = sorted(texts, key=precedence)
-    assert ordered == sorted(texts, key=cmp_to_key(standard_comparison))
-    for one, other in pairwise(ordered):
-        assert standard_comparison(one, other) <= 0
 
 
 def test_builds_are_different_versions_of_equal_precedence() -> None:

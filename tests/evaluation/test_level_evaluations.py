@@ -13,7 +13,7 @@ import pytest
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
-from rag_evaluation_framework.evaluation.hit_columns import DocumentLevel
+from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
@@ -197,7 +197,7 @@ def test_document_level_ranks_a_document_by_its_best_chunk() -> None:
     dataset = _judged({"q1": {"2.md": 2, "3.md": 1}, "q2": {}})
     found = [(hit("1.md", 0), hit("2.md", 0), hit("1.md", 4)), (hit("1.md", 0),)]
     responses = [Response(hits=hits) for hits in found]
-    scorers = DocumentLevel(dataset, CORPUS).scorers(Chunking("four", (), 0.0))
+    scorers = retrieval_level("document", dataset, CORPUS).scorers(Chunking("four", (), 0.0))
     by_name = {scorer.name: scorer.score_many(dataset.samples, responses) for scorer in scorers}  # type: ignore[attr-defined]
     # Documents in order: 1.md, 2.md. One of two relevant ones found, at rank 2.
     assert by_name["recall"][0].value == 0.5

@@ -11,7 +11,7 @@ from cases import tables_beside
 from rag_evaluation_framework.errors import InputError, UnknownNameError
 from rag_evaluation_framework.evaluation.manifest import read_manifest
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.results.gate import Threshold
+from rag_evaluation_framework.results.evaluations import Threshold
 
 TABLES = tables_beside(__file__)
 
@@ -250,9 +250,11 @@ def test_the_api_section_says_how_the_agent_is_talked_to(tmp_path: Path) -> None
     assert (api_read.path, api_read.protocol, api_read.model) == ("/chat", "openai-compatible", "my-model")
     assert api_read.response_paths == {"answer": "result.text"}
     secrets = Secrets()
-    headers = api_read.resolved_headers({"AGENT_KEY": "s3cret-value", "STAGE": "testing"}, secrets=secrets)
-    assert headers.secret == {"Authorization": "Bearer s3cret-value", "X-Api-Key": "literal-key"}
-    assert headers.plain == {"X-Tenant": "acme-testing"}
+    environment = {"AGENT_KEY": "s3cret-value", "STAGE": "testing"}
+    assert api_read.resolved_headers(environment, secrets=secrets) == (
+        {"X-Tenant": "acme-testing"},
+        {"Authorization": "Bearer s3cret-value", "X-Api-Key": "literal-key"},
+    )
     assert secrets.mask("s3cret-value, literal-key, acme-testing") == "***, ***, acme-testing"
 
 

@@ -14,7 +14,6 @@ from rag_evaluation_framework.errors import InputError, StorageError, UsageError
 from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
 from rag_evaluation_framework.evaluation.preflight import (
     MissingFields,
-    Prices,
     check_writable,
     lacks,
     plan_evaluation,
@@ -138,9 +137,7 @@ def test_calls_tokens_and_cost_are_counted(tmp_path: Path) -> None:
     # 8 + 4 bytes of questions are 3 tokens, 4 + 5 bytes of expected answers (é has two) 3 tokens.
     records = [{"input": "12345678", "expected": "1234"}, {"input": "1234", "expected": "123é"}]
     plan = plan_evaluation(manifest_of(tmp_path, records))
-    assert (plan.samples, plan.calls, plan.input_tokens, plan.output_tokens) == (2, 2, 3, 3)
-    assert Prices(1.0, 2.0).cost(3_000_000, 500_000) == 4.0
-    assert Prices(1.0, None).cost(3, 3) is None
+    assert (plan.samples, plan.calls, plan.usage.input_tokens, plan.usage.output_tokens) == (2, 2, 3, 3)
 
 
 def test_a_malformed_line_stops_the_plan_with_every_problem_of_the_file(tmp_path: Path) -> None:

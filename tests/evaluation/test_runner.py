@@ -40,6 +40,7 @@ def run(
     folder: RunFolder | None = None,
     scorers: tuple[Scorer, ...] = (ExactMatch(),),
     on_progress: Callable[[Progress], None] | None = None,
+    threads: int = 16,
     **options: float | int | None,
 ) -> tuple[RunOutcome, RunFolder]:
     folder = folder or new_folder(directory)
@@ -49,6 +50,7 @@ def run(
         scorers,
         folder=folder,
         options=Options(**options),  # type: ignore[arg-type]
+        threads=threads,
         on_progress=on_progress,
     )
     return outcome, folder
@@ -480,7 +482,7 @@ class WaitingScorer(ExactMatch):
 
 def test_slow_scorers_wait_side_by_side_and_change_nothing_in_the_results(tmp_path: Path) -> None:
     slow, quick = WaitingScorer(), ExactMatch()
-    _, folder = run(tmp_path / "slow", Calculator(), 60, scorers=(slow,), concurrency=2, scoring_threads=12)
+    _, folder = run(tmp_path / "slow", Calculator(), 60, scorers=(slow,), concurrency=2, threads=12)
     _, other = run(tmp_path / "quick", Calculator(), 60, scorers=(quick,))
     assert 2 < slow.most <= 12
     assert final_bytes(folder) == final_bytes(other)

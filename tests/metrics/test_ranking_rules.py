@@ -57,7 +57,7 @@ def test_by_default_missing_queries_score_zero_and_hopeless_ones_are_skipped() -
         "unknown": "no judgements for this query",
         "hopeless": "no relevant document among its judgements",
     }
-    assert (report.n_scored, report.n_skipped) == (2, 2)
+    assert (len(report.query_ids), len(report.skipped)) == (2, 2)
 
 
 def test_trec_eval_drops_missing_queries_and_scores_hopeless_ones_zero() -> None:
@@ -76,7 +76,7 @@ def test_rows_of_padding_are_missing_queries() -> None:
 
 def test_when_nothing_can_be_scored_there_is_no_mean() -> None:
     report = evaluate_ranking({"q": {"a": 0}}, {"q": ["a"]}, ["ndcg"])
-    assert (report.mean, report.n_scored, report.n_skipped) == ({}, 0, 1)
+    assert (report.mean, len(report.query_ids), len(report.skipped)) == ({}, 0, 1)
     assert report.per_query["ndcg"].shape == (0,)
 
 

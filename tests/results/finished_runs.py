@@ -9,9 +9,10 @@ from typing import Any
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import Failure, Hit, Response, Usage
-from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult, Timing
+from rag_evaluation_framework.records.runs import Run, RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, line_of
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
 from rag_evaluation_framework.results.sample_list import content_hash, write_list
@@ -100,6 +101,28 @@ def head(**changes: Any) -> RunHead:
 
 def run(**changes: Any) -> Run:
     return Run(head(**changes), RESULTS)
+
+
+def evaluated(
+    results: Sequence[SampleResult] = RESULTS,
+    *,
+    samples: Sequence[Sample] = (),
+    total: int | None = None,
+    intervals: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Evaluation:
+    """Sum up a run in memory; ``changes`` are those of its head."""
+    known = {sample.id: sample for sample in samples}
+    rows = [Row(place, each, known.get(each.sample_id)) for place, each in enumerate(results)]
+    return summed_up(
+        head(**changes),
+        rows,
+        kind="answers",
+        outcome=RunOutcome(completed=True, interrupted=False, done=len(rows), failed=0, remaining=0),
+        rows=lambda: rows,
+        total=total,
+        intervals=intervals,
+    )
 
 
 def on_disk(

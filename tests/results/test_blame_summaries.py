@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvidence
+from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameEvidence
 from rag_evaluation_framework.reports.terminal import blame_text
 from rag_evaluation_framework.results.breakdowns import (
-    PART_OF_KIND,
     blame_of_all,
     blame_summary,
     read_blames,

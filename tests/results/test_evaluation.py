@@ -11,8 +11,8 @@ from rag_evaluation_framework import Evaluation, Gate, Response, Score, Threshol
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.results.evaluations import ABSENT, ColumnsBuilder, Counts, Row
-from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.results.evaluations import Row
+from rag_evaluation_framework.results.summaries import ABSENT, Counts, Figure, RunTotals
 
 VALUES = {"a": 1.0, "b": 0.0, "c": 0.5}
 
@@ -28,7 +28,7 @@ def row(index: int, sample_id: str, value: float) -> Row:
 
 def evaluation(**changed: object) -> Evaluation:
     rows = [row(index, *each) for index, each in enumerate(VALUES.items())]
-    builder = ColumnsBuilder()
+    builder = RunTotals()
     for each in rows:
         builder.add(each.result)
     figure = Figure("token_f1", 0.5, None, 3, 0, 0, higher_is_better=True, method="lexical")
@@ -45,7 +45,7 @@ def evaluation(**changed: object) -> Evaluation:
 
 
 def test_columns_keep_the_order_of_the_data_and_know_what_is_absent() -> None:
-    builder = ColumnsBuilder()
+    builder = RunTotals()
     builder.add(SampleResult("a", Response(text="x"), (Score.scored("m", 1.0, method="t"),)))
     builder.add(SampleResult("b", Response(text="x"), (Score.skipped("n", "no reason", method="t"),)))
     columns = builder.columns()

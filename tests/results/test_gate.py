@@ -9,14 +9,16 @@ from typing import Any, Literal
 import pytest
 
 from rag_evaluation_framework.evaluation.manifest import read_thresholds
-from rag_evaluation_framework.results.comparison import MetricComparison, Uncompared
-from rag_evaluation_framework.results.gate import GateInput, Operator, Threshold, decide_gate
-from rag_evaluation_framework.results.summaries import MetricSummary
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, Uncompared
+from rag_evaluation_framework.results.evaluations import Evaluation, Operator, Threshold, Verdict
+from rag_evaluation_framework.results.gate import Gate
+from rag_evaluation_framework.results.summaries import Counts, Figure
 from rag_evaluation_framework.statistics.intervals import Interval
 
 # How the measured value lies to the bound; "unscored" ran and scored nothing, "not run" did not run.
-Measured = Literal["better", "equal", "worse", "unscored", "not run"]
-MEASURED: tuple[Measured, ...] = ("better", "equal", "worse", "unscored", "not run")
+Lies = Literal["better", "equal", "worse", "unscored", "not run"]
+LIES: tuple[Lies, ...] = ("better", "equal", "worse", "unscored", "not run")
 
 
 def summary(
@@ -25,8 +27,8 @@ def summary(
     metric: str = "m",
     interval: tuple[float, float] | None = None,
     higher: bool = True,
-) -> MetricSummary:
-    return MetricSummary(
+) -> Figure:
+    return Figure(
         metric=metric,
         value=value,
         interval=Interval(*interval, 0.95, "test") if interval else None,
@@ -38,23 +40,44 @@ def summary(
     )
 
 
-def gate_input(**fields: Any) -> GateInput:
-    given = {"dataset": "d", "metrics": (), "thresholds": (), "total": 4, "finished": 4, "errors": 0} | fields
-    return GateInput(**given)
+def measured(
+    *metrics: Figure,
+    name: str = "d",
+    counts: Counts | None = None,
+    compared: tuple[MetricComparison, ...] = (),
+    uncompared: tuple[Uncompared, ...] = (),
+    **fields: Any,
+) -> Evaluation:
+    return Evaluation(
+        kind="answers",
+        head=RunHead(run_id="r", dataset_id=name),
+        metrics={each.metric: each for each in metrics},
+        counts=counts or Counts(total=4, finished=4),
+        outcome=RunOutcome(completed=True, interrupted=False, done=4, failed=0, remaining=0),
+        comparison=Comparison(
+            baseline="baseline", contenders=("this run",), metrics=compared, uncompared=uncompared
+        ),
+        **fields,
+    )
 
 
-def value_for(measured: Measured, operator: Operator, bound: float) -> float | None:
+def decided(*parts: Evaluation, **gate: Any) -> Verdict:
+    whole = replace(parts[0], parts={str(number): part for number, part in enumerate(parts)})
+    return Gate(**gate).decide(whole)
+
+
+def value_for(lies: Lies, operator: Operator, bound: float) -> float | None:
     step = 1e-12 if operator == ">=" else -1e-12
-    return {"better": bound + step, "equal": bound, "worse": bound - step}.get(measured)
+    return {"better": bound + step, "equal": bound, "worse": bound - step}.get(lies)
 
 
 @pytest.mark.parametrize(
-    ("operator", "bound", "measured", "samples", "errors", "allowed", "unfinished", "enabled"),
+    ("operator", "bound", "lies", "samples", "errors", "allowed", "unfinished", "enabled"),
     list(
         product(
             [">=", "<="],
             [0.8, 0.05],  # one of the two looks inverted for either direction
-            MEASURED,
+            LIES,
             [0, 4],  # an empty or filtered-to-nothing dataset, and one with samples
             [0, 1],
             [0, 1],
@@ -66,35 +89,32 @@ def value_for(measured: Measured, operator: Operator, bound: float) -> float | N
 def test_the_gate_passes_exactly_what_was_measured_wholly_and_meets_its_threshold(
     operator: Operator,
     bound: float,
-    measured: Measured,
+    lies: Lies,
     samples: int,
     errors: int,
     allowed: int,
     unfinished: int,
     enabled: bool,
 ) -> None:
-    value = value_for(measured, operator, bound) if samples else None
-    metrics = () if measured == "not run" else (summary(value),)
-    given = gate_input(
-        metrics=metrics,
+    value = value_for(lies, operator, bound) if samples else None
+    given = measured(
+        *(() if lies == "not run" else (summary(value),)),
         thresholds=(Threshold("m", operator, bound),),
-        total=samples,
-        finished=max(0, samples - unfinished),
-        errors=errors,
+        counts=Counts(total=samples, finished=max(0, samples - unfinished), errors=errors),
     )
-    verdict = decide_gate([given], enabled=enabled, max_errors=allowed)
-    meets = measured in ("better", "equal") and value is not None
+    verdict = decided(given, enabled=enabled, max_errors=allowed)
+    meets = lies in ("better", "equal") and value is not None
     whole = samples > 0 and not unfinished
     assert verdict.passed == (meets and whole and errors <= allowed)
     assert verdict.result == ("N/A" if not enabled else "PASS" if verdict.passed else "FAIL")
     (row,) = verdict.checks
-    expected_status = "not evaluated" if measured == "not run" else "passed" if meets else "failed"
+    expected_status = "not evaluated" if lies == "not run" else "passed" if meets else "failed"
     assert (row.status, row.operator, row.bound, row.value) == (expected_status, operator, bound, value)
     assert verdict.passed == (not verdict.reasons)
 
 
 def test_the_table_is_whole_for_both_directions_and_inverted_looking_numbers_only_warn() -> None:
-    for metric, written, measured, passes in [
+    for metric, written, value, passes in [
         ("hallucination", 0.95, 0.9, True),
         ("hallucination", 0.95, 0.96, False),
         ("faithfulness", 0.05, 0.06, True),
@@ -102,13 +122,13 @@ def test_the_table_is_whole_for_both_directions_and_inverted_looking_numbers_onl
     ]:
         (threshold,) = read_thresholds(metric, written)
         assert threshold.warning is not None
-        given = gate_input(metrics=(summary(measured, metric=metric),), thresholds=(threshold,))
-        assert decide_gate([given]).passed is passes
+        given = measured(summary(value, metric=metric), thresholds=(threshold,))
+        assert decided(given).passed is passes
 
 
 def test_values_are_compared_unrounded() -> None:
-    given = gate_input(metrics=(summary(0.7999999),), thresholds=(Threshold("m", ">=", 0.8),))
-    assert not decide_gate([given]).passed
+    given = measured(summary(0.7999999), thresholds=(Threshold("m", ">=", 0.8),))
+    assert not decided(given).passed
 
 
 def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
@@ -118,7 +138,7 @@ def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
         (0.7, ["passed", "failed"]),
         (0.1, ["failed", "passed"]),
     ]:
-        verdict = decide_gate([gate_input(metrics=(summary(value, metric="chrf"),), thresholds=thresholds)])
+        verdict = decided(measured(summary(value, metric="chrf"), thresholds=thresholds))
         assert [row.status for row in verdict.checks] == statuses
         assert verdict.passed == ("failed" not in statuses)
 
@@ -136,19 +156,17 @@ def test_min_and_max_together_are_two_rows_and_both_must_hold() -> None:
 def test_by_its_bound_the_near_end_of_the_interval_counts(
     operator: Operator, interval: tuple[float, float] | None, held: str, value: float | None, passes: bool
 ) -> None:
-    given = gate_input(
-        metrics=(summary(0.8, interval=interval),), thresholds=(Threshold("m", operator, 0.8),)
-    )
-    verdict = decide_gate([given], by="bound")
+    given = measured(summary(0.8, interval=interval), thresholds=(Threshold("m", operator, 0.8),))
+    verdict = decided(given, confidence="lower-bound")
     (row,) = verdict.checks
     assert (row.held, row.value, verdict.passed) == (held, value, passes)
 
 
 def test_a_threshold_is_not_evaluated_only_where_its_metric_ran_on_no_dataset() -> None:
     thresholds = (Threshold("a", ">=", 0.5), Threshold("b", ">=", 0.5), Threshold("c", ">=", 0.5))
-    first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=thresholds)
-    second = gate_input(dataset="two", metrics=(summary(0.6, metric="b"),), thresholds=thresholds)
-    verdict = decide_gate([first, second])
+    first = measured(summary(0.6, metric="a"), name="one", thresholds=thresholds)
+    second = measured(summary(0.6, metric="b"), name="two", thresholds=thresholds)
+    verdict = decided(first, second)
     assert [(row.dataset, row.metric, row.status) for row in verdict.checks] == [
         ("one", "a", "passed"),
         ("two", "b", "passed"),
@@ -159,9 +177,9 @@ def test_a_threshold_is_not_evaluated_only_where_its_metric_ran_on_no_dataset() 
 
 def test_a_threshold_for_one_dataset_is_listed_there_though_its_metric_ran_elsewhere() -> None:
     everywhere, own = Threshold("a", ">=", 0.5), Threshold("a", ">=", 0.9, dataset="two")
-    first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=(everywhere,))
-    second = gate_input(dataset="two", metrics=(summary(0.6, metric="b"),), thresholds=(everywhere, own))
-    verdict = decide_gate([first, second])
+    first = measured(summary(0.6, metric="a"), name="one", thresholds=(everywhere,))
+    second = measured(summary(0.6, metric="b"), name="two", thresholds=(everywhere, own))
+    verdict = decided(first, second)
     assert [(row.dataset, row.bound, row.status, row.reason) for row in verdict.checks] == [
         ("one", 0.5, "passed", None),
         ("two", 0.9, "not evaluated", "the metric did not run"),
@@ -170,10 +188,10 @@ def test_a_threshold_for_one_dataset_is_listed_there_though_its_metric_ran_elsew
 
 def test_a_dataset_that_cannot_measure_a_metric_is_listed_with_the_reason() -> None:
     thresholds = (Threshold("a", ">=", 0.5), Threshold("b", ">=", 0.5))
-    first = gate_input(dataset="one", metrics=(summary(0.6, metric="a"),), thresholds=thresholds)
-    second = gate_input(dataset="two", thresholds=thresholds, unmeasured={"a": "no truth", "b": "no text"})
-    third = gate_input(dataset="three", thresholds=thresholds)  # not scored by either: nothing to list
-    verdict = decide_gate([first, second, third])
+    first = measured(summary(0.6, metric="a"), name="one", thresholds=thresholds)
+    second = measured(name="two", thresholds=thresholds, unmeasured={"a": "no truth", "b": "no text"})
+    third = measured(name="three", thresholds=thresholds)  # not scored by either: nothing to list
+    verdict = decided(first, second, third)
     assert [(row.dataset, row.metric, row.status, row.reason) for row in verdict.checks] == [
         ("one", "a", "passed", None),
         ("two", "a", "not evaluated", "no truth"),
@@ -182,20 +200,21 @@ def test_a_dataset_that_cannot_measure_a_metric_is_listed_with_the_reason() -> N
 
 
 def test_the_gate_of_several_datasets_is_their_conjunction_and_errors_add_up() -> None:
-    good = gate_input(metrics=(summary(0.9),), thresholds=(Threshold("m", ">=", 0.5),))
-    bad = gate_input(dataset="e", metrics=(summary(0.1),), thresholds=(Threshold("m", ">=", 0.5),))
-    assert decide_gate([good, good]).passed
-    assert not decide_gate([good, bad]).passed
-    one_error = gate_input(metrics=(summary(0.9),), thresholds=(Threshold("m", ">=", 0.5),), errors=1)
-    assert decide_gate([one_error], max_errors=1).passed
-    assert not decide_gate([one_error, one_error], max_errors=1).passed
+    good = measured(summary(0.9), thresholds=(Threshold("m", ">=", 0.5),))
+    bad = measured(summary(0.1), name="e", thresholds=(Threshold("m", ">=", 0.5),))
+    assert decided(good, good).passed
+    assert not decided(good, bad).passed
+    one_error = measured(
+        summary(0.9), thresholds=(Threshold("m", ">=", 0.5),), counts=Counts(total=4, finished=4, errors=1)
+    )
+    assert decided(one_error, max_errors=1).passed
+    assert not decided(one_error, one_error, max_errors=1).passed
 
 
 def test_a_gate_that_had_nothing_to_check_does_not_pass() -> None:
-    assert not decide_gate([]).passed
-    assert not decide_gate([gate_input(metrics=(summary(1.0),))]).passed
-    unmeasured = gate_input(metrics=(summary(1.0),), thresholds=(Threshold("other", ">=", 0.5),))
-    assert not decide_gate([unmeasured]).passed
+    assert not decided(measured(summary(1.0))).passed
+    unmeasured = measured(summary(1.0), thresholds=(Threshold("other", ">=", 0.5),))
+    assert not decided(unmeasured).passed
 
 
 def comparison(difference: float, p: float | None, *, higher: bool = True) -> MetricComparison:
@@ -243,41 +262,43 @@ def comparison(difference: float, p: float | None, *, higher: bool = True) -> Me
 def test_a_significant_drop_from_the_baseline_fails(
     difference: float, p: float | None, higher: bool, max_drop: float, passes: bool
 ) -> None:
-    given = gate_input(comparisons=(comparison(difference, p, higher=higher),))
-    assert decide_gate([given], max_drop=max_drop).passed is passes
+    given = measured(compared=(comparison(difference, p, higher=higher),))
+    assert decided(given, max_drop=max_drop).passed is passes
 
 
 def test_a_check_against_the_baseline_names_the_method_of_its_figures() -> None:
     missed = (Uncompared("m", in_baseline=True),)
-    given = gate_input(metrics=(summary(0.7),), comparisons=(comparison(-0.1, 0.01),), uncompared=missed)
-    assert [row.method for row in decide_gate([given]).checks] == ["test", "test"]
+    given = measured(summary(0.7), compared=(comparison(-0.1, 0.01),), uncompared=missed)
+    assert [row.method for row in decided(given).checks] == ["test", "test"]
 
 
 def test_a_drop_that_cannot_be_tested_is_not_evaluated() -> None:
     single = replace(comparison(-0.3, None), n=1)
-    given = gate_input(comparisons=(single, replace(comparison(0.0, 1.0), metric="other")))
-    verdict = decide_gate([given])
+    given = measured(compared=(single, replace(comparison(0.0, 1.0), metric="other")))
+    verdict = decided(given)
     assert verdict.passed  # by the other metric
     row = verdict.checks[0]
     assert (row.status, row.reason) == ("not evaluated", "-0.3 over 1 sample, too few to test")
 
 
 def test_a_comparison_that_could_not_be_made_fails_unless_the_baseline_has_no_score_either() -> None:
-    verdict = decide_gate([gate_input(uncompared=(Uncompared("m", in_baseline=True),))])
+    verdict = decided(measured(uncompared=(Uncompared("m", in_baseline=True),)))
     assert not verdict.passed
     assert verdict.checks[0].reason == "no sample was scored in both runs"
     missed = (Uncompared("m", in_baseline=False),)
-    verdict = decide_gate([gate_input(uncompared=missed, comparisons=(comparison(0.0, 1.0),))])
+    verdict = decided(measured(uncompared=missed, compared=(comparison(0.0, 1.0),)))
     assert verdict.passed
     row = verdict.checks[1]
     assert (row.status, row.reason) == ("not evaluated", "the baseline has no score of it")
 
 
 def test_the_reasons_name_dataset_metric_value_and_threshold() -> None:
-    given = gate_input(
-        metrics=(summary(0.7512345678),), thresholds=(Threshold("m", ">=", 0.8),), errors=2, finished=3
+    given = measured(
+        summary(0.7512345678),
+        thresholds=(Threshold("m", ">=", 0.8),),
+        counts=Counts(total=4, finished=3, errors=2),
     )
-    assert decide_gate([given]).reasons == (
+    assert decided(given).reasons == (
         "d: 1 of 4 samples are not finished",
         "2 samples with errors, at most 0 allowed",
         "d: m mean 0.751235, not >= 0.8",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from finished_runs import head
+from finished_runs import evaluated
 
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.evaluation.scoring import scorers_for
@@ -17,9 +17,7 @@ from rag_evaluation_framework.records.documents import Corpus, Document, Documen
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.storage import compare_documents
-from rag_evaluation_framework.results.summaries import RunRow, summarise_run
 
 TEXT = "The boat leaves at noon. The boat returns at six."
 CORPUS = Corpus([Document(DocumentId("boats.md"), TEXT)])
@@ -34,18 +32,18 @@ ANSWERS = (
 )
 
 
-def rows(metrics: Sequence[str], answers: Sequence[str] = ANSWERS) -> list[RunRow]:
+def rows(metrics: Sequence[str], answers: Sequence[str] = ANSWERS) -> list[SampleResult]:
     scorers = scorers_for(metrics, Methods(corpus=CORPUS))
     found = []
     for number, text in enumerate(answers):
         response = Response(text=text, contexts=(TEXT,))
         scores = tuple(scorer.score(ASKED, response) for scorer in scorers)
-        found.append(RunRow(SampleResult(f"q{number}", response, scores)))
+        found.append(SampleResult(f"q{number}", response, scores))
     return found
 
 
-def document(given: Sequence[RunRow]) -> dict[str, Any]:
-    return results_document(head(), lambda: given, summarise_run(given))
+def document(given: Sequence[SampleResult]) -> dict[str, Any]:
+    return evaluated(given).to_dict()
 
 
 def test_shares_of_citations_and_claims_have_their_counts() -> None:
@@ -63,7 +61,7 @@ def test_shares_of_citations_and_claims_have_their_counts() -> None:
 def test_consistency_has_a_score_for_each_answer_and_their_mean() -> None:
     given = rows(["factual_consistency"])
     written = document(given)["answer_quality_metrics"]["factual_consistency"]
-    told = [score.details["mean_consistency"] for row in given for score in row.result.scores]
+    told = [score.details["mean_consistency"] for result in given for score in result.scores]
     assert written["consistency_scores"] == told
     assert written["mean_consistency"] == pytest.approx(sum(told) / 2)
     assert 0.5 < written["mean_consistency"] < 1.0
@@ -99,8 +97,8 @@ def test_what_was_not_measured_is_left_out() -> None:
     assert "citation_metrics" not in document(rows(["token_f1"]))
     # Scored before the counts were told: a sum over some of the samples would be wrong.
     early, late = rows(["citation_completeness"])
-    (score,) = early.result.scores
-    bare = replace(early, result=replace(early.result, scores=(replace(score, details={}),)))
+    (score,) = early.scores
+    bare = replace(early, scores=(replace(score, details={}),))
     written = document([bare, late])["citation_metrics"]["citation_completeness"]
     assert written["n_scored"] == 2
     assert "total_claims" not in written

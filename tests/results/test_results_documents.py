@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import RESULTS, SAMPLES, head, on_disk, run
+from finished_runs import RESULTS, SAMPLES, evaluated, on_disk
 
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
@@ -19,39 +19,31 @@ from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.suites import ResourceMeter
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import ResourceUsage, Spread
-from rag_evaluation_framework.results.results_documents import (
-    results_document,
-    write_results_document,
-    write_run_results,
-)
-from rag_evaluation_framework.results.summaries import (
-    TOTAL_TIME,
-    IntervalSettings,
-    RunRow,
-    latency_stats,
-    rows_of_folder,
-    rows_of_run,
-    section_of,
-    summarise_run,
-)
+from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
+from rag_evaluation_framework.results.journal import entry_from, intact_entry, line_of
+from rag_evaluation_framework.results.run_evaluations import load_run
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.summaries import TOTAL_TIME, section_of
 
 PEAK_OF = Path(__file__).parents[1] / "peak_memory.py"
 
 
-def document_of(folder_or_rows: Any) -> dict[str, Any]:
-    rows = list(folder_or_rows)
-    return results_document(head(), lambda: rows, summarise_run(rows))
+def written(folder: RunFolder, **changes: Any) -> Evaluation:
+    """Write the results of a run into its folder, its samples among them."""
+    evaluation = replace(load_run(folder), read_rows=lambda: rows_of_folder(folder, SAMPLES), **changes)
+    evaluation.save(folder.results_path)
+    return evaluation
 
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    return document_of(rows_of_run(run(), SAMPLES))
+    return evaluated(samples=SAMPLES).to_dict()
 
 
 def test_the_document_is_valid_by_both_schemas(document: dict[str, Any]) -> None:
     assert schema_issues("results", document) == []
     assert schema_issues("results", document, lenient=True) == []
-    empty = document_of([])
+    empty = evaluated([]).to_dict()
     assert schema_issues("results", empty) == []
     assert schema_issues("results", empty, lenient=True) == []
 
@@ -92,16 +84,13 @@ def test_every_metric_of_the_run_stands_in_one_section_with_its_counts(document:
 
 
 def test_a_metric_that_nothing_was_scored_by_has_no_value() -> None:
-    rows = [RunRow(RESULTS[2])]
-    summary = results_document(head(), lambda: rows, summarise_run(rows))["retrieval_metrics"]["ndcg@5"]
+    summary = evaluated(RESULTS[2:]).to_dict()["retrieval_metrics"]["ndcg@5"]
     assert summary["value"] is summary["confidence_interval"] is None
     assert (summary["n_scored"], summary["n_failed"]) == (0, 1)
 
 
 def test_the_summary_counts_what_was_asked_answered_failed_and_left() -> None:
-    summary = summarise_run(rows_of_run(run()), total=5)
-    counts = results_document(head(), list, summary)["summary"]
-    assert counts == {
+    assert evaluated(total=5).to_dict()["summary"] == {
         "total_queries": 5,
         "successful_queries": 2,
         "failed_queries": 1,
@@ -166,7 +155,8 @@ def test_the_head_is_all_there(document: dict[str, Any]) -> None:
 
 def test_performance_is_measured_or_left_out(tmp_path: Path) -> None:
     folder = on_disk(tmp_path)
-    write_run_results(folder, resources=ResourceUsage(Spread(80.0, 90.5, 2.0), Spread(45.0, 78.0, 8.0)))
+    resources = ResourceUsage(Spread(80.0, 90.5, 2.0), Spread(45.0, 78.0, 8.0))
+    written(folder, performance=replace(load_run(folder).performance, resources=resources))
     figures = read_results(folder.results_path)["performance_metrics"]
     assert figures["latency_stats"] == {
         "mean": 100.0,
@@ -186,33 +176,30 @@ def test_performance_is_measured_or_left_out(tmp_path: Path) -> None:
     }
     assert figures["total_evaluation_time_seconds"] == 3.5  # when the last of the three was written down
     assert figures["resource_usage"]["memory_mb"] == {"mean": 80.0, "peak": 90.5, "std": 2.0}
-    silent = document_of([RunRow(RESULTS[2])])
+    silent = evaluated(RESULTS[2:]).to_dict()
     assert list(silent["performance_metrics"]) == ["latency"]  # the failed scores alone
     assert not silent["summary"].keys() & {"average_latency_ms", "total_evaluation_time_seconds"}
 
 
 def test_requests_that_were_not_counted_are_not_told(tmp_path: Path) -> None:
     folder = on_disk(tmp_path)
-    rows = [*rows_of_folder(folder)]
-    assert rows[0].timing is not None
-    rows[0] = replace(rows[0], timing=replace(rows[0].timing, requests=None))
-    assert "total_requests" not in summarise_run(rows).performance["api_usage"]
-
-
-def test_percentiles_of_one_latency_are_that_latency() -> None:
-    assert latency_stats([5.0])["p99"] == 5.0
+    lines = folder.journal_path.read_bytes().splitlines()
+    entries = [entry_from(content) for line in lines if (content := intact_entry(line + b"\n"))]
+    entries[0] = replace(entries[0], timing=replace(entries[0].timing, requests=None))
+    folder.journal_path.write_bytes(b"".join(map(line_of, entries)))
+    assert "total_requests" not in load_run(folder).performance.figures["api_usage"]
 
 
 def test_equal_results_are_equal_bytes_whatever_the_order_and_the_times(tmp_path: Path) -> None:
     first = on_disk(tmp_path / "a", run_id="same", order=(0, 1, 2))
     second = on_disk(tmp_path / "b", run_id="same", order=(2, 0, 1), delay=33.0)
     for folder in (first, second):
-        write_run_results(folder, samples=SAMPLES)
+        written(folder)
     one, other = read_results(first.results_path), read_results(second.results_path)
     assert times_taken_from(one) != times_taken_from(other)
     assert strict_json.encode(one) == strict_json.encode(other)
     before = first.results_path.read_bytes()
-    write_run_results(first, samples=SAMPLES)
+    written(first)
     assert first.results_path.read_bytes() == before
 
 
@@ -227,15 +214,13 @@ def times_taken_from(document: dict[str, Any]) -> list[Any]:
 def test_what_is_written_reads_back_as_what_stands_in_memory(
     tmp_path: Path, document: dict[str, Any], suffix: str
 ) -> None:
-    rows = list(rows_of_run(run(), SAMPLES))
-    path = tmp_path / f"run.results.{suffix}"
-    write_results_document(path, head(), lambda: rows, summarise_run(rows))
+    path = evaluated(samples=SAMPLES).save(tmp_path / f"run.results.{suffix}")
     assert read_results(path) == document
 
 
 def test_a_query_is_one_line_of_the_file(tmp_path: Path) -> None:
     folder = on_disk(tmp_path)
-    write_run_results(folder, samples=SAMPLES)
+    written(folder)
     lines = [
         line for line in folder.results_path.read_text(encoding="utf-8").splitlines() if '"query_id"' in line
     ]
@@ -261,13 +246,12 @@ def test_an_edited_or_missing_sample_is_an_error_with_the_counts(tmp_path: Path)
 
 def test_a_head_without_a_time_cannot_become_a_document() -> None:
     with pytest.raises(InputError, match="started_at: expected when the run began"):
-        results_document(head(started_at=None), list, summarise_run([]))
+        evaluated([], started_at=None).to_dict()
 
 
 def test_the_intervals_are_made_as_asked_for_and_say_so() -> None:
-    rows = list(rows_of_run(run()))
-    intervals = IntervalSettings(method="bootstrap", confidence=0.9, resamples=200, seed=3)
-    document = results_document(head(), lambda: rows, summarise_run(rows, intervals=intervals))
+    intervals = {"method": "bootstrap", "confidence": 0.9, "resamples": 200, "seed": 3}
+    document = evaluated(intervals=intervals).to_dict()
     assert document["statistical_analysis"]["confidence_intervals"] == {
         "confidence_level": 0.9,
         "method": "bootstrap",
@@ -291,12 +275,11 @@ def test_a_full_disk_leaves_the_old_results(tmp_path: Path) -> None:
     program = f"""
         import resource, signal
         from rag_evaluation_framework.errors import StorageError
-        from rag_evaluation_framework.results.run_folder import RunFolder
-        from rag_evaluation_framework.results.results_documents import write_run_results
+        from rag_evaluation_framework import load
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
         try:
-            write_run_results(RunFolder.open({str(folder.path)!r}))
+            load({str(folder.path)!r}).save({str(folder.results_path)!r})
         except StorageError as error:
             print(error)
     """
@@ -318,18 +301,18 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
             from rag_evaluation_framework.records.responses import Response
             from rag_evaluation_framework.records.runs import SampleResult
             from rag_evaluation_framework.records.scores import Score
-            from rag_evaluation_framework.results.results_documents import write_results_document
-            from rag_evaluation_framework.results.summaries import RunRow
-            from rag_evaluation_framework.results.summaries import IntervalSettings, summarise_run
+            from rag_evaluation_framework.records.runs import RunOutcome
+            from rag_evaluation_framework.results.evaluations import Row, summed_up
 
             def rows():
                 for n in range({count}):
                     response = Response(text=f"answer {{n}} " * 50, latency_ms=float(n % 100))
                     score = Score.scored("token_f1", n % 1000 / 1000, method="lexical")
-                    yield RunRow(SampleResult(f"q{{n}}", response, (score,)))
+                    yield Row(n, SampleResult(f"q{{n}}", response, (score,)))
 
-            summary = summarise_run(rows(), intervals=IntervalSettings(resamples=100))
-            write_results_document({str(tmp_path / "big.json")!r}, head(), rows, summary)
+            outcome = RunOutcome(completed=True, interrupted=False, done={count}, failed=0, remaining=0)
+            wish = dict(kind="answers", outcome=outcome, rows=rows, intervals={{"resamples": 100}})
+            summed_up(head(), rows(), **wish).save({str(tmp_path / "big.json")!r})
             print(peak_kib())
         """
         done = subprocess.run(

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import SAMPLES, on_disk
+from finished_runs import on_disk
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import InputError, MissingResultsError, StorageError, UsageError
-from rag_evaluation_framework.results.results_documents import write_run_results
+from rag_evaluation_framework.results.run_evaluations import load_run
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage, check_id
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -354,7 +354,7 @@ def test_a_saved_run_is_compared_with_itself_as_equal(
 ) -> None:
     for name in ("one", "two"):
         folder = on_disk(tmp_path / "runs", run_id=name)
-        write_run_results(folder, storage.results_directory / f"{name}.results.json", samples=SAMPLES)
+        load_run(folder).save(storage.results_directory / f"{name}.results.json")
     compared = storage.compare_results(["one", "two"])
     assert {test["verdict"] for test in compared["paired_tests"]} == {"no difference shown"}
     assert compared["metrics_comparison"]["ndcg@5"] == {"one": 0.5, "two": 0.5}

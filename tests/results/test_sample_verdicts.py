@@ -7,13 +7,8 @@ import pytest
 from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.gate import (
-    PassCounter,
-    Threshold,
-    missed_bounds,
-    sample_bounds,
-    sample_passes,
-)
+from rag_evaluation_framework.results.evaluations import Threshold
+from rag_evaluation_framework.results.gate import PassCounter, missed_bounds, sample_bounds, sample_passes
 
 BOUNDS = (Threshold("similarity", ">=", 0.8), Threshold("hallucination", "<=", 0.1))
 
@@ -91,7 +86,7 @@ def test_failed_requests_count_against_the_pass_rate_and_undecided_samples_are_l
         result(other=1.0),
     ):
         counter.add(given)
-    summary = counter.summary()
+    summary = counter.rate()
     # 2 of 4: the low one and the failed request count against it; the last has nothing that counts.
     assert (summary.value, summary.n_scored, summary.n_skipped) == (0.5, 4, 1)
     assert counter.errors == 1
@@ -109,7 +104,7 @@ def test_samples_that_may_pass_but_lack_a_score_are_no_part_of_the_pass_rate_and
         result(other=1.0),
     ):
         counter.add(given)
-    summary = counter.summary()
+    summary = counter.rate()
     # 1 of 3: two miss a bound, one of them without its other score. One more lacks a score, and the last has
     # nothing that counts.
     assert summary.value == pytest.approx(1 / 3)
@@ -118,7 +113,7 @@ def test_samples_that_may_pass_but_lack_a_score_are_no_part_of_the_pass_rate_and
 
 
 def test_the_pass_rate_of_nothing_is_missing() -> None:
-    summary = PassCounter(BOUNDS).summary()
+    summary = PassCounter(BOUNDS).rate()
     assert (summary.value, summary.interval) == (None, None)
 
 

@@ -22,12 +22,9 @@ FLAGS = [1, 1, 1, 0, 0, 0, 0, 1, 0, 0]
 TRUTHS = [1, 1, 0, 1, 0, 0, 0, 1, 0, 0]
 
 
-def test_the_four_counts_of_a_table() -> None:
+def test_the_figures_of_a_table() -> None:
     # Flagged: positions 0, 1, 2, 7; true: 0, 1, 3, 7. Both: 0, 1, 7.
     assert confusion(FLAGS, TRUTHS) == Confusion(3, 1, 1, 5)
-
-
-def test_the_figures_of_a_table() -> None:
     figures = classification_figures(Confusion(3, 1, 1, 5))
     assert figures.precision.value == 3 / 4
     assert figures.recall.value == 3 / 4
@@ -71,10 +68,6 @@ def test_kappa_of_the_counts_is_cohens_kappa_with_an_interval_around_it() -> Non
     assert found.value == pytest.approx(cohens_kappa(FLAGS, TRUTHS), abs=1e-12)
     assert found.interval is not None
     assert found.interval.low < 7 / 12 < found.interval.high
-
-
-def test_kappa_is_not_defined_where_both_always_say_the_same() -> None:
-    assert kappa(Confusion(0, 0, 0, 7)).value is None
 
 
 def test_anything_but_0_and_1_is_refused_by_its_place() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -39,10 +39,10 @@ from rag_evaluation_framework.errors import UnknownNameError, UsageError, counte
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifest import DatasetEntry
-    from rag_evaluation_framework.evaluation.preflight import Prices
     from rag_evaluation_framework.evaluation.secrets import Secrets
     from rag_evaluation_framework.evaluation.suites import Suite
     from rag_evaluation_framework.extensions import Target
+    from rag_evaluation_framework.models.spending import Prices
     from rag_evaluation_framework.records.runs import Progress, RunHead
     from rag_evaluation_framework.results.evaluations import Evaluation
     from rag_evaluation_framework.results.run_folder import RunFolder
@@ -169,7 +169,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     models = list(dict.fromkeys([*listed, *given["models"]]))
     leader = next((runs[model] for model in models if model in runs), None)
     began = RunGroup(leader) if leader else None
-    entry, warnings = _resumed_data(leader, given["dataset"]) if leader else _chosen_data(given)
+    entry, warnings = _data(given, leader)
     prices, paths = _prices(given["price"], models), output_paths(given["output"], models)
     folder = leader.path.parent if leader else given["runs_dir"]
     job = Job(
@@ -310,85 +310,82 @@ def _resumed_runs(run_ids: Sequence[str], runs_directory: Path) -> dict[str, Run
             head = run.head
             if not isinstance(head.configuration.get(_MODELS), list):
                 raise UsageError(f"run {head.run_id} was not begun as one of models side by side")
-            for first in list(runs.values())[:1]:
-                _check_alike(first.head, head)
             there = runs.setdefault(str(head.target), run)
             if there.path != run.path:
                 raise UsageError(
                     f"expected one run of {head.target}, got {there.head.run_id} and {head.run_id}"
                 )
+            first = next(iter(runs.values())).head
+            for what, expected in _compared(first).items():
+                if (got := _compared(head)[what]) != expected:
+                    raise UsageError(
+                        f"run {head.run_id} cannot stand beside {first.run_id}: "
+                        f"{what}: expected {expected}, got {got}"
+                    )
     return runs
 
 
-def _check_alike(first: RunHead, second: RunHead) -> None:
-    pairs = {
-        "dataset": (first.dataset_id, second.dataset_id),
-        "content of the dataset": (first.dataset_hash, second.dataset_hash),
-        "metrics": tuple(", ".join(head.configuration.get("metrics", ())) for head in (first, second)),
-        "seed": (first.seed, second.seed),
+def _compared(head: RunHead) -> dict[str, Any]:
+    return {
+        "dataset": head.dataset_id,
+        "content of the dataset": head.dataset_hash,
+        "metrics": ", ".join(head.configuration.get("metrics", ())),
+        "seed": head.seed,
     }
-    for what, (expected, got) in pairs.items():
-        if expected != got:
-            raise UsageError(
-                f"run {second.run_id} cannot stand beside {first.run_id}: "
-                f"{what}: expected {expected}, got {got}"
-            )
 
 
-def _resumed_data(leader: RunFolder, dataset: Path | None) -> tuple[DatasetEntry, tuple[str, ...]]:
-    """Return what the runs are over, at the place where the file is now."""
+def _data(given: Mapping[str, Any], leader: RunFolder | None) -> tuple[DatasetEntry, tuple[str, ...]]:
+    """Return what the models are asked, and what there is to warn about.
+
+    The whole file is read and checked, also where only its first samples are asked.
+    """
+    from rag_evaluation_framework.datasets.recognition import read_dataset
+    from rag_evaluation_framework.evaluation.manifest import DatasetEntry
     from rag_evaluation_framework.evaluation.rescoring import recorded_dataset
-
-    head = leader.head
-    path = recorded_dataset(leader) if dataset is None else _existing(dataset)
-    format_, limit = (head.configuration.get(name) for name in ("dataset_format", "limit"))
-    return _entry(path, head.dataset_id, format_, limit=limit, version=head.dataset_version), ()
-
-
-def _chosen_data(given: Mapping[str, Any]) -> tuple[DatasetEntry, tuple[str, ...]]:
-    """Return which file the models are asked, and what there is to warn about."""
-    from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings, split_version
     from rag_evaluation_framework.files.access import plain_name
 
-    if given["dataset"] is not None:
-        name = plain_name(given["dataset"]).partition(".")[0] or plain_name(given["dataset"])
-        return _entry(_existing(given["dataset"]), name, None, limit=given["limit"]), ()
-    paths, config = BuildPaths(), given["config"] or DEFAULT_CONFIG
+    path, began = given["dataset"], {} if leader is None else leader.head.configuration
+    warnings: tuple[str, ...] = ()
+    format_, version = began.get("dataset_format"), None if leader is None else leader.head.dataset_version
+    if path is not None and not path.exists():
+        raise UsageError(f"--dataset: expected a file, got {path}, which does not exist")
+    if path is None and leader is not None:
+        path = recorded_dataset(leader)
+    elif path is None:
+        format_ = _DIALECTS[given["dataset_type"] or "qa"]
+        path, version, warnings = _split(given)
+    name = plain_name(path).partition(".")[0] or plain_name(path)
+    entry = DatasetEntry(
+        name=name if leader is None else leader.head.dataset_id,
+        path=path,
+        metrics=(),
+        format=format_,
+        version=version,
+    )
+    limit = given["limit"] if leader is None else began.get("limit")
+    if limit is not None:
+        dataset = read_dataset(path, format=format_)
+        entry = replace(entry, dataset=replace(dataset, samples=dataset.samples[:limit]))
+    return entry, warnings
+
+
+def _split(given: Mapping[str, Any]) -> tuple[Path, str | None, tuple[str, ...]]:
+    """Return a split's file, its version if the manifest vouches for it, and what there is to warn about."""
+    from rag_evaluation_framework.datasets.split_build import BuildPaths, read_build_settings, split_version
+
+    paths, config, split = BuildPaths(), given["config"] or DEFAULT_CONFIG, given["dataset_type"] or "qa"
     if config.is_file():
         settings = read_build_settings(config)
         paths = BuildPaths(**{name: Path(path) for name, path in settings.items() if name != "version"})
-    split = given["dataset_type"] or "qa"
     path = paths.qa_output if split == "qa" else paths.summaries_output
     if not path.is_file():
         raise UsageError(
             f"no {split} split at {path}: make it with `rag-eval build`, or give a file with --dataset"
         )
     version = split_version(path, paths.manifest_output)
-    warnings: tuple[str, ...] = ()
-    if version is None and paths.manifest_output.is_file():
-        warnings = (f"{path} is not the file that {paths.manifest_output} was written for: no version",)
-    name = plain_name(path).partition(".")[0]
-    return _entry(path, name, _DIALECTS[split], limit=given["limit"], version=version), warnings
-
-
-def _entry(
-    path: Path, name: str, format_: str | None, *, limit: int | None, version: str | None = None
-) -> DatasetEntry:
-    """Return a file, or its first samples, as a dataset to evaluate; the whole of it is read and checked."""
-    from rag_evaluation_framework.datasets.recognition import read_dataset
-    from rag_evaluation_framework.evaluation.manifest import DatasetEntry
-
-    entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, version=version)
-    if limit is None:
-        return entry
-    dataset = read_dataset(path, format=format_)
-    return replace(entry, dataset=replace(dataset, samples=dataset.samples[:limit]))
-
-
-def _existing(dataset: Path) -> Path:
-    if not dataset.exists():
-        raise UsageError(f"--dataset: expected a file, got {dataset}, which does not exist")
-    return dataset
+    if version is not None or not paths.manifest_output.is_file():
+        return path, version, ()
+    return path, None, (f"{path} is not the file that {paths.manifest_output} was written for: no version",)
 
 
 def output_paths(output: Path | None, models: Sequence[str]) -> dict[str, Path]:
@@ -443,7 +440,7 @@ def _temperature(text: str) -> float | None:
 
 def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
     """Return the prices by model."""
-    from rag_evaluation_framework.evaluation.preflight import Prices
+    from rag_evaluation_framework.models.spending import Prices
 
     found: dict[str, Prices] = {}
     for text in texts:
@@ -461,13 +458,16 @@ def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
 
 def _cost(evaluation: Evaluation, prices: Prices | None) -> float | None:
     """Return the cost in US dollars: from the price given, else what the endpoint reported."""
+    from rag_evaluation_framework.records.responses import Usage
+
     usage = evaluation.performance.figures.get("api_usage", {})
     if prices is None:
         told: float | None = usage.get("estimated_cost_usd")
         return told
     if "input_tokens" not in usage or "output_tokens" not in usage:
         return None
-    return prices.cost(usage["input_tokens"], usage["output_tokens"])
+    counted_tokens = Usage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
+    return prices.cost(counted_tokens)
 
 
 def _document(
@@ -516,6 +516,7 @@ def _model(model: str, evaluation: Evaluation, *, cost: float | None) -> dict[st
 def _text(whole: Evaluation, document: Mapping[str, Any]) -> str:
     """Render the data, the evaluation, what each run took, and what is left to do."""
     from rag_evaluation_framework.reports.tables import one_line, text_table
+    from rag_evaluation_framework.results.run_folder import RunFolder
 
     version = f" {document['dataset_version']}" if document["dataset_version"] else ""
     samples = counted(document["total"], "sample")
@@ -535,23 +536,14 @@ def _text(whole: Evaluation, document: Mapping[str, Any]) -> str:
         rows.append([one_line(each["model"]), *cells[:2], cost, *cells[2:]])
     parts = [f"{document['dataset_id']}{version}: {samples}, {prompts}", whole.render()]
     parts.append(text_table(headers, rows, align="<>>>>>"))
-    parts += [
-        f"{one_line(model)}: {line}" for model, each in whole.parts.items() for line in _unanswered(each)
-    ]
+    for model, evaluation in whole.parts.items():
+        if evaluation.shortfall is None or not evaluation.outcome.completed or evaluation.folder is None:
+            continue
+        advice = "put it right and begin anew, without --resume"
+        if RunFolder.open(evaluation.folder).counts.reaskable:
+            advice = f"go on with --resume {evaluation.head.run_id}"
+        parts.append(f"{one_line(model)}: {one_line(evaluation.shortfall, 400)}; {advice}")
     if document["not_begun"]:
         left = ", ".join(map(one_line, document["not_begun"]))
         parts.append(f"not begun: {left}; a resume begins them too")
     return "\n\n".join(parts)
-
-
-def _unanswered(evaluation: Evaluation) -> Iterator[str]:
-    """Yield why a model that was asked everything has no answer at all, and what to do about it."""
-    from rag_evaluation_framework.reports.tables import one_line
-    from rag_evaluation_framework.results.run_folder import RunFolder
-
-    if evaluation.shortfall is None or not evaluation.outcome.completed or evaluation.folder is None:
-        return
-    advice = "put it right and begin anew, without --resume"
-    if RunFolder.open(evaluation.folder).counts.reaskable:
-        advice = f"go on with --resume {evaluation.head.run_id}"
-    yield f"{one_line(evaluation.shortfall, 400)}; {advice}"

@@ -19,11 +19,12 @@ from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UsageError, counted, refused
 from rag_evaluation_framework.evaluation.evaluate import Job, carried_out, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.preflight import Prices, check_writable
+from rag_evaluation_framework.evaluation.preflight import check_writable
 from rag_evaluation_framework.evaluation.suites import Suite
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.judging.methods import Methods
+from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.progress import ProgressLine
@@ -111,7 +112,8 @@ def _is_split(suite: Suite) -> bool:
 
 def _print_plan(suite: Suite, given: Given) -> None:
     """Print what a run would do."""
-    prices, target = Prices(given["price_input"], given["price_output"]), suite.shown_target or ""
+    amounts, target = (given["price_input"], given["price_output"]), suite.shown_target or ""
+    prices = None if None in amounts else Prices(*amounts)
     if given["as_json"]:
         print_json(suite.secrets.mask_value(plan_document(suite.plan, target=target, prices=prices)))
     else:

@@ -29,7 +29,6 @@ from rag_evaluation_framework.records.samples import (
     CitationAnnotation,
 )
 from rag_evaluation_framework.statistics.agreement import (
-    Estimate,
     Resampling,
     alpha_of_moments,
     alpha_of_tables,
@@ -87,8 +86,8 @@ def jaccard_figure(of_queries: Sequence[float], resampling: Resampling) -> Agree
         resamples=resampling.resamples,
         seed=resampling.seed,
     )
-    mean = fsum(of_queries) / len(of_queries)
     n = len(of_queries)
+    mean = fsum(of_queries) / n
     return AgreementFigure("characters marked", "mean pairwise Jaccard", mean, interval, n, TARGET_JACCARD)
 
 
@@ -133,17 +132,14 @@ def score_figure(score: str, units: Sequence[RatedUnit[float]], resampling: Resa
     values = [value for unit in units for value in unit.ratings.values()]
     centre = fsum(values) / len(values)
     totals = _per_query(units, lambda given: moments([[*each.values()] for each in given], centre=centre))
-    return _figure(score, INTERVAL_ALPHA, alpha_of_moments(totals, resampling), len(totals))
+    found = alpha_of_moments(totals, resampling)
+    return AgreementFigure(score, INTERVAL_ALPHA, found.value, found.interval, len(totals))
 
 
 def _nominal(what: str, tables: Sequence[Floats], annotators: int, resampling: Resampling) -> AgreementFigure:
-    if annotators == 2:
-        return _figure(what, KAPPA, kappa_of_tables(tables, resampling), len(tables))
-    return _figure(what, ALPHA, alpha_of_tables(tables, resampling), len(tables))
-
-
-def _figure(what: str, measure: str, estimate: Estimate, n_queries: int) -> AgreementFigure:
-    return AgreementFigure(what, measure, estimate.value, estimate.interval, n_queries)
+    agreement, measure = (kappa_of_tables, KAPPA) if annotators == 2 else (alpha_of_tables, ALPHA)
+    found = agreement(tables, resampling)
+    return AgreementFigure(what, measure, found.value, found.interval, len(tables))
 
 
 def _per_query(
@@ -177,10 +173,11 @@ class MarkedStretch(Spanned):
 
 def marked_stretches(marks: Mapping[str, Sequence[SpanCitation]]) -> list[MarkedStretch]:
     """Cut the spans that annotators marked into stretches, sorted by file, page and start."""
-    with_pages = _files_with_pages(marks)
+    spans = [span for annotated in marks.values() for span in annotated]
+    with_pages = {span.file for span in spans} - {span.file for span in spans if span.page is None}
     edges: dict[tuple[str, int | None], list[tuple[int, int, str]]] = defaultdict(list)
-    for annotator, spans in marks.items():
-        for span in spans:
+    for annotator, annotated in marks.items():
+        for span in annotated:
             place = (span.file, span.page if span.file in with_pages else None)
             edges[place] += [(span.start, 1, annotator), (span.end, -1, annotator)]
     return [
@@ -215,11 +212,6 @@ def majority(marks: Mapping[str, Sequence[SpanCitation]]) -> Majority:
     tied = sum(stretch.size for stretch in stretches if 2 * len(stretch.annotators) == len(marks))
     sources = [span for spans in marks.values() for span in spans]
     return Majority(tuple(_span(group, len(marks), sources) for group in _touching(kept)), tied)
-
-
-def _files_with_pages(marks: Mapping[str, Sequence[SpanCitation]]) -> set[str]:
-    spans = [span for annotated in marks.values() for span in annotated]
-    return {span.file for span in spans} - {span.file for span in spans if span.page is None}
 
 
 def _swept(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, frozenset[str]]]:
@@ -338,9 +330,10 @@ def agreement_report(
     jaccards = {query: _pair_jaccards(given) for query, given in shared.items()}
     queries = [_query_agreement(query, of_pairs) for query, of_pairs in jaccards.items()]
     scores = quality_scores(answers)
+    cited = {span.file for given in marks.values() for spans in given.values() for span in spans}
     figures = [
         *([jaccard_figure([query.jaccard for query in queries], resampling)] if queries else []),
-        *([document_figure(shared, documents=_documents(marks), resampling=resampling)] if shared else []),
+        *([document_figure(shared, documents=len(cited), resampling=resampling)] if shared else []),
         *(aspect_figure(aspect, units, resampling) for aspect, units in aspect_ratings(answers).items()),
         *(score_figure(score, units, resampling) for score, units in scores.items()),
     ]
@@ -357,10 +350,6 @@ def agreement_report(
             sorted(_score_differences(scores), key=lambda row: (-round(row.difference, 9), row.query_id))
         ),
     )
-
-
-def _documents(marks: Mapping[str, Marks]) -> int:
-    return len({span.file for given in marks.values() for spans in given.values() for span in spans})
 
 
 def _pair_jaccards(marks: Marks) -> dict[Pair, float]:
@@ -459,40 +448,29 @@ def _merged_marks(query: str, marks: Marks, sources: Sequence[Annotation]) -> Ci
 
 def _merged_answer(answer: Answer, *, number: int) -> AnswerQualityAnnotation:
     sources = list(answer.ratings.values())
-    scores = _mean_scores(sources)
-    ratings, undecided = _majority_ratings(sources)
+    scores: dict[str, list[float]] = defaultdict(list)
+    ratings: dict[str, Counter[str]] = defaultdict(Counter)
+    for annotation in sources:
+        for name, score in annotation.quality_scores.items():
+            scores[name].append(score)
+        for aspect, rating in annotation.aspect_ratings.items():
+            ratings[aspect][rating] += 1
+    leading = {aspect: given.most_common(1)[0] for aspect, given in ratings.items()}
+    decided = {
+        aspect: rating for aspect, (rating, votes) in leading.items() if 2 * votes > ratings[aspect].total()
+    }
+    undecided = [aspect for aspect in ratings if aspect not in decided]
     merged = AnswerQualityAnnotation(
         annotation_id=f"merged_answer_{answer.query_id}" + (f"_{number}" if number > 1 else ""),
         query_id=answer.query_id,
         annotator_id=MERGED,
         timestamp=_latest(sources),
         answer_text=sources[0].answer_text,
-        quality_scores=scores,
-        aspect_ratings=ratings,
+        quality_scores={name: fsum(given) / len(given) for name, given in scores.items()},
+        aspect_ratings=decided,
         extra={"metadata": _provenance(sources) | {"undecided_aspects": undecided}},
     )
     return replace(merged, overall_score=merged.mean_score)
-
-
-def _mean_scores(sources: Sequence[AnswerQualityAnnotation]) -> dict[str, float]:
-    given: dict[str, list[float]] = {}
-    for annotation in sources:
-        for name, score in annotation.quality_scores.items():
-            given.setdefault(name, []).append(score)
-    return {name: fsum(scores) / len(scores) for name, scores in given.items()}
-
-
-def _majority_ratings(sources: Sequence[AnswerQualityAnnotation]) -> tuple[dict[str, str], list[str]]:
-    """Return the rating of each aspect that has a majority, and the aspects that have none."""
-    given: dict[str, Counter[str]] = {}
-    for annotation in sources:
-        for aspect, rating in annotation.aspect_ratings.items():
-            given.setdefault(aspect, Counter())[rating] += 1
-    leading = {aspect: ratings.most_common(1)[0] for aspect, ratings in given.items()}
-    decided = {
-        aspect: rating for aspect, (rating, votes) in leading.items() if 2 * votes > given[aspect].total()
-    }
-    return decided, [aspect for aspect in given if aspect not in decided]
 
 
 def _provenance(sources: Sequence[Annotation]) -> dict[str, Any]:

@@ -149,13 +149,12 @@ def read_labels(
         try:
             labels.append(_label(record, str(path), unnamed))
         except InputError as error:
-            issues.extend(_placed(error, record, str(path)).issues)
+            issues.extend(record.place(issue).located(str(path)) for issue in error.issues)
     if issues:
         issues.extend(issue for each in dict.fromkeys(wanted) for issue in _wrong_labels(labels, each))
         raise InputError(sorted(issues, key=lambda issue: issue.line or 0))
-    repeated = _repeated_rows(labels)
-    if repeated is not None and on_warning is not None:
-        on_warning(repeated)
+    if on_warning is not None:
+        _tell_repeated_rows(labels, on_warning)
     return labels
 
 
@@ -212,11 +211,8 @@ def is_same_answer(label: HumanLabel, answer: str | None) -> bool:
     """Tell whether a label is about this answer: up to white space and width, or where it cannot be told."""
     if label.answer_text is None or answer is None:
         return True
-    return _plain(label.answer_text) == _plain(answer)
-
-
-def _plain(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).split())
+    given, said = (unicodedata.normalize("NFKC", text).split() for text in (label.answer_text, answer))
+    return given == said
 
 
 def _label(record: PlacedRecord, file: str, unnamed: Counter[str]) -> HumanLabel:
@@ -231,7 +227,8 @@ def _label(record: PlacedRecord, file: str, unnamed: Counter[str]) -> HumanLabel
     annotator, answer = row.get("annotator_id"), row.get("answer_text")
     if annotator is None:
         unnamed[str(identifier)] += 1
-        annotator = _nameless(file, unnamed[str(identifier)])
+        number = unnamed[str(identifier)]  # the first, second … without a name who labels the query here
+        annotator = f"unnamed ({file})" if number == 1 else f"unnamed {number} ({file})"
     is_named = row.get("annotator_id") is not None
     fields = {name: value for name, value in row.items() if name not in _NOT_FIELDS}
     return HumanLabel(
@@ -244,38 +241,24 @@ def _label(record: PlacedRecord, file: str, unnamed: Counter[str]) -> HumanLabel
     )
 
 
-def _nameless(file: str, number: int) -> str:
-    """Return what to call somebody without a name: the first, second … who labels a query in this file."""
-    return f"unnamed ({file})" if number == 1 else f"unnamed {number} ({file})"
-
-
-def _repeated_rows(labels: Sequence[HumanLabel]) -> Issue | None:
-    """Say so if labels of one query by nobody in particular are the same word for word.
+def _tell_repeated_rows(labels: Sequence[HumanLabel], on_warning: Callable[[Issue], None]) -> None:
+    """Warn once if labels of one query by nobody in particular are the same word for word.
 
     They may be the votes of several people, or a row that was pasted twice.
     """
-    first: dict[tuple[str, str | None, str], Location] = {}
-    repeated = []
-    for label in labels:
-        if label.is_named:
-            continue
-        row = (label.query_id, label.answer_text, repr(sorted(label.fields.items())))
-        if row in first:
-            repeated.append((label, first[row]))
-        else:
-            first[row] = label.place
-    if not repeated:
-        return None
-    label, before = repeated[0]
-    n_more = len(repeated) - 1
-    more = f" and {counted(n_more, 'more such row')}" if n_more else ""
-    found = f"that of {before} again{more}: taken for labels of different people"
-    expected = "each row once, or annotator_id to tell people apart"
-    return label.placed(Issue("repeated-row", expected, found, severity="warning"))
-
-
-def _placed(error: InputError, record: PlacedRecord, file: str) -> InputError:
-    return InputError(record.place(issue) for issue in error.issues).located(file)
+    first: dict[tuple[str, str | None, str], HumanLabel] = {}
+    unnamed = [label for label in labels if not label.is_named]
+    before = [
+        first.setdefault((each.query_id, each.answer_text, repr(sorted(each.fields.items()))), each)
+        for each in unnamed
+    ]
+    repeated = [pair for pair in zip(unnamed, before, strict=True) if pair[0] is not pair[1]]
+    if repeated:
+        label, same = repeated[0]
+        more = f" and {counted(len(repeated) - 1, 'more such row')}" if len(repeated) > 1 else ""
+        found = f"that of {same.place} again{more}: taken for labels of different people"
+        expected = "each row once, or annotator_id to tell people apart"
+        on_warning(label.placed(Issue("repeated-row", expected, found, severity="warning")))
 
 
 def _wrong_labels(labels: Sequence[HumanLabel], wanted: LabelField) -> tuple[Issue, ...]:

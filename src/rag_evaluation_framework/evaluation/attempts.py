@@ -413,6 +413,7 @@ class Asker:
             key=key_of(self._run_id, sample.id),
             thread_id=thread_of(self._run_id, sample.id),
             timeout=timeout,
+            history=self._options.history,
         )
 
     def _ended(

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from rag_evaluation_framework.datasets.evaluation_sets import decode_document
@@ -60,36 +60,13 @@ from rag_evaluation_framework.metrics.citations import (
     hallucination_rate,
     overall_citation_accuracy,
 )
-from rag_evaluation_framework.records.citations import Citation, citations_in, span_citations
+from rag_evaluation_framework.records.citations import citations_in, span_citations
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import ClaimVerdict, SupportMethod
 
 _KEYS = ("weights", "tolerance_chars", "support", "judge", "consistency_threshold")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CitationSettings:
-    """How citations are evaluated."""
-
-    support: SupportMethod
-    weights: Mapping[str, float] = field(hash=False)
-    tolerance_chars: int
-    consistency_threshold: float | None
-
-
-class CitedSources:
-    """The documents that may be cited by name, or the contexts that may be cited by number."""
-
-    def __init__(self, documents: Sequence[Document] = (), contexts: Sequence[str] = ()) -> None:
-        self.texts = CitableTexts(documents)
-        self.contexts = contexts
-        self.evidence = contexts or [document.content for document in documents]
-
-    def opened(self, citation: Citation) -> OpenedCitation:
-        """Return what a citation means."""
-        return self.texts.opened(citation, self.contexts)
 
 
 class CitationEvaluator:
@@ -107,7 +84,27 @@ class CitationEvaluator:
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
-        self._settings = read_settings({} if config is None else config)
+        config = {} if config is None else config
+        if not isinstance(config, Mapping):
+            raise invalid("config", "a mapping of settings", config)
+        problems = Problems()
+        for key in config:
+            if key not in _KEYS:
+                with problems.collected():
+                    raise UnknownNameError("setting of a CitationEvaluator", str(key), _KEYS)
+        with problems.collected():
+            self._weights = _weights(config.get("weights", OVERALL_WEIGHTS))
+        self._tolerance = config.get("tolerance_chars", DEFAULT_TOLERANCE)
+        with problems.collected():
+            if type(self._tolerance) is not int or self._tolerance < 0:
+                raise invalid("tolerance_chars", "a whole number of at least 0", self._tolerance)
+        self._threshold = config.get("consistency_threshold")
+        with problems.collected():
+            if self._threshold is not None and not _is_share(self._threshold):
+                raise invalid("consistency_threshold", "a number from 0 to 1", self._threshold)
+        with problems.collected():
+            self._support = _support(config.get("support"), config.get("judge"))
+        problems.raise_all()
 
     def evaluate_answer_citations(
         self, answer: str, citations: Any, documents: Any, query: Any = None
@@ -119,37 +116,45 @@ class CitationEvaluator:
         """
         if not isinstance(answer, str):
             raise invalid("answer", "text", answer)
-        sample, sources = read_query(query), read_sources(documents)
-        response = Response(text=answer, contexts=tuple(sources.contexts))
+        read, contexts = _sources(documents)
+        texts = CitableTexts(read)
         verdicts = CitationVerdicts(
-            Reading(sample, response, self._settings.support),
-            texts=sources.texts,
-            beside=open_listed(citations, sources),
-            sources=sources.evidence,
+            Reading(_sample(query), Response(text=answer, contexts=contexts), self._support),
+            texts=texts,
+            beside=_opened(citations, texts, contexts),
+            sources=contexts or [document.content for document in read],
         )
-        method = {"method": self._settings.support.name}
-        consistent = [_is_consistent(verdict, self._settings) for verdict in verdicts.consistency]
+        method = {"method": self._support.name}
+        consistent = [self._is_consistent(verdict) for verdict in verdicts.consistency]
         return {
-            "span_accuracy": _span_accuracy(verdicts, self._settings),
+            "span_accuracy": self._span_accuracy(verdicts),
             "citation_quality": _quality(verdicts) | method,
             "answer_consistency": _consistency(verdicts, consistent) | method,
             "hallucination_detection": _hallucinations(verdicts, consistent) | method,
-            "overall_scores": _overall(verdicts, consistent, self._settings),
+            "overall_scores": self._overall(verdicts, consistent),
         }
 
+    def _is_consistent(self, verdict: ClaimVerdict) -> bool:
+        if self._threshold is None or verdict.probability is None:
+            return verdict.is_supported
+        return bool(verdict.probability >= self._threshold)
 
-def _is_consistent(verdict: ClaimVerdict, settings: CitationSettings) -> bool:
-    threshold = settings.consistency_threshold
-    if threshold is None or verdict.probability is None:
-        return verdict.is_supported
-    return verdict.probability >= threshold
+    def _span_accuracy(self, verdicts: CitationVerdicts) -> dict[str, Any]:
+        """Compare the cited characters with the true ones; ``reason`` says why that cannot be done."""
+        figures = verdicts.spans(self._tolerance).to_dict()
+        reason = verdicts.no_spans_because
+        return figures if reason is None else {**dict.fromkeys(figures), "reason": reason}
 
-
-def _span_accuracy(verdicts: CitationVerdicts, settings: CitationSettings) -> dict[str, Any]:
-    """Compare the cited characters with the true ones; ``reason`` says why that cannot be done."""
-    figures = verdicts.spans(settings.tolerance_chars).to_dict()
-    reason = verdicts.no_spans_because
-    return figures if reason is None else {**dict.fromkeys(figures), "reason": reason}
+    def _overall(self, verdicts: CitationVerdicts, consistent: list[bool]) -> dict[str, Any]:
+        weights = self._weights
+        parts = verdicts.overall_parts(tolerance_chars=self._tolerance, consistent=consistent)
+        missing = dict.fromkeys(reason for part, reason in verdicts.missing_parts.items() if weights[part])
+        return {
+            "overall_citation_accuracy": overall_citation_accuracy(parts, weights),
+            "reason": "; ".join(missing) or None,
+            **parts,
+            "weights": dict(weights),
+        }
 
 
 def _quality(verdicts: CitationVerdicts) -> dict[str, Any]:
@@ -211,47 +216,6 @@ def _hallucinations(verdicts: CitationVerdicts, consistent: list[bool]) -> dict[
     return {"hallucination_rate": rate, "claims": found}
 
 
-def _overall(
-    verdicts: CitationVerdicts, consistent: list[bool], settings: CitationSettings
-) -> dict[str, Any]:
-    weights = settings.weights
-    parts = verdicts.overall_parts(tolerance_chars=settings.tolerance_chars, consistent=consistent)
-    missing = dict.fromkeys(reason for part, reason in verdicts.missing_parts.items() if weights[part])
-    return {
-        "overall_citation_accuracy": overall_citation_accuracy(parts, weights),
-        "reason": "; ".join(missing) or None,
-        **parts,
-        "weights": dict(weights),
-    }
-
-
-def read_settings(config: Mapping[str, Any]) -> CitationSettings:
-    """Read a configuration; what is not in it has its default, and all that is wrong is in one error."""
-    if not isinstance(config, Mapping):
-        raise invalid("config", "a mapping of settings", config)
-    problems = Problems()
-    for key in config:
-        if key not in _KEYS:
-            with problems.collected():
-                raise UnknownNameError("setting of a CitationEvaluator", str(key), _KEYS)
-    with problems.collected():
-        weights = _weights(config.get("weights", OVERALL_WEIGHTS))
-    with problems.collected():
-        tolerance = config.get("tolerance_chars", DEFAULT_TOLERANCE)
-        if type(tolerance) is not int or tolerance < 0:
-            raise invalid("tolerance_chars", "a whole number of at least 0", tolerance)
-    with problems.collected():
-        threshold = config.get("consistency_threshold")
-        if threshold is not None and not _is_share(threshold):
-            raise invalid("consistency_threshold", "a number from 0 to 1", threshold)
-    with problems.collected():
-        support = _support(config.get("support"), config.get("judge"))
-    problems.raise_all()
-    return CitationSettings(
-        support=support, weights=weights, tolerance_chars=tolerance, consistency_threshold=threshold
-    )
-
-
 def _weights(given: Any) -> dict[str, float]:
     """Read the weights; a part that is not named counts nothing."""
     if not isinstance(given, Mapping):
@@ -285,23 +249,20 @@ def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def read_sources(given: Any) -> CitedSources:
-    """Read documents or contexts."""
-    if given is None:
-        return CitedSources()
-    if isinstance(given, Corpus):
-        return CitedSources(tuple(given.documents))
+def _sources(given: Any) -> tuple[Sequence[Document], tuple[str, ...]]:
+    """Return the documents that may be cited by name, or the contexts that may be cited by number."""
+    if given is None or isinstance(given, Corpus):
+        return (() if given is None else tuple(given.documents)), ()
     if isinstance(given, Mapping):
-        return CitedSources(tuple(_document(name, value) for name, value in given.items()))
+        return [_document(name, value, f"documents[{shown(name)}]") for name, value in given.items()], ()
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise invalid("documents", "documents by id, a list of them or a corpus", given)
     if all(isinstance(each, str) for each in given):
-        return CitedSources(contexts=tuple(given))
-    return CitedSources(tuple(_document(None, value, f"documents[{n}]") for n, value in enumerate(given)))
+        return (), tuple(given)
+    return [_document(None, value, f"documents[{n}]") for n, value in enumerate(given)], ()
 
 
-def _document(name: Any, value: Any, path: str = "") -> Document:
-    path = path or f"documents[{shown(name)}]"
+def _document(name: Any, value: Any, path: str) -> Document:
     if isinstance(value, Document):
         return value
     if isinstance(value, str) and isinstance(name, str) and name:
@@ -317,7 +278,7 @@ def _document(name: Any, value: Any, path: str = "") -> Document:
     return decode_document(record)
 
 
-def read_query(given: Any) -> Sample:
+def _sample(given: Any) -> Sample:
     """Read a query as a sample; what it does not say, such as its true citations, is left out."""
     if isinstance(given, Sample):
         return given
@@ -334,7 +295,7 @@ def read_query(given: Any) -> Sample:
     )
 
 
-def open_listed(given: Any, sources: CitedSources) -> list[OpenedCitation]:
+def _opened(given: Any, texts: CitableTexts, contexts: Sequence[str]) -> list[OpenedCitation]:
     """Open citations of any form; what cannot be read is a citation that cannot be opened."""
     if given is None:
         return []
@@ -343,7 +304,7 @@ def open_listed(given: Any, sources: CitedSources) -> list[OpenedCitation]:
     opened: list[OpenedCitation] = []
     for number, item in enumerate(given):
         try:
-            opened += [sources.opened(citation) for citation in citations_in(item)]
+            opened += [texts.opened(citation, contexts) for citation in citations_in(item)]
         except InputError as error:
             located = error.issues[0].located(within=f"citations[{number}]")
             issue = replace(located, code="unreadable-citation")

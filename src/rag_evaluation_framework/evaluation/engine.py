@@ -249,9 +249,13 @@ class RunLoop:
         finally:
             stopped.cancel()
             working.cancel()
-            broken = [worker for worker in workers if _has_broken(worker)]
-            await _let_go([worker for worker in workers if not worker.done()])
-        for worker in broken:
+            done = [worker for worker in workers if worker.done() and not worker.cancelled()]
+            left = [worker for worker in workers if not worker.done()]
+            for worker in left:
+                worker.cancel()
+            if left:  # they get a moment to let go
+                await asyncio.wait(left, timeout=_FAREWELL)
+        for worker in done:
             worker.result()
 
     async def _work(self, samples: Iterable[OpenSample]) -> None:
@@ -391,18 +395,6 @@ class RunLoop:
             )
 
 
-def _has_broken(worker: asyncio.Future[None]) -> bool:
-    return worker.done() and not worker.cancelled() and worker.exception() is not None
-
-
-async def _let_go(tasks: list[asyncio.Future[None]]) -> None:
-    """Cancel tasks, and wait for them only a moment."""
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=_FAREWELL)
-
-
 async def _closed(target: Target) -> None:
     """Close the target; nothing depends any more on whether that works."""
     closing = asyncio.ensure_future(target.close())
@@ -448,6 +440,7 @@ def run_samples(
     with folder.held():
         index = _prepared(samples, scorers, folder)
         journal = Journal(folder.journal_path, end=index.end)
+        cut = f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal"
         try:
             return _run_in_thread(
                 lambda stop: RunLoop(
@@ -465,7 +458,7 @@ def run_samples(
                 ),
                 folder,
                 total=len(index.offsets),
-                notes=_notes(index),
+                notes=(cut,) if index.torn_bytes else (),
             )
         finally:
             journal.close()
@@ -485,12 +478,6 @@ def _prepared(samples: Samples, scorers: Sequence[Scorer], folder: RunFolder) ->
         began, now = (", ".join(sorted(metrics)) or "none" for metrics in (index.metrics, names))
         raise UsageError(f"cannot resume with other metrics: expected {began}, got {now}")
     return index
-
-
-def _notes(index: JournalIndex) -> tuple[str, ...]:
-    if not index.torn_bytes:
-        return ()
-    return (f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal",)
 
 
 def _left_to_do(run: RunLoop) -> Iterator[str]:
@@ -513,84 +500,66 @@ def _open_samples(samples: Samples, folder: RunFolder, index: JournalIndex) -> I
 def _run_in_thread(
     made: Callable[[StopSign], RunLoop], folder: RunFolder, *, total: int, notes: tuple[str, ...]
 ) -> RunOutcome:
-    thread = _RunThread(made)
+    """Run in a thread with an event loop of its own; Ctrl-C while it is waited for stops it."""
+    loop, stop = asyncio.new_event_loop(), StopSign()
+    ended: Future[RunLoop] = Future()
+    # A daemon: a target that blocks the thread for ever cannot keep the program from ending.
+    thread = threading.Thread(target=_run_loop, args=(loop, made, stop, ended), name="run", daemon=True)
     interrupted = False
     try:
         thread.start()
-        run = thread.ended.result()
+        run = ended.result()
     except KeyboardInterrupt:
         interrupted = True
-        thread.interrupt()
+        with suppress(RuntimeError):  # a loop that has just closed has nothing left to stop
+            loop.call_soon_threadsafe(lambda: stop.set(_INTERRUPTED, grace=_GRACE))
         try:
-            run = thread.ended.result(timeout=_LONGEST_STOP)
+            run = ended.result(timeout=_LONGEST_STOP)
         except (KeyboardInterrupt, TimeoutError):
             # The thread does not come back, or somebody cannot wait: the journal has what is finished.
             kept = folder.counts.before_resuming(total)
-            return _outcome(
-                kept.done, kept.failed, total=total, reason=_INTERRUPTED, interrupted=True, notes=notes
-            )
-    reason = run.stop.reason
+            return _outcome(kept.done, kept.failed, total, _INTERRUPTED, notes, interrupted=True)
     notes = (*notes, *_left_to_do(run))
-    return _outcome(run.done, run.failed, total=total, reason=reason, interrupted=interrupted, notes=notes)
+    return _outcome(run.done, run.failed, total, stop.reason, notes, interrupted=interrupted)
 
 
 def _outcome(
-    done: int, failed: int, *, total: int, reason: str | None, interrupted: bool, notes: tuple[str, ...]
+    done: int, failed: int, total: int, reason: str | None, notes: tuple[str, ...], *, interrupted: bool
 ) -> RunOutcome:
-    completed = done == total
     return RunOutcome(
-        completed=completed,
+        completed=done == total,
         interrupted=interrupted,
         done=done,
         failed=failed,
         remaining=total - done,
-        reason=None if completed else reason,
+        reason=None if done == total else reason,
         notes=notes,
     )
 
 
-class _RunThread:
-    """A run in a thread with an event loop of its own, and the way to stop it from outside."""
-
-    def __init__(self, made: Callable[[StopSign], RunLoop]) -> None:
-        self.ended: Future[RunLoop] = Future()
-        self._made = made
-        self._stop = StopSign()
-        self._loop = asyncio.new_event_loop()
-        # A daemon: a target that blocks the thread for ever cannot keep the program from ending.
-        self._thread = threading.Thread(target=self._main, name="run", daemon=True)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def interrupt(self) -> None:
-        """Ask the run to stop as after Ctrl-C."""
-        # A loop that has just closed has nothing left to stop.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(lambda: self._stop.set(_INTERRUPTED, grace=_GRACE))
-
-    def _main(self) -> None:
-        try:
-            try:
-                run = self._loop.run_until_complete(self._all())
-            finally:
-                self._close()
-        except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
-            self.ended.set_exception(error)
-        else:
-            self.ended.set_result(run)
-
-    async def _all(self) -> RunLoop:
-        run = self._made(self._stop)
+def _run_loop(
+    loop: asyncio.AbstractEventLoop,
+    made: Callable[[StopSign], RunLoop],
+    stop: StopSign,
+    ended: Future[RunLoop],
+) -> None:
+    async def all_of_it() -> RunLoop:
+        run = made(stop)
         await run.run()
         return run
 
-    def _close(self) -> None:
-        # Requests that were left behind because they ignored being cancelled are no news by now.
-        self._loop.set_exception_handler(lambda _loop, _context: None)
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
+    try:
+        try:
+            run = loop.run_until_complete(all_of_it())
+        finally:
+            # Requests that were left behind because they ignored being cancelled are no news by now.
+            loop.set_exception_handler(lambda _loop, _context: None)
+            for task in asyncio.all_tasks(loop):
+                task.cancel()
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+    except BaseException as error:  # noqa: BLE001 - raised again where the caller waits
+        ended.set_exception(error)
+    else:
+        ended.set_result(run)

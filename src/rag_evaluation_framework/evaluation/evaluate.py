@@ -52,7 +52,7 @@ from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample
 from rag_evaluation_framework.results.comparison import Comparison, PairedTest
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.run_evaluations import compare_columns
+from rag_evaluation_framework.results.run_evaluations import compare_evaluations
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunGroup
 from rag_evaluation_framework.retrieval.sweep import Grid
 
@@ -450,7 +450,7 @@ def compare(
         while name in named:
             name, number = f"{each.head.run_id} ({number})", number + 1
         named[name] = each
-    return compare_columns(named, test=test, force=force, seed=seed)
+    return compare_evaluations(named, test=test, force=force, seed=seed)
 
 
 def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
@@ -462,7 +462,7 @@ def systems_of(systems: Mapping[str, Evaluation]) -> Evaluation:
     measured = {name: each for name, each in systems.items() if each.shortfall is None}
     comparison = None
     if first.shortfall is None and len(measured) > 1:
-        comparison = compare_columns(measured, force=True, seed=first.head.seed)
+        comparison = compare_evaluations(measured, force=True, seed=first.head.seed)
     stopped = next((each.outcome for each in systems.values() if not each.outcome.completed), None)
     return Evaluation(
         kind="systems",

@@ -16,7 +16,6 @@ from typing import Any
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, SPLITS
 from rag_evaluation_framework.datasets.recognition import is_named_for, recognise
 from rag_evaluation_framework.datasets.validation import record_file_issues
-from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -45,9 +44,6 @@ from rag_evaluation_framework.evaluation.preflight import (
     threshold_warnings,
 )
 from rag_evaluation_framework.evaluation.suites import unscored
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import plain_name
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.answer_verdicts import expects_refusal, may_be_declined
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, without_parameters
@@ -57,20 +53,11 @@ from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.breakdowns import Refusals, RefusalTable
-from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.gate import Operator, PassCounter, Threshold
-from rag_evaluation_framework.results.results_documents import RunVerdicts, results_document
-from rag_evaluation_framework.results.run_evaluations import as_documented
+from rag_evaluation_framework.results.evaluations import Evaluation, Operator, Threshold, summed_up
+from rag_evaluation_framework.results.gate import PassCounter
+from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.run_folder import RESULTS_FILE
-from rag_evaluation_framework.results.summaries import (
-    PERFORMANCE,
-    TOTAL_TIME,
-    Figure,
-    IntervalSettings,
-    RunRow,
-    RunSummary,
-    summarise_run,
-)
+from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
 
 # The five golden sets, the splits of a golden run, and where a folder has them.
 #
@@ -376,21 +363,10 @@ def _by_turn(sample: Sample) -> Sequence[Sample]:
 def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
     """Return the evaluation of a folder's splits with refusals; its results are written if complete."""
     whole = replace(suite, refusals=_refusals(suite))
-
-    def document() -> dict[str, Any]:
-        return golden_document(whole, folder=folder)
-
-    def write(path: Path) -> None:
-        """Write one results document of all splits, in the format that the name asks for; by default JSON."""
-        if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
-            write_results(document(), path)
-        else:
-            write_bytes_atomically(path, strict_json.encode(document(), indent=2) + b"\n")
-
-    whole = replace(whole, document=document, write_document=write)
+    whole = replace(whole, document=golden_document(whole, folder=folder))
     if whole.outcome.completed and whole.folder is not None:
         try:
-            write(whole.folder / RESULTS_FILE)
+            whole.save(whole.folder / RESULTS_FILE)
         except StorageError as error:
             return replace(whole, outcome=replace(whole.outcome, completed=False, reason=str(error)))
     return whole
@@ -399,14 +375,7 @@ def golden_evaluation(suite: Evaluation, folder: Path) -> Evaluation:
 def golden_document(golden: Evaluation, *, folder: Path) -> dict[str, Any]:
     """Return the results of all splits, and the verdict of the gate, as one document of plain values."""
     splits = {part.name: part for part in golden.runs}
-    rows = list(_golden_rows(splits))
-    document = results_document(
-        _golden_head(splits, folder),
-        lambda: iter(rows),
-        _summary(splits, rows),
-        judge_usage=golden.performance.judge_usage,
-        verdicts=RunVerdicts(pass_rate=pass_rate(golden), blame=golden.blame),
-    )
+    document = results_document(_summed_up(golden, splits, folder))
     usages = {name: part.performance.judge_usage for name, part in splits.items()}
     if by_split := {name: usage.to_dict() for name, usage in usages.items() if usage is not None}:
         document[PERFORMANCE]["judge_usage_by_split"] = by_split
@@ -427,10 +396,11 @@ def pass_rate(golden: Evaluation) -> Figure:
     for part in golden.runs:
         rate = part.metrics[PASS_RATE]
         passed = round((rate.value or 0) * rate.n_scored)
-        counts += PassCounter(
-            passed=passed, failed=rate.n_scored - passed, unmeasured=rate.n_failed, undecided=rate.n_skipped
-        )
-    return counts.summary()
+        counts.passed += passed
+        counts.failed += rate.n_scored - passed
+        counts.unmeasured += rate.n_failed
+        counts.undecided += rate.n_skipped
+    return counts.rate()
 
 
 def _refusals(suite: Evaluation) -> RefusalTable:
@@ -460,25 +430,33 @@ def _declined(score: Score) -> Refusals:
     return Refusals(refused, len(values) - refused)
 
 
-def _golden_rows(splits: Mapping[str, Evaluation]) -> Iterator[RunRow]:
-    for name, part in splits.items():
-        for row in map(as_documented, part.rows):
-            result = replace(row.result, sample_id=f"{name}/{row.result.sample_id}")
-            yield replace(row, result=result, verdict={"split": name, **row.verdict})
-
-
-def _summary(splits: Mapping[str, Evaluation], rows: list[RunRow]) -> RunSummary:
+def _summed_up(golden: Evaluation, splits: Mapping[str, Evaluation], folder: Path) -> Evaluation:
+    """Return the splits as one run, whose samples are named after their split."""
     parts = list(splits.values())
-    summary = summarise_run(
+    rows = [
+        replace(row, result=replace(row.result, sample_id=f"{name}/{row.id}"), split=name)
+        for name, part in splits.items()
+        for row in part.rows
+    ]
+    whole = summed_up(
+        _golden_head(splits, folder),
         rows,
+        kind="golden",
+        outcome=golden.outcome,
+        rows=lambda: rows,
         total=sum(part.counts.total for part in parts),
-        intervals=IntervalSettings(seed=parts[0].head.seed),
         directions={name: figure.higher_is_better for part in parts for name, figure in part.metrics.items()},
+        performance=Performance(judge_usage=golden.performance.judge_usage),
+        blame=golden.blame,
     )
     # The splits are run one after another, each on a clock of its own.
     seconds = sum(part.performance.figures.get(TOTAL_TIME, 0.0) for part in parts)
     whole_time = {TOTAL_TIME: round(seconds, 3)} if seconds else {}
-    return replace(summary, performance={**summary.performance, **whole_time})
+    return replace(
+        whole,
+        metrics={**whole.metrics, PASS_RATE: pass_rate(golden)},
+        performance=replace(whole.performance, figures={**whole.performance.figures, **whole_time}),
+    )
 
 
 def _golden_head(splits: Mapping[str, Evaluation], folder: Path) -> RunHead:

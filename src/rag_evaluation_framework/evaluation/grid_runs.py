@@ -22,7 +22,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -52,13 +51,12 @@ from rag_evaluation_framework.results.comparison import (
     compare_systems,
     corrected_together,
 )
-from rag_evaluation_framework.results.evaluations import ColumnsBuilder, Counts, Evaluation, Performance, Row
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
 from rag_evaluation_framework.results.journal import JournalEntry
-from rag_evaluation_framework.results.results_documents import results_document, write_results_document
 from rag_evaluation_framework.results.run_folder import CELLS, NEW_RUN, RunFolder
 from rag_evaluation_framework.results.sample_list import KnownSamples, content_hash
 from rag_evaluation_framework.results.storage import SUFFIX
-from rag_evaluation_framework.results.summaries import IntervalSettings, RunRow, summarise_run
+from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import Cell, CellPipeline, Grid, swept_cells
 
@@ -179,8 +177,12 @@ class _Sweep:
         self._corpus, self._dataset, self._grid, self._level = corpus, dataset, grid, level
         self._dataset_id, self._rank_by, self._is_kept = dataset_id, rank_by, is_kept
         self._options = options
-        self._intervals = IntervalSettings(
-            method=options.interval, confidence=options.confidence, resamples=options.resamples, seed=seed
+        self._intervals = dict(
+            INTERVALS,
+            method=options.interval,
+            confidence=options.confidence,
+            resamples=options.resamples,
+            seed=seed,
         )
         self._samples = KnownSamples(dataset.samples)
         self._started_at = datetime.now(UTC).isoformat()
@@ -271,7 +273,7 @@ class _Sweep:
             target=target,
             configuration=configuration,
             metric_versions=dict(_versions(self._level.metrics)),
-            seed=self._intervals.seed,
+            seed=self._intervals["seed"],
             packages=package_versions(),
             started_at=self._started_at,
         )
@@ -284,38 +286,23 @@ class _Sweep:
         outcome: RunOutcome,
         performance: Mapping[str, Any],
     ) -> Evaluation:
-        columns = ColumnsBuilder()
-        for result in results:
-            columns.add(result)
-        rows = [RunRow(result) for result in results]
-        summary = summarise_run(rows, total=len(self._samples), intervals=self._intervals)
-        summary = replace(summary, performance=performance)
         kept = _KeptRows(folder, None if self._is_kept else tuple(results), self._samples)
-        warnings: tuple[str, ...] = ()
-        if summary.failed:
-            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in summary.failures.items())
-            queries = counted(summary.total, "query", "queries")
-            warnings = (f"{cell}: {summary.failed:,} of {queries} without an answer ({kinds})",)
-        return Evaluation(
+        part = summed_up(
+            folder.head,
+            (Row(index, result) for index, result in enumerate(results)),
             kind="retrieval",
-            head=folder.head,
-            metrics={each.metric: each for each in summary.metrics},
-            counts=Counts(
-                total=summary.total,
-                finished=summary.finished,
-                failed=summary.failed,
-                errors=summary.failed,
-                failures=summary.failures,
-            ),
             outcome=outcome,
-            columns=columns.columns(),
-            performance=Performance(performance),
-            warnings=warnings,
+            rows=kept.rows,
+            total=len(self._samples),
+            intervals=self._intervals,
             folder=folder.path if self._is_kept else None,
-            read_rows=kept.rows,
-            write_document=lambda path: write_results_document(path, folder.head, kept.run_rows, summary),
-            document=lambda: results_document(folder.head, kept.run_rows, summary),
         )
+        warnings: tuple[str, ...] = ()
+        if failed := part.counts.failed:
+            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in part.counts.failures.items())
+            queries = counted(part.counts.total, "query", "queries")
+            warnings = (f"{cell}: {failed:,} of {queries} without an answer ({kinds})",)
+        return replace(part, performance=Performance(performance), warnings=warnings)
 
     def summed_up(self, parts: Sequence[Evaluation], group: RunFolder) -> Evaluation:
         """Rank the cells, test each against the best of its k, and keep the ranking of a complete sweep."""
@@ -344,9 +331,9 @@ class _Sweep:
             warnings=tuple(warning for part in ranked for warning in part.warnings),
             folder=group.path if self._is_kept else None,
         )
-        evaluation = replace(evaluation, document=partial(sweep_document, evaluation))
+        evaluation = replace(evaluation, document=sweep_document(evaluation))
         if self._is_kept and completed:
-            _write_document(evaluation, group.path / "results.json")
+            evaluation.save(group.path / "results.json")
         return evaluation
 
     def _compared(self, ranked: Sequence[Evaluation]) -> list[MetricComparison]:
@@ -366,9 +353,9 @@ class _Sweep:
                     [parse_metric(metric)],
                     baseline=next(iter(scores)),
                     test=self._options.test,
-                    alpha=1 - intervals.confidence,
-                    resamples=intervals.resamples,
-                    seed=intervals.seed,
+                    alpha=1 - intervals["confidence"],
+                    resamples=intervals["resamples"],
+                    seed=intervals["seed"],
                 )
         return corrected_together(compared) if compared else []
 
@@ -385,10 +372,6 @@ class _KeptRows:
         known = {sample.id: sample for sample in self.samples}
         for index, result in enumerate(self._results()):
             yield Row(index, result, known.get(result.sample_id))
-
-    def run_rows(self) -> Iterator[RunRow]:
-        known = {sample.id: sample for sample in self.samples}
-        return (RunRow(result, known.get(result.sample_id)) for result in self._results())
 
     def _results(self) -> Iterator[SampleResult]:
         return self.folder.results(order="dataset") if self.results is None else iter(self.results)
@@ -427,12 +410,7 @@ def write_sweep(evaluation: Evaluation, folder: Path) -> list[Path]:
     except OSError as error:
         raise refused("write", folder, error) from error
     paths = [part.save(folder / f"{part.head.run_id}{SUFFIX}") for part in evaluation.parts.values()]
-    return [*paths, _write_document(evaluation, folder / SWEEP_FILE)]
-
-
-def _write_document(evaluation: Evaluation, path: Path) -> Path:
-    write_bytes_atomically(path, strict_json.encode(evaluation.to_dict(), indent=2) + b"\n")
-    return path
+    return [*paths, evaluation.save(folder / SWEEP_FILE)]
 
 
 def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
@@ -22,12 +24,8 @@ from rag_evaluation_framework.evaluation.retrieval_truth import (
 )
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
-from rag_evaluation_framework.metrics.spans import (
-    chunk_f1,
-    chunk_precision,
-    chunk_recall,
-    evaluate_spans,
-)
+from rag_evaluation_framework.metrics.spans import chunk_f1, chunk_precision, chunk_recall, evaluate_spans
+from rag_evaluation_framework.metrics.views import NO_TRUTH, NOTHING_RETRIEVED
 from rag_evaluation_framework.records.chunks import generate_chunk_id
 from rag_evaluation_framework.records.documents import CharacterSpan, Corpus
 from rag_evaluation_framework.records.responses import Response
@@ -42,27 +40,88 @@ Pair: TypeAlias = tuple[list[Any], list[Any]]
 """What was found and what is relevant: spans, chunk ids or document ids."""
 
 _METHOD = "exact"
-_NO_TRUTH = "the dataset has no relevant {} for it"
-_NOTHING_FOUND = "nothing was retrieved"
+_OMEGA = "precision_omega"
 _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-class RetrievalLevel(Protocol):
-    """Scores retrieval at one level, whatever the chunking; ``moved`` counts spans that changed places."""
+class GivenMetric(Protocol):
+    """A metric of either level: what was found, what is relevant, in that order."""
+
+    def calculate(self, retrieved: Any, ground_truth: Any, /) -> float: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalLevel:
+    """Scores retrieval at one level, whatever the chunking; ``moved`` counts spans that changed places.
+
+    By the first of the ``metrics``, which are in the order in which they are shown, cells are ranked. Those
+    ``given`` are somebody else's.
+    """
 
     level: Level
     metrics: tuple[str, ...]
-    """Names in the order in which they are shown; by the first one, cells are ranked."""
-    moved: int
+    columns: Callable[[Chunking], Columns]
+    moved: int = 0
+    given: Mapping[str, GivenMetric] = field(default_factory=dict, hash=False)
 
     def scorers(self, chunking: Chunking) -> list[Scorer]:
         """Return a scorer for each metric; truth that does not fit the chunking is refused."""
+        columns = self.columns(chunking)
+        return [
+            ColumnScorer(name, columns)
+            if name in columns.metrics
+            else GivenScorer(name, self.given[name], columns)
+            for name in self.metrics
+        ]
+
+    def with_metrics(self, metrics: Sequence[GivenMetric]) -> RetrievalLevel:
+        """Return the level with other metrics than its own, ours or anybody else's.
+
+        One of ours is computed as always. Another one is named by its ``name`` or, in small letters, its
+        class; samples without ground truth are skipped.
+        """
+        if not metrics:
+            raise UsageError("metrics: expected at least one, got none")
+        named: dict[str, GivenMetric] = {}
+        for metric in metrics:
+            if isinstance(metric, type) or not callable(getattr(metric, "calculate", None)):
+                raise UsageError(f"metrics: expected objects with a method calculate, got {shown(metric)}")
+            kind = type(metric).__name__.replace("IoU", "Iou")
+            name = str(getattr(metric, "name", "") or _WORD_BEGINS.sub("_", kind).lower())
+            if name in named:
+                raise UsageError(f"metrics: expected each name once, got {name} again")
+            named[name] = metric
+        return replace(self, metrics=tuple(named), given=named)
+
+
+def retrieval_level(level: Level, dataset: Dataset, corpus: Corpus) -> RetrievalLevel:
+    """Return a level by its name; an empty corpus, or a dataset without truth for it, is an error."""
+    if not len(corpus):
+        raise UsageError("corpus: expected at least one document, got none")
+    moved = 0
+    columns: Callable[[Chunking], Columns]
+    if level == "token":
+        truth = relevant_spans(dataset, corpus)
+        columns, moved = partial(_SpanColumns, truth.spans), truth.moved
+    elif level == "chunk":
+        columns = partial(_ChunkColumns, dataset, corpus)
+    else:
+        columns = partial(_DocumentColumns, relevant_documents(dataset, corpus))
+    return RetrievalLevel(level=level, metrics=_METRICS[level], columns=columns, moved=moved)
+
+
+_METRICS: Mapping[Level, tuple[str, ...]] = {
+    "token": ("span_recall", "span_precision", "span_iou", "span_f1", _OMEGA),
+    "chunk": ("chunk_recall", "chunk_precision", "chunk_f1"),
+    "document": ("recall", "precision", "ndcg", "mrr", "hit"),
+}
 
 
 class Columns(ABC):
     """Computes the metrics of a level for a batch, once for all of its scorers."""
 
     metrics: tuple[str, ...]
+    no_truth: str
 
     def __init__(self) -> None:
         self._last: tuple[Sequence[Response], dict[str, list[Score]]] | None = None
@@ -70,7 +129,9 @@ class Columns(ABC):
     def of(self, samples: Sequence[Sample], responses: Sequence[Response]) -> dict[str, list[Score]]:
         """Return the scores of each metric, in the order of the samples."""
         if self._last is None or self._last[0] is not responses:
-            self._last = responses, self._computed(samples, responses)
+            columns = self._computed(samples, responses)
+            scores = {name: [_score(name, value) for value in columns[name]] for name in self.metrics}
+            self._last = responses, scores
         return self._last[1]
 
     @abstractmethod
@@ -78,8 +139,16 @@ class Columns(ABC):
         """Return what was found and what is relevant, where the dataset has ground truth for a sample."""
 
     @abstractmethod
-    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> dict[str, list[Score]]:
-        """Compute the metrics of a batch."""
+    def _computed(
+        self, samples: Sequence[Sample], responses: Sequence[Response]
+    ) -> Mapping[str, Sequence[float | str]]:
+        """Return each metric's values for a batch; a text says why there is none."""
+
+
+def _score(metric: str, value: float | str) -> Score:
+    if isinstance(value, str):
+        return Score.skipped(metric, value, method=_METHOD)
+    return Score.scored(metric, value, method=_METHOD)
 
 
 class ColumnScorer:
@@ -95,174 +164,6 @@ class ColumnScorer:
 
     def score_many(self, samples: Sequence[Sample], responses: Sequence[Response]) -> list[Score]:
         return self.columns.of(samples, responses)[self.name]
-
-
-class TokenLevel:
-    """Which of the relevant characters were retrieved."""
-
-    level: Level = "token"
-    metrics: tuple[str, ...] = ("span_recall", "span_precision", "span_iou", "span_f1", "precision_omega")
-
-    def __init__(self, dataset: Dataset, corpus: Corpus) -> None:
-        truth = relevant_spans(dataset, corpus)
-        self.truth, self.moved = truth.spans, truth.moved
-
-    def scorers(self, chunking: Chunking) -> list[Scorer]:
-        # Precision omega depends on the chunks alone, so it is computed once.
-        omega = evaluate_spans({}, self.truth, chunks=chunking.chunks)
-        values = omega.per_query["precision_omega"].tolist()
-        best = dict(zip(omega.query_ids, values, strict=True))
-        return _scorers(self.metrics, _SpanColumns(self.truth, best))
-
-
-class _SpanColumns(Columns):
-    metrics = TokenLevel.metrics
-
-    def __init__(self, truth: Mapping[str, Sequence[CharacterSpan]], omega: Mapping[str, float]) -> None:
-        super().__init__()
-        self._truth, self._omega = truth, omega
-
-    def pair(self, sample: Sample, response: Response) -> Pair | None:
-        relevant = self._truth.get(sample.id)
-        return None if relevant is None else (_spans(response), list(relevant))
-
-    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> dict[str, list[Score]]:
-        found = {sample.id: _spans(response) for sample, response in zip(samples, responses, strict=True)}
-        relevant = {sample_id: self._truth[sample_id] for sample_id in found if sample_id in self._truth}
-        report = evaluate_spans({sample_id: found[sample_id] for sample_id in relevant}, relevant)
-        columns: dict[str, list[Score]] = {}
-        for name in self.metrics:
-            if name == "precision_omega":
-                column = {each: _scored(name, self._omega[each]) for each in relevant}
-            else:
-                values, scored = report.per_query[name].tolist(), report.scored[name].tolist()
-                column = {
-                    each: _scored(name, value) if is_scored else _skipped(name, _NOTHING_FOUND)
-                    for each, value, is_scored in zip(report.query_ids, values, scored, strict=True)
-                }
-            columns[name] = _filled(name, column, found, "characters")
-        return columns
-
-
-class ChunkLevel:
-    """Which of the relevant chunks were retrieved; the truth holds for one chunker only."""
-
-    level: Level = "chunk"
-    metrics: tuple[str, ...] = ("chunk_recall", "chunk_precision", "chunk_f1")
-    moved = 0
-
-    def __init__(self, dataset: Dataset, corpus: Corpus) -> None:
-        self._dataset, self._corpus = dataset, corpus
-
-    def scorers(self, chunking: Chunking) -> list[Scorer]:
-        ids = {generate_chunk_id(chunk.content) for chunk in chunking.chunks}
-        truth = relevant_chunks(self._dataset, self._corpus, chunker=chunking.chunker, chunk_ids=ids)
-        return _scorers(self.metrics, _ChunkColumns(truth))
-
-
-class _ChunkColumns(Columns):
-    metrics = ChunkLevel.metrics
-
-    def __init__(self, truth: Mapping[str, Sequence[str]]) -> None:
-        super().__init__()
-        self._truth = truth
-
-    def pair(self, sample: Sample, response: Response) -> Pair | None:
-        relevant = self._truth.get(sample.id)
-        return None if relevant is None else ([hit.id for hit in response.hits], list(relevant))
-
-    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> dict[str, list[Score]]:
-        rows = [self._row(self.pair(*each)) for each in zip(samples, responses, strict=True)]
-        return dict(zip(self.metrics, map(list, zip(*rows, strict=True)), strict=True))
-
-    def _row(self, pair: Pair | None) -> Iterable[Score]:
-        if pair is None:
-            return [_skipped(name, _NO_TRUTH.format("chunks")) for name in self.metrics]
-        found, relevant = pair
-        return (
-            _scored("chunk_recall", chunk_recall(found, relevant)),
-            _scored("chunk_precision", chunk_precision(found, relevant))
-            if found
-            else _skipped("chunk_precision", _NOTHING_FOUND),
-            _scored("chunk_f1", chunk_f1(found, relevant)),
-        )
-
-
-class DocumentLevel:
-    """Which of the relevant documents the retrieved chunks come from; a document ranks by its best chunk."""
-
-    level: Level = "document"
-    metrics: tuple[str, ...] = ("recall", "precision", "ndcg", "mrr", "hit")
-    moved = 0
-
-    def __init__(self, dataset: Dataset, corpus: Corpus) -> None:
-        self._truth = relevant_documents(dataset, corpus)
-
-    def scorers(self, chunking: Chunking) -> list[Scorer]:
-        return _scorers(self.metrics, _DocumentColumns(self._truth))
-
-
-class _DocumentColumns(Columns):
-    metrics = DocumentLevel.metrics
-
-    def __init__(self, truth: Mapping[str, Mapping[str, int]]) -> None:
-        super().__init__()
-        self._truth = truth
-
-    def pair(self, sample: Sample, response: Response) -> Pair | None:
-        grades = self._truth.get(sample.id)
-        if grades is None:
-            return None
-        return _documents(response), [document for document, grade in grades.items() if grade > 0]
-
-    def _computed(self, samples: Sequence[Sample], responses: Sequence[Response]) -> dict[str, list[Score]]:
-        found = {sample.id: _documents(response) for sample, response in zip(samples, responses, strict=True)}
-        judged = {sample_id: self._truth[sample_id] for sample_id in found if sample_id in self._truth}
-        if not judged:
-            return {name: _filled(name, {}, found, "documents") for name in self.metrics}
-        run = {sample_id: found[sample_id] for sample_id in judged}
-        report = evaluate_ranking(judged, run, self.metrics)
-        columns: dict[str, list[Score]] = {}
-        for name in self.metrics:
-            values = zip(map(str, report.query_ids), report.per_query[name].tolist(), strict=True)
-            column = {sample_id: _scored(name, value) for sample_id, value in values}
-            columns[name] = _filled(name, column, found, "documents")
-        return columns
-
-
-def retrieval_level(level: Level, dataset: Dataset, corpus: Corpus) -> RetrievalLevel:
-    """Return a level by its name; an empty corpus, or a dataset without truth for it, is an error."""
-    if not len(corpus):
-        raise UsageError("corpus: expected at least one document, got none")
-    if level == "token":
-        return TokenLevel(dataset, corpus)
-    return ChunkLevel(dataset, corpus) if level == "chunk" else DocumentLevel(dataset, corpus)
-
-
-class GivenMetric(Protocol):
-    """A metric of either level: what was found, what is relevant, in that order."""
-
-    def calculate(self, retrieved: Any, ground_truth: Any, /) -> float: ...
-
-
-class GivenMetrics:
-    """A level with other metrics than its own, ours or anybody else's.
-
-    One of ours is computed as always. Another one is named by its ``name`` or, in small letters, its class;
-    samples without ground truth are skipped.
-    """
-
-    def __init__(self, level: RetrievalLevel, metrics: Sequence[GivenMetric]) -> None:
-        self._level = level
-        self._metrics = _named(metrics)
-        self.level: Level = level.level
-        self.moved = level.moved
-        self.metrics: tuple[str, ...] = tuple(self._metrics)
-
-    def scorers(self, chunking: Chunking) -> list[Scorer]:
-        own = {scorer.name: scorer for scorer in self._level.scorers(chunking)}
-        columns = next(each.columns for each in own.values() if isinstance(each, ColumnScorer))
-        return [own.get(name) or GivenScorer(name, metric, columns) for name, metric in self._metrics.items()]
 
 
 class GivenScorer:
@@ -283,23 +184,100 @@ class GivenScorer:
         return Score.scored(self.name, value, method=CUSTOM)
 
 
-def _named(metrics: Sequence[GivenMetric]) -> dict[str, GivenMetric]:
-    if not metrics:
-        raise UsageError("metrics: expected at least one, got none")
-    named: dict[str, GivenMetric] = {}
-    for metric in metrics:
-        if isinstance(metric, type) or not callable(getattr(metric, "calculate", None)):
-            raise UsageError(f"metrics: expected objects with a method calculate, got {shown(metric)}")
-        name = str(getattr(metric, "name", "") or _in_small_letters(type(metric).__name__))
-        if name in named:
-            raise UsageError(f"metrics: expected each name once, got {name} again")
-        named[name] = metric
-    return named
+class _SpanColumns(Columns):
+    """Which of the relevant characters were retrieved."""
+
+    metrics = _METRICS["token"]
+    no_truth = NO_TRUTH.format("characters")
+
+    def __init__(self, truth: Mapping[str, Sequence[CharacterSpan]], chunking: Chunking) -> None:
+        super().__init__()
+        self._truth = truth
+        # Precision omega depends on the chunks alone, so it is computed once.
+        omega = evaluate_spans({}, truth, chunks=chunking.chunks)
+        self._omega = dict(zip(omega.query_ids, omega.per_query[_OMEGA].tolist(), strict=True))
+
+    def pair(self, sample: Sample, response: Response) -> Pair | None:
+        relevant = self._truth.get(sample.id)
+        return None if relevant is None else (_spans(response), list(relevant))
+
+    def _computed(
+        self, samples: Sequence[Sample], responses: Sequence[Response]
+    ) -> Mapping[str, Sequence[float | str]]:
+        found = {sample.id: _spans(response) for sample, response in zip(samples, responses, strict=True)}
+        relevant = {sample_id: self._truth[sample_id] for sample_id in found if sample_id in self._truth}
+        report = evaluate_spans({sample_id: found[sample_id] for sample_id in relevant}, relevant)
+        columns: dict[str, list[float | str]] = {
+            _OMEGA: [self._omega.get(sample_id, self.no_truth) for sample_id in found]
+        }
+        for name in self.metrics[:-1]:
+            values, scored = report.per_query[name].tolist(), report.scored[name].tolist()
+            known = {
+                sample_id: value if is_scored else NOTHING_RETRIEVED
+                for sample_id, value, is_scored in zip(report.query_ids, values, scored, strict=True)
+            }
+            columns[name] = [known.get(sample_id, self.no_truth) for sample_id in found]
+        return columns
 
 
-def _in_small_letters(class_name: str) -> str:
-    """Write a class as metrics are written: ``SpanRecall`` is ``span_recall``."""
-    return _WORD_BEGINS.sub("_", class_name.replace("IoU", "Iou")).lower()
+class _ChunkColumns(Columns):
+    """Which of the relevant chunks were retrieved; the truth holds for one chunker only."""
+
+    metrics = _METRICS["chunk"]
+    no_truth = NO_TRUTH.format("chunks")
+
+    def __init__(self, dataset: Dataset, corpus: Corpus, chunking: Chunking) -> None:
+        super().__init__()
+        ids = {generate_chunk_id(chunk.content) for chunk in chunking.chunks}
+        self._truth = relevant_chunks(dataset, corpus, chunker=chunking.chunker, chunk_ids=ids)
+
+    def pair(self, sample: Sample, response: Response) -> Pair | None:
+        relevant = self._truth.get(sample.id)
+        return None if relevant is None else ([hit.id for hit in response.hits], list(relevant))
+
+    def _computed(
+        self, samples: Sequence[Sample], responses: Sequence[Response]
+    ) -> Mapping[str, Sequence[float | str]]:
+        rows: list[tuple[float | str, ...]] = []
+        for each in zip(samples, responses, strict=True):
+            if (pair := self.pair(*each)) is None:
+                rows.append((self.no_truth,) * 3)
+            else:
+                precision = chunk_precision(*pair) if pair[0] else NOTHING_RETRIEVED
+                rows.append((chunk_recall(*pair), precision, chunk_f1(*pair)))
+        return dict(zip(self.metrics, zip(*rows, strict=True), strict=True))
+
+
+class _DocumentColumns(Columns):
+    """Which of the relevant documents the retrieved chunks come from; a document ranks by its best chunk."""
+
+    metrics = _METRICS["document"]
+    no_truth = NO_TRUTH.format("documents")
+
+    def __init__(self, truth: Mapping[str, Mapping[str, int]], _chunking: Chunking) -> None:
+        super().__init__()
+        self._truth = truth
+
+    def pair(self, sample: Sample, response: Response) -> Pair | None:
+        grades = self._truth.get(sample.id)
+        if grades is None:
+            return None
+        return _documents(response), [document for document, grade in grades.items() if grade > 0]
+
+    def _computed(
+        self, samples: Sequence[Sample], responses: Sequence[Response]
+    ) -> Mapping[str, Sequence[float | str]]:
+        found = {sample.id: _documents(response) for sample, response in zip(samples, responses, strict=True)}
+        judged = {sample_id: self._truth[sample_id] for sample_id in found if sample_id in self._truth}
+        if not judged:
+            return dict.fromkeys(self.metrics, [self.no_truth] * len(samples))
+        run = {sample_id: found[sample_id] for sample_id in judged}
+        report = evaluate_ranking(judged, run, self.metrics)
+        columns: dict[str, list[float | str]] = {}
+        for name in self.metrics:
+            known = dict(zip(report.query_ids, report.per_query[name].tolist(), strict=True))
+            columns[name] = [known.get(sample_id, self.no_truth) for sample_id in found]
+        return columns
 
 
 def _spans(response: Response) -> list[CharacterSpan]:
@@ -308,20 +286,3 @@ def _spans(response: Response) -> list[CharacterSpan]:
 
 def _documents(response: Response) -> list[str]:
     return list(dict.fromkeys(span.doc_id for span in _spans(response)))
-
-
-def _scorers(metrics: Iterable[str], columns: Columns) -> list[Scorer]:
-    return [ColumnScorer(name, columns) for name in metrics]
-
-
-def _filled(name: str, column: Mapping[str, Score], ids: Iterable[str], what: str) -> list[Score]:
-    skipped = _skipped(name, _NO_TRUTH.format(what))
-    return [column.get(sample_id, skipped) for sample_id in ids]
-
-
-def _scored(name: str, value: float) -> Score:
-    return Score.scored(name, value, method=_METHOD)
-
-
-def _skipped(name: str, reason: str) -> Score:
-    return Score.skipped(name, reason, method=_METHOD)

@@ -27,12 +27,11 @@ from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedD
 from rag_evaluation_framework.metrics.judged_rankings import JudgedRankings, RankingRules
 from rag_evaluation_framework.metrics.judged_rankings import Reading as Depth
 from rag_evaluation_framework.metrics.qrels import judge_mappings
-from rag_evaluation_framework.metrics.views import LOCATED, NoValueError
+from rag_evaluation_framework.metrics.views import LOCATED, NO_TRUTH, NoValueError
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample
 
-NO_TRUTH = "the dataset has no relevant {} for it"
 _NO_HITS = "the system does not report what it retrieved"
 _NO_POSITIONS = "its hits have no positions"
 _EXCERPT = "pa_chunk_"

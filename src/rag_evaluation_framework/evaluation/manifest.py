@@ -49,7 +49,7 @@ from rag_evaluation_framework.metrics.declaration import (
     metric_name,
 )
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.gate import Operator, Threshold
+from rag_evaluation_framework.results.evaluations import Operator, Threshold
 
 # Thresholds as a manifest writes them: ``faithfulness: 0.8``, ``hallucination: {max: 0.05}``.
 #
@@ -235,14 +235,6 @@ class WrittenHeader:
         return names_a_secret(self.name) or (has_reference(self.value) and names_a_secret(self.value))
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedHeaders:
-    """Headers as they are sent; the secret ones are hidden wherever they come back."""
-
-    plain: dict[str, str] = field(default_factory=dict, repr=False)
-    secret: dict[str, str] = field(default_factory=dict, repr=False)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentApi:
     """What is sent where, and where the answer stands in the reply."""
@@ -253,9 +245,12 @@ class AgentApi:
     headers: tuple[WrittenHeader, ...] = ()
     response_paths: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def resolved_headers(self, environment: Mapping[str, str], *, secrets: Secrets) -> ResolvedHeaders:
-        """Return the headers to send, secret ones hidden from now on; all that is missing is one error."""
-        found = ResolvedHeaders()
+    def resolved_headers(
+        self, environment: Mapping[str, str], *, secrets: Secrets
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the plain headers, and the secret ones, hidden from now on; what is missing is one error."""
+        plain: dict[str, str] = {}
+        secret: dict[str, str] = {}
         issues: list[Issue] = []
         for header in self.headers:
             try:
@@ -265,10 +260,10 @@ class AgentApi:
                 continue
             if header.is_secret:
                 secrets.add(value)
-            (found.secret if header.is_secret else found.plain)[header.name] = value
+            (secret if header.is_secret else plain)[header.name] = value
         if issues:
             raise InputError(issues)
-        return found
+        return plain, secret
 
 
 def read_api(reader: ManifestReader) -> AgentApi:

@@ -56,7 +56,12 @@ class PipelineTarget:
             raise UsageError(f"batch_size: expected a whole number of at least 1, got {shown(batch_size)}")
         self.name = name or _name_of(pipeline, k)
         self.batch_size = batch_size
-        self._search = _Search(pipeline, k, texts=texts)
+        self._pipeline, self._k, self._texts = pipeline, k, texts
+        self._by_text = getattr(pipeline, "distinct", False)
+        # The same chunk is found for many questions: one record serves them all.
+        self._hits: dict[int, tuple[PositionAwareChunk, Hit]] = {}
+        # A search that outlived its run must not meet that of the next: models are seldom safe to share.
+        self._one_at_a_time = threading.Lock()
 
     async def answer(self, request: Request) -> Response:
         """Return what the pipeline finds for the question; of a conversation, for the last one."""
@@ -91,7 +96,8 @@ class PipelineTarget:
     ) -> None:
         wrong: UsageError | InputError | None = None
         try:
-            outcomes = self._search.outcomes(queries)
+            with self._one_at_a_time:
+                outcomes = self._outcomes(queries)
         except (UsageError, InputError) as error:
             wrong = error
 
@@ -106,22 +112,6 @@ class PipelineTarget:
         # A run that has ended meanwhile wants no answers any more.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle)
-
-
-class _Search:
-    """Searches for a batch of questions; each has an outcome of its own."""
-
-    def __init__(self, pipeline: SearchesMany, k: int, *, texts: bool) -> None:
-        self._pipeline, self._k, self._texts = pipeline, k, texts
-        self._by_text = getattr(pipeline, "distinct", False)
-        # The same chunk is found for many questions: one record serves them all.
-        self._hits: dict[int, tuple[PositionAwareChunk, Hit]] = {}
-        # A search that outlived its run must not meet that of the next: models are seldom safe to share.
-        self._one_at_a_time = threading.Lock()
-
-    def outcomes(self, queries: Sequence[str]) -> list[_Outcome]:
-        with self._one_at_a_time:
-            return self._outcomes(queries)
 
     def _outcomes(self, queries: Sequence[str]) -> list[_Outcome]:
         try:

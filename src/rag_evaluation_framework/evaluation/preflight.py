@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappush, heappushpop
+from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,10 @@ from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, Methods, with
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
 from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.responses import is_conversation
+from rag_evaluation_framework.records.responses import Usage, is_conversation
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.results.gate import Threshold
+from rag_evaluation_framework.results.evaluations import Threshold
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
@@ -225,34 +225,22 @@ def select_samples(
     """Choose samples from what ``stream`` begins to read each time; choosing none at all is an error."""
     wanted = frozenset(tags)
     present: Counter[str] = Counter()
-    lowest = _Lowest(sample_size or 0)
     n_in_file = n_matching = 0
-    for sample in stream():
-        n_in_file += 1
-        present.update(set(sample.tags) if wanted else ())
-        if _has_tag(sample, wanted):
-            lowest.offer(_rank(sample.id, seed), n_matching)
-            n_matching += 1
+
+    def ranked() -> Iterator[tuple[int, int]]:
+        nonlocal n_in_file, n_matching
+        for sample in stream():
+            n_in_file += 1
+            present.update(set(sample.tags) if wanted else ())
+            if _has_tag(sample, wanted):
+                yield _rank(sample.id, seed), n_matching
+                n_matching += 1
+
+    ranks = ranked()
+    drawn = None if sample_size is None else frozenset(place for _, place in nsmallest(sample_size, ranks))
+    deque(ranks, maxlen=0)  # where nothing is drawn, they are only counted
     _refuse_nothing(n_in_file, n_matching, wanted, present)
-    drawn = None if sample_size is None else lowest.places()
     return Selection(stream, wanted, drawn, n_in_file, n_matching)
-
-
-class _Lowest:
-    """Keeps the places of the so many lowest ranks that it was offered."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._heap: list[tuple[int, int]] = []
-
-    def offer(self, rank: int, place: int) -> None:
-        if len(self._heap) < self._size:
-            heappush(self._heap, (-rank, place))
-        elif self._size:
-            heappushpop(self._heap, (-rank, place))
-
-    def places(self) -> frozenset[int]:
-        return frozenset(place for _, place in self._heap)
 
 
 def _has_tag(sample: Sample, wanted: frozenset[str]) -> bool:
@@ -276,20 +264,6 @@ def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], pre
 
 
 _BYTES_PER_TOKEN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """US dollars for a million tokens, where they are known."""
-
-    input: float | None = None
-    output: float | None = None
-
-    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return what the tokens cost; ``None`` unless both prices are known."""
-        if self.input is None or self.output is None:
-            return None
-        return (input_tokens * self.input + output_tokens * self.output) / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,12 +324,12 @@ class Plan:
         return sum(dataset.judge_calls for dataset in self.datasets)
 
     @property
-    def input_tokens(self) -> int:
-        return sum(dataset.input_tokens for dataset in self.datasets)
-
-    @property
-    def output_tokens(self) -> int:
-        return sum(dataset.output_tokens for dataset in self.datasets)
+    def usage(self) -> Usage:
+        """At least what asking takes."""
+        return Usage(
+            input_tokens=sum(dataset.input_tokens for dataset in self.datasets),
+            output_tokens=sum(dataset.output_tokens for dataset in self.datasets),
+        )
 
 
 def plan_evaluation(
@@ -488,9 +462,10 @@ def _planned(entry: DatasetEntry, manifest: Manifest, choice: SampleChoice, meth
     calls = input_bytes = output_bytes = 0
     for sample in selection():
         missing.look_at(sample)
-        calls += sum(1 for turn in sample.turns if turn.role == "user")
+        calls += sum(turn.role == "user" for turn in sample.turns)
         input_bytes += sum(len((turn.content or "").encode()) for turn in sample.turns)
-        output_bytes += _expected_bytes(sample)
+        expected = [turn.reference for turn in sample.turns] + [sample.reference]
+        output_bytes += sum(len(text.encode()) for text in expected if text)
     if missing.issues() and not choice.allow_missing:
         raise InputError(missing.refusals())
     return DatasetPlan(
@@ -544,8 +519,3 @@ def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
             is_context = issue.path == "context"
             effect = "those that the system returns count" if is_context else "they are skipped"
             yield f"{issue}; {effect} (--allow-missing)"
-
-
-def _expected_bytes(sample: Sample) -> int:
-    expected = [turn.reference for turn in sample.turns] + [sample.reference]
-    return sum(len(text.encode()) for text in expected if text)

@@ -39,26 +39,15 @@ from rag_evaluation_framework.results.breakdowns import (
     read_blame,
 )
 from rag_evaluation_framework.results.evaluations import (
-    NO_COLUMNS,
-    ColumnsBuilder,
-    EvaluatedTurn,
     Evaluation,
     Kind,
-    Performance,
     Row,
-    evaluated_turns,
-)
-from rag_evaluation_framework.results.run_evaluations import summed_up
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import Samples
-from rag_evaluation_framework.results.summaries import (
-    IntervalSettings,
-    RunRow,
-    RunSummary,
-    listed_samples,
     rows_of_folder,
-    summarise_run,
+    summed_up,
 )
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import Samples, listed_samples
+from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 
 _FIELDS = tuple(field.name for field in fields(Score))
 _ROWS_PER_THREAD = 4
@@ -73,7 +62,7 @@ def rescored_rows(
     *,
     threads: int = 16,
     on_progress: OnProgress | None = None,
-) -> Iterator[RunRow]:
+) -> Iterator[Row]:
     """Yield the rows of a run with the scores of these scorers in place of those it had.
 
     ``samples`` must hold every sample of the run as it was; it may hold others too. If a scorer is slow, such
@@ -83,7 +72,7 @@ def rescored_rows(
     check_scorers(scorers)
     total, began = folder.counts.done, time.monotonic()
 
-    def rescored(row: RunRow) -> RunRow:
+    def rescored(row: Row) -> Row:
         if row.sample is None:
             return row
         result = scored_result(row.sample, row.result.response, scorers)
@@ -95,26 +84,22 @@ def rescored_rows(
             progress = Progress(total=total, done=done, failed=failed, elapsed=elapsed)
             on_progress(folder.head.dataset_id, progress)
 
-    rows = _rows_to_score(folder, samples)
+    rows = rows_of_folder(folder, samples)
     if any(scorer.is_slow for scorer in scorers):
         return _in_threads(rows, rescored, threads=threads, tell=tell)
     return map(rescored, rows)
 
 
-def _rows_to_score(folder: RunFolder, samples: Samples) -> Iterator[RunRow]:
-    return (row for row in rows_of_folder(folder, samples) if row.sample is not None)
-
-
 def _in_threads(
-    rows: Iterator[RunRow],
-    rescored: Callable[[RunRow], RunRow],
+    rows: Iterator[Row],
+    rescored: Callable[[Row], Row],
     *,
     threads: int,
     tell: Callable[[int, int], None],
-) -> Iterator[RunRow]:
+) -> Iterator[Row]:
     """Score rows in threads, and yield them in order; no more than a few hundred are held."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix="scoring")
-    waiting: deque[Future[RunRow]] = deque()
+    waiting: deque[Future[Row]] = deque()
     done = failed = 0
     try:
         while True:
@@ -176,26 +161,11 @@ class RescoredRows:
         scorers = scorers if contexts is None else contexts.scorers(scorers)
         return cls(folder, samples, scorers, methods, is_golden=dialect.name in GOLDEN_DIALECTS)
 
-    def summary(
-        self, intervals: IntervalSettings, columns: ColumnsBuilder, on_progress: OnProgress | None
-    ) -> RunSummary:
-        """Score the rows, keep their scores, and sum them up."""
-        return summarise_run(
-            self._scored(columns, on_progress),
-            total=self.folder.counts.total,
-            intervals=intervals,
-            directions={scorer.name: scorer.higher_is_better for scorer in self.scorers},
-        )
-
     def __call__(self) -> Iterator[Row]:
         """Yield the rows as they were scored and blamed, in the order of the dataset."""
-        rows = _rows_to_score(self.folder, self._samples)
-        for place, (row, (scores, found)) in enumerate(zip(rows, self._found(), strict=True)):
-            result = replace(row.result, scores=scores)
-            turns: tuple[EvaluatedTurn, ...] = ()
-            if row.sample is not None:
-                turns = evaluated_turns(row.sample, result, None if found is None else found.turns)
-            yield Row(place, result, row.sample, row.timing, blame=found, turns=turns)
+        rows = rows_of_folder(self.folder, self._samples)
+        for row, (scores, found) in zip(rows, self._found(), strict=True):
+            yield replace(row, result=replace(row.result, scores=scores), blame=found)
 
     def blame(self) -> BlameSummary | None:
         """Sum up where the answers fail; ``None`` if that is not told."""
@@ -210,7 +180,8 @@ class RescoredRows:
             scores, found = strict_json.decode(line)
             yield tuple(Score(**score) for score in scores), None if found is None else read_blame(found)
 
-    def _scored(self, columns: ColumnsBuilder, on_progress: OnProgress | None) -> Iterator[RunRow]:
+    def scored(self, on_progress: OnProgress | None) -> Iterator[Row]:
+        """Score the rows, and keep what is found."""
         rows = rescored_rows(
             self.folder, self._samples, self.scorers, threads=self.methods.threads, on_progress=on_progress
         )
@@ -221,7 +192,6 @@ class RescoredRows:
                 documents = self.methods.documents.texts
                 found = blame_fields(blamed(row.sample, row.result.response, documents))
             self._kept.write(strict_json.encode([scores, found]) + b"\n")
-            columns.add(row.result)
             yield row
 
 
@@ -273,29 +243,27 @@ def _together(evaluation: Evaluation, parts: Mapping[str, Evaluation]) -> Evalua
         verdict=None,
         comparison=None,
         refusals=None,
-        document=None if only is None else only.document,
-        write_document=None if only is None else only.write_document,
     )
 
 
 def _summed_up(
     rows: RescoredRows, kind: Kind, *, seed: int, on_progress: OnProgress | None, kept: Any = None
 ) -> Evaluation:
-    columns = ColumnsBuilder()
-    summary = rows.summary(IntervalSettings(seed=seed), columns, on_progress)
-    return summed_up(
+    scored = summed_up(
         rescored_head(rows.folder, rows.scorers, rows.methods),
-        summary,
+        rows.scored(on_progress),
         kind=kind,
-        order=[scorer.name for scorer in rows.scorers],
         outcome=rows.folder.counts.outcome,
         rows=rows,
-        columns=columns,
-        blame=rows.blame(),
+        total=rows.folder.counts.total,
+        order=[scorer.name for scorer in rows.scorers],
+        directions={scorer.name: scorer.higher_is_better for scorer in rows.scorers},
+        intervals={"seed": seed},
         performance=Performance(judge_usage=judge_usage(rows.methods)),
         folder=rows.folder.path,
         kept=kept,
     )
+    return replace(scored, blame=rows.blame())
 
 
 def recorded_dataset(folder: RunFolder) -> Path:

@@ -18,7 +18,6 @@ from rag_evaluation_framework.evaluation.data import (
 from rag_evaluation_framework.evaluation.grid_runs import evaluate_grid
 from rag_evaluation_framework.evaluation.hit_columns import (
     GivenMetric,
-    GivenMetrics,
     RetrievalLevel,
     retrieval_level,
 )
@@ -121,7 +120,7 @@ class RetrievalEvaluation(Generic[MetricT]):
         ``runs_directory`` the run is kept there, and one that did not end can be given to ``resume``.
         """
         is_experiment = is_recorded(self.dataset, self._upload_experiments)
-        level: RetrievalLevel = self._level if metrics is None else GivenMetrics(self._level, metrics)
+        level = self._level if metrics is None else self._level.with_metrics(metrics)
         grid = grid_of(
             chunkers=[chunker],
             embedders=[embedder],

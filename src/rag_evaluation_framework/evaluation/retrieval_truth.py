@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, shown
@@ -71,8 +71,9 @@ def relevant_spans(dataset: Dataset, corpus: Corpus) -> RelevantSpans:
             if isinstance(anchored, Issue):
                 issues.append(_placed(anchored, sample, f"relevant_spans[{index}]"))
                 continue
-            moved += anchored.is_moved
-            found.append(anchored.span)
+            span, is_moved = anchored
+            moved += is_moved
+            found.append(span)
         if found:
             spans[sample.id] = tuple(found)
     if issues:
@@ -141,14 +142,10 @@ def _cited_spans(dataset: Dataset, corpus: Corpus) -> Mapping[str, Sequence[Span
     return located
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
-    span: CharacterSpan
-    is_moved: bool = False
-
-
-def _anchored(citation: SpanCitation, names: CorpusNames, changed: Mapping[str, str]) -> _Anchored | Issue:
-    """Return where a span stands now, or why that cannot be told."""
+def _anchored(
+    citation: SpanCitation, names: CorpusNames, changed: Mapping[str, str]
+) -> tuple[CharacterSpan, bool] | Issue:
+    """Return where a span stands now and whether it has moved, or why that cannot be told."""
     document = names.document(citation.file)
     if isinstance(document, Issue):
         return document
@@ -160,14 +157,10 @@ def _anchored(citation: SpanCitation, names: CorpusNames, changed: Mapping[str, 
         )
     place = place_in(document, citation)
     if text is None or (isinstance(place, CharacterSpan) and document.text_of(place) == text):
-        return place if isinstance(place, Issue) else _Anchored(place)
-    return _found_by_text(text, document)
-
-
-def _found_by_text(text: str, document: Document) -> _Anchored | Issue:
+        return place if isinstance(place, Issue) else (place, False)
     start = document.content.find(text)
     if start >= 0 and document.content.find(text, start + 1) < 0:
-        return _Anchored(CharacterSpan(document.id, start, start + len(text)), is_moved=True)
+        return CharacterSpan(document.id, start, start + len(text)), True
     where = "several places" if start >= 0 else "no place"
     expected = f"text that stands in one place of {document.id!r}, which is not as it was"
     return Issue("span-lost", expected, f"{shown(text)} in {where}")
@@ -188,17 +181,12 @@ def _text_of(citation: SpanCitation, names: CorpusNames) -> str | None:
 
 def _check_chunker(dataset: Dataset, chunker: str) -> None:
     for metadata in (dataset.metadata, *(sample.metadata for sample in dataset.samples)):
-        made_with = _recorded_chunker(metadata)
-        if made_with not in (None, chunker):
+        made_with = metadata.get(CHUNKER)
+        if isinstance(made_with, str) and made_with != chunker:
             raise UsageError(
                 f"the chunk ids were made with another chunker: expected {made_with}, got {chunker}; "
                 "at chunk level the truth holds for one chunker only, at token level for every one"
             )
-
-
-def _recorded_chunker(metadata: Mapping[str, Any]) -> str | None:
-    made_with = metadata.get(CHUNKER)
-    return made_with if isinstance(made_with, str) else None
 
 
 def _unknown_ids(unknown: Sequence[str], chunker: str) -> Issue:

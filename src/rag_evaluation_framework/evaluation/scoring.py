@@ -517,7 +517,11 @@ def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
     except (ModelOutageError, StorageError):
         raise
     except (ModelError, TargetError) as error:  # such as an embedder that is down: no mistake of the scorer
-        return _without_endpoint(scorer, ModelError(error.kind, error.message))
+        failure = ModelError(error.kind, error.message)
+        details = (
+            {ENDPOINT_ERROR: error.kind} if failure.is_of_endpoint else None
+        )  # asked later, it may answer
+        return _failed(scorer, f"the scorer's model gave no answer: {failure}", details)
     except Exception as error:  # noqa: BLE001 - a scorer is a plug-in: its mistake is its score's, not the run's
         return _failed(scorer, f"the scorer broke: {described(error)}")
     if not isinstance(score, Score) or score.metric != scorer.name:
@@ -529,12 +533,6 @@ def _has_turns_to_score(scorer: Scorer, sample: Sample, response: Response) -> b
     """Tell whether a conversation failed after some of its turns, which the scorer scores one by one."""
     scores_turns = getattr(scorer, "scores_turns", False) and is_conversation(sample)
     return bool(scores_turns and response.metadata.get(TURNS))
-
-
-def _without_endpoint(scorer: Scorer, error: ModelError) -> Score:
-    """Return the failed score of a model that did not answer; asked later, it may."""
-    details = {ENDPOINT_ERROR: error.kind} if error.is_of_endpoint else None
-    return _failed(scorer, f"the scorer's model gave no answer: {error}", details)
 
 
 def _failed(scorer: Scorer, reason: str, details: Mapping[str, str] | None = None) -> Score:

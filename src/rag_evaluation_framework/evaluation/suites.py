@@ -52,37 +52,18 @@ from rag_evaluation_framework.results.breakdowns import (
     write_blames,
 )
 from rag_evaluation_framework.results.comparison import check_baseline, compare_with_baseline
-from rag_evaluation_framework.results.evaluations import (
-    NO_COLUMNS,
-    ColumnsBuilder,
-    Counts,
-    Evaluation,
-    Performance,
-    Row,
-    evaluated_turns,
-)
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
     Gate,
     PassCounter,
     missed_bounds,
     sample_bounds,
     sample_passes,
+    with_pass_rate,
 )
-from rag_evaluation_framework.results.run_evaluations import summed_up
-from rag_evaluation_framework.results.run_folder import (
-    NEW_RUN,
-    RunFolder,
-    RunGroup,
-    group_fields,
-)
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, RunGroup, group_fields
 from rag_evaluation_framework.results.sample_list import check_unchanged, content_hash
-from rag_evaluation_framework.results.summaries import (
-    IntervalSettings,
-    RunRow,
-    listed_samples,
-    rows_of_folder,
-    summarise_run,
-)
+from rag_evaluation_framework.results.summaries import NO_COLUMNS, Counts, Performance
 
 _NOT_BEGUN = "not begun"
 
@@ -166,8 +147,6 @@ def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
         target=suite.shown_target,
         missing=suite.manifest.missing,
         folder=first.folder,
-        write_document=first.write_document if is_single else None,
-        document=first.document if is_single else None,
     )
 
 
@@ -229,34 +208,27 @@ def evaluation_of(
 ) -> Evaluation:
     """Sum up one dataset's run."""
     passes = PassCounter(sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers)))
-    columns = ColumnsBuilder()
-    summary = summarise_run(
-        _counted(folder, passes, columns),
-        total=len(dataset.selection),
-        intervals=IntervalSettings(seed=folder.head.seed),
-        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
-    )
-    blame = _blamed(dataset, folder)
+    blame: BlameSummary | None = None
 
     def rows() -> Iterator[Row]:
         return _rows(dataset, folder, is_blamed=blame is not None)
 
-    return summed_up(
+    evaluation = summed_up(
         folder.head,
-        summary,
+        passes.counted(rows_of_folder(folder)),
         kind="golden" if dataset.is_golden else "answers",
-        order=[scorer.name for scorer in dataset.scorers],
         outcome=outcome,
         rows=rows,
-        errors=passes.errors,
-        pass_rate=passes.summary(),
-        columns=columns,
-        blame=blame,
+        total=len(dataset.selection),
+        order=[scorer.name for scorer in dataset.scorers],
+        directions={scorer.name: scorer.higher_is_better for scorer in dataset.scorers},
         performance=performance,
         thresholds=dataset.thresholds,
         unmeasured=dataset.unmeasured,
         folder=folder.path,
     )
+    blame = _blamed(dataset, folder)
+    return with_pass_rate(replace(evaluation, blame=blame), passes)
 
 
 def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Methods) -> Evaluation:
@@ -270,21 +242,13 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
 def _rows(dataset: DatasetPlan, folder: RunFolder, *, is_blamed: bool) -> Iterator[Row]:
     """Yield the finished samples in the order of the dataset."""
     bounds = sample_bounds(dataset.thresholds, (scorer.name for scorer in dataset.scorers))
-    listed = enumerate(listed_samples(dataset.selection, folder.samples_path))
     blames = read_blames(folder.blame_path) if is_blamed else iter(())
-    for entry in folder.entries(order="dataset"):
-        result = entry.result
-        sample = next(sample for place, sample in listed if place == entry.index)
-        found = next((found for sample_id, found in blames if sample_id == result.sample_id), None)
-        yield Row(
-            index=entry.index,
-            result=result,
-            sample=sample,
-            timing=entry.timing,
-            passes=sample_passes(result, bounds),
-            misses=missed_bounds(result, bounds),
-            blame=found,
-            turns=evaluated_turns(sample, result, None if found is None else found.turns),
+    for row in rows_of_folder(folder, dataset.selection):
+        yield replace(
+            row,
+            passes=sample_passes(row.result, bounds),
+            misses=missed_bounds(row.result, bounds),
+            blame=next((found for sample_id, found in blames if sample_id == row.id), None),
         )
 
 
@@ -307,14 +271,7 @@ def _blames(dataset: DatasetPlan, folder: RunFolder) -> Iterator[tuple[str, Blam
     documents = None if methods.corpus is None else methods.documents.texts
     for row in rows_of_folder(folder, dataset.selection):
         if row.sample is not None:
-            yield row.result.sample_id, blamed(row.sample, row.result.response, documents)
-
-
-def _counted(folder: RunFolder, counter: PassCounter, columns: ColumnsBuilder) -> Iterator[RunRow]:
-    for row in rows_of_folder(folder):
-        counter.add(row.result)
-        columns.add(row.result)
-        yield row
+            yield row.id, blamed(row.sample, row.response, documents)
 
 
 def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,8 +21,8 @@ from rag_evaluation_framework.metrics.qrels import Qrels, Run
 from rag_evaluation_framework.metrics.ranking import RankingReport, evaluate_ranking
 from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, package_versions
 from rag_evaluation_framework.results.comparison import Comparison, compare_systems
-from rag_evaluation_framework.results.evaluations import Columns, Counts, Evaluation
-from rag_evaluation_framework.results.summaries import Figure, summarise
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, summarise
 
 RULES = "rules"
 """What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
@@ -122,7 +121,7 @@ def rank_systems(
         parts=parts,
         parts_are="systems",
         comparison=comparison,
-        document=partial(_document, head, parts, comparison),
+        document=_document(head, parts, comparison),
     )
 
 
@@ -194,7 +193,7 @@ def _part(
         outcome=RunOutcome(completed=True, interrupted=False, done=counts.total, failed=0, remaining=0),
         columns=columns,
         warnings=tuple(_notes(skipped, missing if report.rules.missing_queries == "zero" else ())),
-        document=partial(_system, name, figures, skipped, missing),
+        document=_system(name, figures, skipped, missing),
     )
 
 

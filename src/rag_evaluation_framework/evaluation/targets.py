@@ -15,6 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rag_evaluation_framework.components import TARGETS, target_from
 from rag_evaluation_framework.errors import InputError, Issue, TargetError, UsageError, in_full, shown
 from rag_evaluation_framework.evaluation.answer_fields import AnswerReader, ReadAnswer, shape
 from rag_evaluation_framework.evaluation.engine import in_own_thread
@@ -34,14 +35,10 @@ from rag_evaluation_framework.records.samples import Sample
 
 TargetLike: TypeAlias = str | Path | Callable[..., Any] | Target
 
-# What is asked over a network, and how a text is read, stand in the room of networks and vendors.
-_MAKERS: Registry[Callable[..., Any]] = Registry("target")
-_MAKERS.register("http", "rag_evaluation_framework.adapters.http_agent:HttpAgent")
-_MAKERS.register("address", "rag_evaluation_framework.adapters.http_agent:shown_address")
-_MAKERS.register("secrets", "rag_evaluation_framework.adapters.http_agent:secrets_in_address")
-_MAKERS.register("text", "rag_evaluation_framework.components:target_from")
-_MAKERS.register("function", "rag_evaluation_framework.evaluation.targets:PythonCallable")
-_MAKERS.register("history", "rag_evaluation_framework.evaluation.targets:ReferenceHistory")
+# What is secret in an address is known in the room of networks.
+_ADDRESS: Registry[Callable[[str], Any]] = Registry("part of an address")
+_ADDRESS.register("shown", "rag_evaluation_framework.adapters.http_agent:shown_address")
+_ADDRESS.register("secrets", "rag_evaluation_framework.adapters.http_agent:secrets_in_address")
 
 
 class Address(str):
@@ -58,57 +55,60 @@ class RecordedRows:
 
     async def answer(self, request: Request) -> Response:
         """Return what the sample holds; one without an answer is a failure."""
-        return recorded_response(request.sample)
+        recorded = request.sample.recorded
+        if recorded is None or recorded.answer is None:
+            raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
+        return Response(
+            text=recorded.answer,
+            contexts=recorded.contexts,
+            context_origin="dataset" if recorded.contexts else None,
+            citations=recorded.citations,
+        )
 
     async def close(self) -> None:
         """Nothing is held."""
 
 
-def recorded_response(sample: Sample) -> Response:
-    """Return the answer that a sample holds; :class:`TargetError` where it holds none."""
-    recorded = sample.recorded
-    if recorded is None or recorded.answer is None:
-        raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
-    return Response(
-        text=recorded.answer,
-        contexts=recorded.contexts,
-        context_origin="dataset" if recorded.contexts else None,
-        citations=recorded.citations,
-    )
-
-
 def target_of(
     given: TargetLike | None, manifest: Manifest, secrets: Secrets, *, history: History = "own"
 ) -> Target:
-    """Build the target; the references of the manifest's headers are resolved here and hidden from now on."""
+    """Build the target; the references of the manifest's headers are resolved here and hidden from now on.
+
+    Only a target that is sent the whole conversation, which it says with ``takes_history``, can be asked upon
+    the answers that the dataset expects.
+    """
     target: Target
     if given is None:
         target = RecordedRows()
-    elif isinstance(given, str | Path):
-        text = str(given).strip()
-        if is_address(given):
-            target = _agent(text, manifest, secrets)
-        else:
-            _hide_what_is_there(manifest, secrets)
-            target = _MAKERS.get("text")(text)
-    elif isinstance(given, Target):
-        _hide_what_is_there(manifest, secrets)
-        target = given
-    elif callable(given):
-        _hide_what_is_there(manifest, secrets)
-        target = _MAKERS.get("function")(given)
+    elif is_address(given):
+        target = _agent(str(given).strip(), manifest, secrets)
     else:
-        expected = "an address, module:function, a file of answers, a function or a target"
-        raise UsageError(f"target: expected {expected}, got {shown(given)}")
-    if history == "reference":
-        target = _MAKERS.get("history")(target)
+        with suppress(InputError):  # it does not send the headers, but may know their secrets
+            manifest.api.resolved_headers(os.environ, secrets=secrets)
+        target = _other_than_agent(given)
+    if history == "reference" and not getattr(target, "takes_history", False):
+        raise UsageError(
+            f"history reference: {target.name} is not sent the conversation so far; expected a model, an "
+            "agent with protocol openai-compatible, or a function with a parameter history"
+        )
     return MaskedTarget(target, secrets)
+
+
+def _other_than_agent(given: TargetLike) -> Target:
+    if isinstance(given, str | Path):
+        return target_from(str(given))
+    if isinstance(given, Target):
+        return given
+    if callable(given):
+        return PythonCallable(given)
+    expected = "an address, module:function, a file of answers, a function or a target"
+    raise UsageError(f"target: expected {expected}, got {shown(given)}")
 
 
 def shown_target(given: TargetLike | None, target: Target) -> str:
     """Return what is told of the target: the address given, less what is secret in it, or its name."""
     if isinstance(given, str) and is_address(given):
-        return str(_MAKERS.get("address")(given.strip()))
+        return str(_ADDRESS.get("shown")(given.strip()))
     return target.name
 
 
@@ -129,26 +129,19 @@ def is_address(given: object) -> bool:
 
 def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
     api = manifest.api
-    for value in _MAKERS.get("secrets")(url):
+    for value in _ADDRESS.get("secrets")(url):
         secrets.add(value)
-    headers = api.resolved_headers(os.environ, secrets=secrets)
-    agent: Target = _MAKERS.get("http")(
+    plain, secret = api.resolved_headers(os.environ, secrets=secrets)
+    return TARGETS.get("http")(
         url,
         path=api.path,
         protocol=api.protocol,
         model=api.model,
-        headers=headers.plain,
-        secret_headers=headers.secret,
+        headers=plain,
+        secret_headers=secret,
         response_paths=api.response_paths,
         mask=secrets.mask,
     )
-    return agent
-
-
-def _hide_what_is_there(manifest: Manifest, secrets: Secrets) -> None:
-    """Hide the secrets of headers that this target does not send, where they are set: it may know them."""
-    with suppress(InputError):
-        manifest.api.resolved_headers(os.environ, secrets=secrets)
 
 
 # A sample put to a system turn by turn, and the response made of what it answered.
@@ -204,30 +197,6 @@ async def replay(
         if turn.role == "assistant" and turn.reference and history == "reference" and answers:
             messages[-1] = {"role": "assistant", "content": turn.reference}
     return response_of(sample, answers, _told(messages, answers))
-
-
-class ReferenceHistory:
-    """Fulfils ``extensions.Target``: asks another target upon the answers that the dataset expects.
-
-    Only a target that is sent the whole conversation can be asked so; it says it is with ``takes_history``.
-    """
-
-    def __init__(self, target: Target) -> None:
-        if not getattr(target, "takes_history", False):
-            raise UsageError(
-                f"history reference: {target.name} is not sent the conversation so far; expected a model, an "
-                "agent with protocol openai-compatible, or a function with a parameter history"
-            )
-        self.name = target.name
-        self.is_live = getattr(target, "is_live", True)
-        self._target = target
-
-    async def answer(self, request: Request) -> Response:
-        """Ask the target."""
-        return await self._target.answer(replace(request, history="reference"))
-
-    async def close(self) -> None:
-        await self._target.close()
 
 
 def response_of(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -260,8 +260,8 @@ EMPTY_VALUES: Mapping[str, float] = {
 
 def _fraction(name: str, retrieved: Sequence[Span], relevant: Sequence[Span]) -> float:
     found, expected = columns_of([retrieved], [relevant])
-    numerator, denominator = FRACTIONS[name](count_characters(found, expected, queries=1))
-    return int(numerator[0]) / int(denominator[0]) if denominator[0] else EMPTY_VALUES[name]
+    fraction = FRACTIONS[name](count_characters(found, expected, queries=1))
+    return float(_divided(*fraction, empty=EMPTY_VALUES[name])[0])
 
 
 @metric("span_recall", reads=HITS)
@@ -366,11 +366,16 @@ def precision_omega(
     Source: Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", Chroma, 2024.
     """
     every, expected = columns_of([chunk_spans], [relevant_spans])
-    needed = touched_chunks(every, expected, touching=touching)
-    numerator, denominator = FRACTIONS["span_iou"](count_characters(needed, expected, queries=1))
-    if denominator[0]:
-        return int(numerator[0]) / int(denominator[0])
-    return 0.0 if chunk_spans else 1.0
+    return float(_omega(every, expected, touching=touching, queries=1)[0])
+
+
+class _Declared:
+    """A metric object over a metric that is declared."""
+
+    function: Callable[[Any, Any], float]
+
+    def calculate(self, retrieved: Any, ground_truth: Any) -> float:
+        return self.function(retrieved, ground_truth)
 
 
 class TokenLevelMetric(ABC):
@@ -381,32 +386,28 @@ class TokenLevelMetric(ABC):
         """Score the retrieved spans of one query against its relevant ones."""
 
 
-class SpanRecall(TokenLevelMetric):
+class SpanRecall(_Declared, TokenLevelMetric):
     """What share of the relevant characters was retrieved."""
 
-    def calculate(self, retrieved: Sequence[CharacterSpan], ground_truth: Sequence[CharacterSpan]) -> float:
-        return span_recall(retrieved, ground_truth)
+    function = staticmethod(span_recall)
 
 
-class SpanPrecision(TokenLevelMetric):
+class SpanPrecision(_Declared, TokenLevelMetric):
     """What share of the retrieved characters is relevant."""
 
-    def calculate(self, retrieved: Sequence[CharacterSpan], ground_truth: Sequence[CharacterSpan]) -> float:
-        return span_precision(retrieved, ground_truth)
+    function = staticmethod(span_precision)
 
 
-class SpanIoU(TokenLevelMetric):
+class SpanIoU(_Declared, TokenLevelMetric):
     """How far the retrieved and the relevant characters are the same."""
 
-    def calculate(self, retrieved: Sequence[CharacterSpan], ground_truth: Sequence[CharacterSpan]) -> float:
-        return span_iou(retrieved, ground_truth)
+    function = staticmethod(span_iou)
 
 
-class SpanF1(TokenLevelMetric):
+class SpanF1(_Declared, TokenLevelMetric):
     """The harmonic mean of span recall and span precision."""
 
-    def calculate(self, retrieved: Sequence[CharacterSpan], ground_truth: Sequence[CharacterSpan]) -> float:
-        return span_f1(retrieved, ground_truth)
+    function = staticmethod(span_f1)
 
 
 # Span metrics of many queries at once.
@@ -421,8 +422,8 @@ class SpanReport:
 
     The arrays stand in the order of ``query_ids``. Where a metric has nothing to measure (no relevant
     span; for a precision, nothing retrieved), ``scored`` is false: the row holds the value that the metric's
-    function states for the empty case, and neither the mean nor ``n_scored`` counts it. A metric without
-    any scored row has no mean.
+    function states for the empty case, and the mean does not count it. A metric without any scored row has
+    no mean.
     """
 
     query_ids: tuple[str, ...]
@@ -430,16 +431,6 @@ class SpanReport:
     per_query: Mapping[str, FloatArray]
     scored: Mapping[str, BoolArray]
     mean: Mapping[str, float]
-
-    @property
-    def n_scored(self) -> dict[str, int]:
-        """How many queries each mean is over."""
-        return {name: int(rows.sum()) for name, rows in self.scored.items()}
-
-    @property
-    def n_skipped(self) -> dict[str, int]:
-        """How many queries each mean leaves out."""
-        return {name: int((~rows).sum()) for name, rows in self.scored.items()}
 
 
 def evaluate_spans(
@@ -548,22 +539,19 @@ class ChunkLevelMetric(ABC):
         """Score the retrieved chunk ids of one query against its relevant ones."""
 
 
-class ChunkRecall(ChunkLevelMetric):
+class ChunkRecall(_Declared, ChunkLevelMetric):
     """What share of the relevant chunks was retrieved."""
 
-    def calculate(self, retrieved: Sequence[str], ground_truth: Sequence[str]) -> float:
-        return chunk_recall(retrieved, ground_truth)
+    function = staticmethod(chunk_recall)
 
 
-class ChunkPrecision(ChunkLevelMetric):
+class ChunkPrecision(_Declared, ChunkLevelMetric):
     """What share of the retrieved chunks is relevant."""
 
-    def calculate(self, retrieved: Sequence[str], ground_truth: Sequence[str]) -> float:
-        return chunk_precision(retrieved, ground_truth)
+    function = staticmethod(chunk_precision)
 
 
-class ChunkF1(ChunkLevelMetric):
+class ChunkF1(_Declared, ChunkLevelMetric):
     """The harmonic mean of chunk recall and chunk precision."""
 
-    def calculate(self, retrieved: Sequence[str], ground_truth: Sequence[str]) -> float:
-        return chunk_f1(retrieved, ground_truth)
+    function = staticmethod(chunk_f1)

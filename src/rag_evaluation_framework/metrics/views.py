@@ -42,6 +42,8 @@ PROFANITY_SCREEN = "lexicon, profanity screen"
 
 LOCATED = "golden_context"
 """What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
+NO_TRUTH = "the dataset has no relevant {} for it"
+"""Why what was retrieved cannot be held against anything."""
 NOTHING_RETRIEVED = "nothing was retrieved"
 """Why there is no share of what was retrieved."""
 

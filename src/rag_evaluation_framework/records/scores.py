@@ -89,6 +89,20 @@ BlameKind = Literal[
 
 BLAME_KINDS: tuple[BlameKind, ...] = get_args(BlameKind)
 
+Part = Literal["retrieval", "generation", "neither"]
+
+PART_OF_KIND: Mapping[BlameKind, Part] = {
+    "ok": "neither",
+    "retrieval_missed": "retrieval",
+    "not_used": "generation",
+    "contradicted": "generation",
+    "wrong_citation": "generation",
+    "refused_wrongly": "generation",
+    "answered_wrongly": "generation",
+    "unknown": "neither",
+}
+"""Which part of the system a kind of failure belongs to."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlameEvidence:
@@ -110,6 +124,11 @@ class Blame:
     why: str
     evidence: tuple[BlameEvidence, ...] = ()
     turns: Mapping[int, Blame] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it is known that the answer failed."""
+        return PART_OF_KIND[self.kind] != "neither"
 
     @property
     def answers(self) -> tuple[Blame, ...]:

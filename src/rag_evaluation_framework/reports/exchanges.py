@@ -11,7 +11,6 @@ from rag_evaluation_framework.records.responses import EXPECTED, Unread, UnreadP
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports.tables import one_line
-from rag_evaluation_framework.results.breakdowns import is_fault
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Unscored
 
@@ -146,7 +145,7 @@ class Exchange:
     @property
     def fault(self) -> str | None:
         """Where it failed and how that is known; ``None`` if nothing did, or it is not known."""
-        return f"{self.blame.kind}: {self.blame.why}" if self.blame and is_fault(self.blame) else None
+        return f"{self.blame.kind}: {self.blame.why}" if self.blame and self.blame.is_fault else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from rag_evaluation_framework.reports.exchanges import expected_and_got
 from rag_evaluation_framework.reports.tables import one_line
-from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.evaluations import Evaluation, Verdict
 
 # GitHub shows ten annotations of a kind for each step.
 _LISTED_SAMPLES = 5

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.files import strict_json
+from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row
-from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, Verdict
 
 
 def render(thing: Evaluation | Comparison, **_wish: object) -> str:
@@ -75,7 +75,7 @@ def scored_document(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def plan_document(plan: Plan, *, target: str, prices: Prices) -> dict[str, Any]:
+def plan_document(plan: Plan, *, target: str, prices: Prices | None) -> dict[str, Any]:
     """Return what a run would do as plain values."""
     return {
         "dryRun": True,
@@ -96,9 +96,9 @@ def plan_document(plan: Plan, *, target: str, prices: Prices) -> dict[str, Any]:
         "totalSamples": plan.samples,
         "calls": plan.calls,
         "judgeCalls": plan.judge_calls,
-        "estimatedInputTokens": plan.input_tokens,
-        "estimatedOutputTokens": plan.output_tokens,
-        "estimatedCostUsd": prices.cost(plan.input_tokens, plan.output_tokens),
+        "estimatedInputTokens": plan.usage.input_tokens,
+        "estimatedOutputTokens": plan.usage.output_tokens,
+        "estimatedCostUsd": None if prices is None else prices.cost(plan.usage),
         "warnings": list(plan.warnings),
     }
 

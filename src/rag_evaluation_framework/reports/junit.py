@@ -13,8 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from rag_evaluation_framework.reports.exchanges import expected_and_got, named_run_notes
 from rag_evaluation_framework.reports.tables import one_line
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import Check, Verdict
+from rag_evaluation_framework.results.evaluations import Check, Evaluation, Row, Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

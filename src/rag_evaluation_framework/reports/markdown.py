@@ -15,8 +15,7 @@ from rag_evaluation_framework.reports.exchanges import (
 from rag_evaluation_framework.reports.tables import figure, one_line
 from rag_evaluation_framework.reports.terminal import blame_cells, blame_title, refusal_cells, untold_blame
 from rag_evaluation_framework.results.breakdowns import BlameSummary
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import Verdict
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, Verdict
 
 _LISTED_SAMPLES = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:-])")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.evaluation.preflight import Plan, Prices
+from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.evaluation.suites import unscored
 from rag_evaluation_framework.evaluation.systems import RULES
+from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.reports.exchanges import (
     doubtful_claims,
     run_notes,
@@ -29,8 +30,7 @@ from rag_evaluation_framework.reports.tables import (
 )
 from rag_evaluation_framework.results.breakdowns import BlameShare, BlameSummary, Refusals, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.gate import Check, Verdict
+from rag_evaluation_framework.results.evaluations import Check, Evaluation, Row, Verdict
 from rag_evaluation_framework.results.run_folder import CELLS
 
 # Where answers fail, as a block of text for a terminal and as the cells of a table for other reports.
@@ -253,7 +253,7 @@ def _comparison(comparison: Comparison) -> str:
     return comparisons_text(comparison.metrics, system="run", unit="sample")
 
 
-def plan_text(plan: Plan, *, target: str, prices: Prices) -> str:
+def plan_text(plan: Plan, *, target: str, prices: Prices | None) -> str:
     """Say what a run would do."""
     rows = [
         [
@@ -267,12 +267,13 @@ def plan_text(plan: Plan, *, target: str, prices: Prices) -> str:
     metrics = [
         [dataset.name, scorer.name, scorer.method] for dataset in plan.datasets for scorer in dataset.scorers
     ]
-    cost = prices.cost(plan.input_tokens, plan.output_tokens)
+    usage = plan.usage
+    cost = None if prices is None else prices.cost(usage)
     lines = [
         f"target: {target}",
         f"calls: {plan.calls:,}, and more where one has to be repeated",
         *_judge_calls(plan),
-        f"tokens: at least {plan.input_tokens:,} in, {plan.output_tokens:,} out (estimated from questions "
+        f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from questions "
         "and expected answers; what the agent adds is not known)",
         "cost: " + ("not known (--price-input, --price-output)" if cost is None else f"at least ${cost:.4f}"),
         *(f"warning: {warning}" for warning in plan.warnings),

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
-from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameKind
+from rag_evaluation_framework.records.scores import BLAME_KINDS, PART_OF_KIND, Blame, BlameKind, Part
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 
 # Where the answers of a whole run failed: answer by answer in a file, and in counts and shares for
@@ -19,25 +19,6 @@ from rag_evaluation_framework.statistics.intervals import Interval, wilson_inter
 #
 # The file has a line for each finished sample, in the order of the dataset: its id and its blame. An
 # answer is blamed once, however many reports show it, and memory does not grow with the run.
-
-Part = Literal["retrieval", "generation", "neither"]
-
-PART_OF_KIND: dict[BlameKind, Part] = {
-    "ok": "neither",
-    "retrieval_missed": "retrieval",
-    "not_used": "generation",
-    "contradicted": "generation",
-    "wrong_citation": "generation",
-    "refused_wrongly": "generation",
-    "answered_wrongly": "generation",
-    "unknown": "neither",
-}
-"""Which part of the system a kind of failure belongs to."""
-
-
-def is_fault(blame: Blame | None) -> bool:
-    """Tell whether it is known that an answer failed."""
-    return blame is not None and PART_OF_KIND[blame.kind] != "neither"
 
 
 @dataclass(frozen=True, slots=True)

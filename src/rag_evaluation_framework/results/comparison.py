@@ -16,12 +16,7 @@ from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.sample_list import read_list
-from rag_evaluation_framework.results.summaries import (
-    PERFORMANCE,
-    declared_metric,
-    is_higher_better,
-    stand_in,
-)
+from rag_evaluation_framework.results.summaries import PERFORMANCE, is_higher_better
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.paired import (
     PairedTestResult,
@@ -182,11 +177,10 @@ def compare_systems(
         raise UnknownNameError("paired test", str(test), PAIRED_TESTS)
     compared = [
         _compare(
-            metric,
-            scores[baseline][str(metric)],
-            scores[contender][str(metric)],
-            baseline=baseline,
-            contender=contender,
+            str(metric),
+            (baseline, scores[baseline][str(metric)]),
+            (contender, scores[contender][str(metric)]),
+            higher_is_better=metric.metric.higher_is_better,
             test=test,
             alpha=alpha,
             resamples=resamples,
@@ -208,28 +202,28 @@ def corrected_together(comparisons: Sequence[MetricComparison]) -> list[MetricCo
 
 
 def _compare(
-    metric: BoundMetric,
-    before: Scores,
-    after: Scores,
+    metric: str,
+    first: tuple[str, Scores],
+    second: tuple[str, Scores],
     *,
-    baseline: str,
-    contender: str,
-    test: PairedTest,
-    alpha: float,
-    resamples: int,
-    seed: int,
+    higher_is_better: bool,
+    test: PairedTest = "randomisation",
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> MetricComparison:
+    """Compare the values of the second, by its name, with those of the first."""
+    (baseline, before), (contender, after) = first, second
     shared = [query for query in before if query in after]
     if not shared:
         raise UsageError(f"{metric}: {baseline!r} and {contender!r} have no scored query in common")
     old = np.array([before[query] for query in shared])
     new = np.array([after[query] for query in shared])
     differences = new - old
-    higher_is_better = metric.metric.higher_is_better
     tested = _tested(new, old, test=test, resamples=resamples, seed=seed)
     outcome = wins_ties_losses(new, old, higher_is_better=higher_is_better)
     return MetricComparison(
-        metric=str(metric),
+        metric=metric,
         baseline=baseline,
         contender=contender,
         n=len(shared),
@@ -290,13 +284,6 @@ class ScoredMetric:
     version: int | None
     higher_is_better: bool
     values: dict[str, float] = field(default_factory=dict)
-
-    def bound(self, name: str) -> BoundMetric:
-        """Return the metric as declared, or one of its name where it is not declared here."""
-        metric = declared_metric(name)
-        if metric is None or metric.metric.higher_is_better != self.higher_is_better or str(metric) != name:
-            return stand_in(name, self.method or "unknown", higher_is_better=self.higher_is_better)
-        return metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,9 +393,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 _MOVED = 10
 
 
-def compare_runs(
-    run_a: RunSource,
-    run_b: RunSource,
+def compare_scored(
+    runs: Sequence[ScoredRun],
     *,
     force: bool = False,
     test: PairedTest = "randomisation",
@@ -416,53 +402,60 @@ def compare_runs(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compare run b with the baseline, run a, on every metric that both have.
+    """Compare runs with the first of them, on every metric that both have and some sample has in both.
 
-    A run is one in memory, its folder, or its results document. Different datasets, content hashes, methods
-    or metric versions are a :class:`UsageError` that names them; with ``force`` they become warnings.
+    Different datasets, content hashes, methods or metric versions are a :class:`UsageError` that names them;
+    with ``force`` they become warnings.
     """
-    baseline, contender = scored_run(run_a), scored_run(run_b)
-    if baseline.name == contender.name:
-        baseline = replace(baseline, name=f"{baseline.name} (baseline)")
-    reasons = tuple(reasons_against(baseline, contender))
+    baseline, *contenders = runs
+    reasons = [
+        f"{contender.name}: {reason}"
+        for contender in contenders
+        for reason in reasons_against(baseline, contender)
+    ]
     if reasons and not force:
-        raise UsageError(f"cannot compare {contender.name} with {baseline.name}: {'; '.join(reasons)}")
-    shared = shared_metrics(baseline, contender)
-    if not shared:
-        raise UsageError(f"{contender.name} and {baseline.name} have no metric in common that was scored")
-    compared = compare_scored(
-        baseline, contender, shared, test=test, alpha=alpha, resamples=resamples, seed=seed
-    )
+        raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
+    wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
+    paired = [
+        (contender, metric)
+        for metric in baseline.metrics
+        for contender in contenders
+        if metric in contender.metrics and have_queries_in_common(baseline, contender, metric)
+    ]
+    compared = [compare_metric(baseline, contender, metric, **wish) for contender, metric in paired]
     return Comparison(
         baseline=baseline.name,
-        contenders=(contender.name,),
-        metrics=tuple(compared),
-        moved=tuple(query for metric in shared for query in moved_samples(baseline, contender, metric)),
-        unshared_metrics=tuple(sorted(baseline.metrics.keys() ^ contender.metrics.keys())),
-        warnings=reasons,
+        contenders=tuple(contender.name for contender in contenders),
+        metrics=tuple(corrected_together(compared)),
+        moved=tuple(
+            sample
+            for contender in contenders
+            for other, metric in paired
+            if other is contender
+            for sample in moved_samples(baseline, contender, metric)
+        ),
+        unshared_metrics=tuple(
+            sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
+        ),
+        warnings=tuple(reasons),
     )
 
 
-def compare_scored(
-    baseline: ScoredRun,
-    contender: ScoredRun,
-    metrics: Sequence[str],
-    *,
-    test: PairedTest = "randomisation",
-    alpha: float = 0.05,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> list[MetricComparison]:
-    """Compare two runs on the metrics named, even if they are not comparable."""
-    return compare_systems(
-        {run.name: {name: run.metrics[name].values for name in metrics} for run in (baseline, contender)},
-        [baseline.metrics[name].bound(name) for name in metrics],
-        baseline=baseline.name,
-        test=test,
-        alpha=alpha,
-        resamples=resamples,
-        seed=seed,
+def compare_metric(baseline: ScoredRun, contender: ScoredRun, metric: str, **wish: Any) -> MetricComparison:
+    """Compare two runs on one metric, even if they are not comparable; ``wish`` says how it is tested."""
+    before, after = baseline.metrics[metric], contender.metrics[metric]
+    return _compare(
+        metric,
+        (baseline.name, before.values),
+        (contender.name, after.values),
+        higher_is_better=before.higher_is_better,
+        **wish,
     )
+
+
+def have_queries_in_common(baseline: ScoredRun, contender: ScoredRun, metric: str) -> bool:
+    """Tell whether any query has a value of a metric in both runs."""
+    return not baseline.metrics[metric].values.keys().isdisjoint(contender.metrics[metric].values)
 
 
 def shared_metrics(baseline: ScoredRun, contender: ScoredRun) -> list[str]:
@@ -552,21 +545,24 @@ def compare_with_baseline(
     same = set(read_list(baseline.samples_path)) & set(read_list(current.samples_path))
     shared = {identifier for identifier, _ in same}
     names = {scorer.name for scorer in compared}
-    scores = {
-        name: _scores(folder, names, shared) for name, folder in ((_BASELINE, baseline), (_CURRENT, current))
-    }
-    metrics = [
-        stand_in(scorer.name, scorer.method, higher_is_better=scorer.higher_is_better)
-        for scorer in compared
-        if scores[_BASELINE][scorer.name].keys() & scores[_CURRENT][scorer.name].keys()
-    ]
-    comparable = {str(metric) for metric in metrics}
-    missed = [scorer.name for scorer in compared if scorer.name not in comparable]
+    before, after = (_scores(folder, names, shared) for folder in (baseline, current))
+    paired = [each for each in compared if not before[each.name].keys().isdisjoint(after[each.name])]
+    missed = [scorer.name for scorer in compared if scorer not in paired]
     in_baseline = _scored(baseline) if missed else set()
+    metrics = [
+        _compare(
+            each.name,
+            (_BASELINE, before[each.name]),
+            (_CURRENT, after[each.name]),
+            higher_is_better=each.higher_is_better,
+            seed=seed,
+        )
+        for each in paired
+    ]
     return Comparison(
         baseline=_BASELINE,
         contenders=(_CURRENT,),
-        metrics=tuple(compare_systems(scores, metrics, baseline=_BASELINE, seed=seed)) if metrics else (),
+        metrics=tuple(corrected_together(metrics)),
         uncompared=tuple(Uncompared(name, in_baseline=name in in_baseline) for name in missed),
     )
 

@@ -8,40 +8,36 @@ in memory, nine bytes a score; rows are read again from where they are kept each
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from heapq import nsmallest
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, counted
 from rag_evaluation_framework.extensions import RENDERERS
+from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
-from rag_evaluation_framework.records.responses import TURNS, Response, Unread, expected_turns, told_answers
-from rag_evaluation_framework.records.runs import (
-    JudgeUsage,
-    ResourceUsage,
-    RunHead,
-    RunOutcome,
-    SampleResult,
-    Timing,
-)
+from rag_evaluation_framework.records.responses import TURNS, Response, expected_turns, told_answers
+from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Refusal, Sample
-from rag_evaluation_framework.records.scores import Blame, Score, Status
-from rag_evaluation_framework.results.breakdowns import BlameSummary, RefusalTable, is_fault
+from rag_evaluation_framework.records.scores import Blame, Score
+from rag_evaluation_framework.results.breakdowns import BlameSummary, RefusalTable
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.gate import Threshold, Verdict
-from rag_evaluation_framework.results.summaries import Figure
-from rag_evaluation_framework.statistics.intervals import mean_interval
-from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.sample_list import Samples, listed_samples
+from rag_evaluation_framework.results.summaries import (
+    INTERVALS,
+    NO_COLUMNS,
+    Columns,
+    Counts,
+    Figure,
+    Performance,
+    RunTotals,
+)
 
 # A conversation turn by turn: what was asked, expected and answered, and how it scored.
 
@@ -72,7 +68,7 @@ class EvaluatedTurn:
     def is_at_fault(self) -> bool:
         """Whether the turn has no answer, lacks something that was expected, or is blamed for something."""
         lacks_something = self.value is not None and self.value < 1
-        return self.answer is None or lacks_something or is_fault(self.blame)
+        return self.answer is None or lacks_something or bool(self.blame and self.blame.is_fault)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the turn as results files store it."""
@@ -133,83 +129,7 @@ def _scores_by_turn(result: SampleResult) -> dict[int, dict[str, float]]:
 Kind = Literal["answers", "golden", "retrieval", "ranking", "systems", "suite"]
 PartsAre = Literal["datasets", "splits", "systems"]
 
-STATUSES: tuple[Status, ...] = ("scored", "skipped", "failed")
-"""What the numbers of a column's statuses stand for; :data:`ABSENT` where a sample has no such score."""
-ABSENT = len(STATUSES)
-
-_STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
-_NAN = float("nan")
-
 _RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "html", ".txt": "terminal"}
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Scores by metric: float64 values (NaN where there is none) and statuses, in the order of the data."""
-
-    ids: tuple[str, ...]
-    values: Mapping[str, npt.NDArray[np.float64]] = field(hash=False)
-    statuses: Mapping[str, npt.NDArray[np.uint8]] = field(hash=False)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def scored(self, metric: str) -> dict[str, float]:
-        """Return one metric's values by sample id, where there are any."""
-        if metric not in self.values:
-            raise UnknownNameError("metric", metric, list(self.values))
-        found = zip(self.ids, self.values[metric].tolist(), self.statuses[metric].tolist(), strict=True)
-        return {sample_id: value for sample_id, value, status in found if status == 0}
-
-    @classmethod
-    def of(cls, ids: Sequence[str], values: Mapping[str, Mapping[str, float]]) -> Columns:
-        """Return columns of values by metric and id; a sample without a value is *skipped*."""
-        arrays = {
-            metric: np.array([scored.get(each, np.nan) for each in ids], dtype=np.float64)
-            for metric, scored in values.items()
-        }
-        statuses = {metric: np.isnan(column).astype(np.uint8) for metric, column in arrays.items()}
-        return cls(tuple(ids), arrays, statuses)
-
-
-NO_COLUMNS = Columns((), {}, {})
-
-
-class ColumnsBuilder:
-    """Takes the results of a run one by one, in the order of the data."""
-
-    def __init__(self) -> None:
-        self._ids: list[str] = []
-        self._columns: dict[str, tuple[array[float], bytearray]] = {}
-
-    def add(self, result: SampleResult) -> None:
-        place = len(self._ids)
-        self._ids.append(result.sample_id)
-        for score in result.scores:
-            values, statuses = self._columns.setdefault(score.metric, (array("d"), bytearray()))
-            if len(values) < place:
-                self._fill(values, statuses, place)
-            values.append(_NAN if score.value is None else score.value)
-            statuses.append(_STATUS_NUMBERS[score.status])
-
-    def columns(self) -> Columns:
-        """Return what was taken."""
-        for values, statuses in self._columns.values():
-            self._fill(values, statuses, len(self._ids))
-        return Columns(
-            tuple(self._ids),
-            {name: np.array(values, dtype=np.float64) for name, (values, _) in self._columns.items()},
-            {
-                name: np.frombuffer(bytes(statuses), dtype=np.uint8)
-                for name, (_, statuses) in self._columns.items()
-            },
-        )
-
-    @staticmethod
-    def _fill(values: array[float], statuses: bytearray, size: int) -> None:
-        missing = size - len(values)
-        values.extend([float("nan")] * missing)
-        statuses.extend([ABSENT] * missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +137,7 @@ class Row:
     """One finished sample: what was asked, answered and scored. Without the sample its truth is not known.
 
     ``index`` is its place in the data, from 0. ``passes`` is ``None`` where nothing decides it; ``misses``
-    are the scores that miss their bounds, in words; ``turns`` are those of a conversation.
+    are the scores that miss their bounds, in words; ``split`` is that of golden sets it is from.
     """
 
     index: int
@@ -227,7 +147,7 @@ class Row:
     passes: bool | None = None
     misses: tuple[str, ...] = ()
     blame: Blame | None = None
-    turns: tuple[EvaluatedTurn, ...] = ()
+    split: str | None = None
 
     @property
     def id(self) -> str:
@@ -247,17 +167,24 @@ class Row:
         return self.result.scores
 
     @property
+    def turns(self) -> tuple[EvaluatedTurn, ...]:
+        """The turns of a conversation with the outcome of each; none of a single question."""
+        if self.sample is None:
+            return ()
+        return evaluated_turns(self.sample, self.result, None if self.blame is None else self.blame.turns)
+
+    @property
     def expected(self) -> str | None:
         """What the last answer should say; ``None`` if no words are expected."""
-        if self.turns:
-            return self.turns[-1].expected
+        if turns := self.turns:
+            return turns[-1].expected
         return None if self.sample is None else self.sample.reference
 
     @property
     def expects_refusal(self) -> bool:
         """Whether the last answer should decline."""
-        if self.turns:
-            return self.turns[-1].expects_refusal
+        if turns := self.turns:
+            return turns[-1].expects_refusal
         return self.sample is not None and isinstance(self.sample.expectation, Refusal)
 
     @property
@@ -268,7 +195,8 @@ class Row:
     @property
     def is_at_fault(self) -> bool:
         """Whether the answer, or a turn of the conversation, is wrong, even if no threshold counts it."""
-        return any(turn.is_at_fault for turn in self.turns) if self.turns else is_fault(self.blame)
+        turns = self.turns
+        return any(turn.is_at_fault for turn in turns) if turns else bool(self.blame and self.blame.is_fault)
 
     @property
     def error(self) -> str | None:
@@ -280,38 +208,113 @@ class Row:
         return "; ".join(failed) or None
 
 
-Rows: TypeAlias = Callable[[], Iterable[Row]]
-"""A function that starts again at the first row each time it is called."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """Samples to ask, those finished (failures included), those without an answer, and those with an error.
-
-    ``failures`` are by kind, ``origins`` say whose contexts the answers were scored with, ``unread`` what the
-    target returned in a shape that could not be read.
-    """
-
-    total: int
-    finished: int
-    failed: int = 0
-    errors: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict, hash=False)
-    origins: Mapping[str, int] = field(default_factory=dict, hash=False)
-    unread: tuple[Unread, ...] = ()
-
-    @property
-    def unfinished(self) -> int:
-        return self.total - self.finished
+CheckStatus = Literal["passed", "failed", "not evaluated"]
+Word = Literal["passed", "failed", "undecided", "not evaluated", "incomplete"]
+Operator = Literal[">=", "<="]
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
-    """What a run took: times, latencies, tokens and cost of the target; memory and processor; the judge."""
+class Threshold:
+    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
 
-    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    resources: ResourceUsage | None = None
-    judge_usage: JudgeUsage | None = None
+    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
+    """
+
+    metric: str
+    operator: Operator
+    bound: float
+    line: int | None = None
+    warning: str | None = None
+    dataset: str | None = None
+
+    def is_met_by(self, value: float) -> bool:
+        return value >= self.bound if self.operator == ">=" else value <= self.bound
+
+    def __str__(self) -> str:
+        of = "" if self.dataset is None else f"{self.dataset}:"
+        return f"{of}{self.metric} {self.operator} {self.bound:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check: ``value operator bound``. ``dataset`` is ``None`` if the metric ran on none of them."""
+
+    dataset: str | None
+    metric: str
+    operator: Operator
+    bound: float | None
+    value: float | None
+    status: CheckStatus
+    held: str
+    """What was held against the bound: the mean, an end of the interval, the mean against a baseline."""
+    method: str | None = None
+    reason: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        value = "no value" if self.value is None else f"{self.value:.6g}"
+        bound = "" if self.bound is None else f", not {self.operator} {self.bound:g}"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.dataset}: {self.metric} {self.held} {value}{bound}{why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Every check, and the rules that were broken whatever the checks say.
+
+    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed or off,
+    1 for failed, 3 for a run that is not complete, 130 for one that was interrupted.
+    """
+
+    enabled: bool = True
+    checks: tuple[Check, ...] = ()
+    broken_rules: tuple[str, ...] = ()
+    stopped: Literal["incomplete", "interrupted"] | None = None
+    """Why a run is not complete, where it is not."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the gate does not pass; empty if it does."""
+        return (*self.broken_rules, *(str(check) for check in self.checks if check.status == "failed"))
+
+    @property
+    def passed(self) -> bool:
+        return not self.reasons
+
+    @property
+    def word(self) -> Word:
+        """The verdict in a word."""
+        if self.stopped is not None:
+            return "incomplete"
+        if not self.enabled:
+            return "not evaluated"
+        return "passed" if self.passed else "failed"
+
+    @property
+    def result(self) -> Literal["PASS", "FAIL", "N/A"]:
+        """What the gate alone says; not applicable if it is off."""
+        if not self.enabled:
+            return "N/A"
+        return "PASS" if self.passed else "FAIL"
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that ran the evaluation ends with."""
+        if self.stopped is not None:
+            return 130 if self.stopped == "interrupted" else 3
+        return 1 if self.result == "FAIL" else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values."""
+        return {
+            "result": self.result,
+            "rows": [asdict(check) for check in self.checks],
+            "reasons": list(self.reasons),
+        }
+
+
+Rows: TypeAlias = Callable[[], Iterable[Row]]
+"""A function that starts again at the first row each time it is called."""
 
 
 def _no_rows() -> Iterable[Row]:
@@ -349,12 +352,12 @@ class Evaluation:
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     read_rows: Rows = _no_rows
+    intervals: Mapping[str, Any] = field(default_factory=lambda: INTERVALS)
+    """How the intervals of the figures were made."""
     kept: Any = None
     """What has to live as long as the evaluation: the folder of a run that is not to be kept."""
-    write_document: Callable[[Path], None] | None = None
-    """Writes the results document as a stream."""
-    document: Callable[[], dict[str, Any]] | None = None
-    """Returns the results document."""
+    document: Mapping[str, Any] | None = None
+    """What it is written as where that is not the results document of one run."""
 
     @property
     def name(self) -> str:
@@ -401,16 +404,16 @@ class Evaluation:
     @cached_property
     def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Figure]]]:
         """Every metric by tag, category, difficulty and query type, where samples have them."""
-        groups: dict[str, dict[str, dict[str, list[Score]]]] = {}
+        groups: dict[str, dict[str, RunTotals]] = {}
         for row in self.rows:
             for kind, value in _groups_of(row.sample):
-                metrics = groups.setdefault(kind, {}).setdefault(value, {})
-                for score in row.scores:
-                    metrics.setdefault(score.metric, []).append(score)
+                groups.setdefault(kind, {}).setdefault(value, RunTotals()).add(row.result)
+        directions = {name: figure.higher_is_better for name, figure in self.metrics.items()}
+        intervals = {**INTERVALS, "seed": self.head.seed}
         return {
             kind: {
-                value: {name: self._figure(name, scores) for name, scores in metrics.items()}
-                for value, metrics in values.items()
+                value: totals.figures(intervals=intervals, directions=directions)
+                for value, totals in values.items()
             }
             for kind, values in groups.items()
         }
@@ -452,7 +455,10 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return the results document as plain values; of several parts, the document of each by name."""
         if self.document is not None:
-            return self.document()
+            return dict(self.document)
+        if not self._is_several:
+            found: dict[str, Any] = strict_json.decode(self.render("results"))
+            return found
         return {
             "evaluation_id": self.head.run_id,
             "kind": self.kind,
@@ -478,25 +484,15 @@ class Evaluation:
         rendered = format or _RENDERED_ENDINGS.get(path.suffix, "results")
         if rendered != "results":
             write_text_atomically(path, self.render(rendered))
-        elif self.write_document is not None:
-            self.write_document(path)
-        else:
+        elif self._is_several and self.document is None:
             write_text_atomically(path, self.render("json"))
+        else:
+            self.render("results", path=path)
         return path
 
-    def _figure(self, metric: str, scores: Sequence[Score]) -> Figure:
-        values = [score.value for score in scores if score.value is not None]
-        counts = Counter(score.status for score in scores)
-        return Figure(
-            metric=metric,
-            value=exact_mean(values) if values else None,
-            interval=mean_interval(values, seed=self.head.seed) if values else None,
-            n_scored=counts["scored"],
-            n_skipped=counts["skipped"],
-            n_failed=counts["failed"],
-            higher_is_better=metric not in self.metrics or self.metrics[metric].higher_is_better,
-            method=" + ".join(sorted({score.method for score in scores})),
-        )
+    @property
+    def _is_several(self) -> bool:
+        return self.kind == "systems" or len(self.parts) > 1
 
     def _table(self) -> Iterator[dict[str, Any]]:
         for name, part in self.parts.items() or {"": self}.items():
@@ -521,3 +517,65 @@ def _groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
         value = getattr(sample, kind)
         if value is not None:
             yield kind, str(value)
+
+
+def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterator[Row]:
+    """Yield the rows of a run on the disk in the order of its dataset, in memory that does not grow with it.
+
+    ``samples`` may hold more than the run asked, and in another order; one that is missing or was edited
+    since is a :class:`UsageError`.
+    """
+    listed = None if samples is None else enumerate(listed_samples(samples, folder.samples_path))
+    for entry in folder.entries(order="dataset"):
+        sample = None
+        if listed is not None:
+            sample = next(sample for place, sample in listed if place == entry.index)
+        yield Row(entry.index, entry.result, sample, entry.timing)
+
+
+def summed_up(
+    head: RunHead,
+    counted: Iterable[Row],
+    *,
+    kind: Kind,
+    outcome: RunOutcome,
+    rows: Rows,
+    total: int | None = None,
+    order: Sequence[str] = (),
+    directions: Mapping[str, bool] | None = None,
+    intervals: Mapping[str, Any] | None = None,
+    performance: Performance | None = None,
+    **more: Any,
+) -> Evaluation:
+    """Sum up a run: its rows are ``counted`` once, and read again by ``rows`` when they are asked for.
+
+    ``total`` is how many samples were to be asked, where that is more than there are rows; ``order`` is that
+    of the metrics. What ``performance`` has no figures of is taken from the rows.
+    """
+    totals = RunTotals()
+    for row in counted:
+        totals.add(row.result, row.timing)
+    intervals = {**INTERVALS, "seed": head.seed, **(intervals or {})}
+    figures = totals.figures(intervals=intervals, directions=directions)
+    performance = performance or Performance()
+    finished, failed = len(totals.ids), totals.failures.total()
+    return Evaluation(
+        kind=kind,
+        head=head,
+        metrics={name: figures[name] for name in dict.fromkeys([*order, *figures]) if name in figures},
+        counts=Counts(
+            total=finished if total is None else total,
+            finished=finished,
+            failed=failed,
+            errors=failed,
+            failures=dict(sorted(totals.failures.items())),
+            origins=dict(sorted(totals.origins.items())),
+            unread=totals.unread.totals(),
+        ),
+        outcome=outcome,
+        columns=totals.columns(),
+        performance=replace(performance, figures=performance.figures or totals.performance.figures()),
+        intervals=intervals,
+        read_rows=rows,
+        **more,
+    )

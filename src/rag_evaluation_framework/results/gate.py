@@ -1,162 +1,31 @@
-"""The gate: do the measured figures meet the thresholds, and does a sample pass? Pure; nothing that
-was not measured ever passes..
-"""
+"""The gate: do the figures meet the thresholds, and does a sample pass? What was not measured never does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import Response, told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, Uncompared
-from rag_evaluation_framework.results.summaries import Figure, MetricSummary
+from rag_evaluation_framework.results.comparison import MetricComparison
+from rag_evaluation_framework.results.evaluations import (
+    Check,
+    CheckStatus,
+    Evaluation,
+    Row,
+    Threshold,
+    Verdict,
+)
+from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
-Status = Literal["passed", "failed", "not evaluated"]
-Word = Literal["passed", "failed", "undecided", "not evaluated", "incomplete"]
-JudgedBy = Literal["mean", "bound"]
 Confidence = Literal["mean", "lower-bound"]
 
-_FAILED, _INCOMPLETE, _INTERRUPTED = 1, 3, 130
-
 _AGAINST_BASELINE = "mean against the baseline"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateInput:
-    """What one dataset brings to the gate. ``errors`` are samples whose request or scoring failed."""
-
-    dataset: str
-    metrics: tuple[Figure, ...]
-    thresholds: tuple[Threshold, ...]
-    total: int
-    finished: int
-    errors: int
-    comparisons: tuple[MetricComparison, ...] = ()
-    uncompared: tuple[Uncompared, ...] = ()
-    """Metrics for which a comparison was asked and none could be made."""
-    unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Metrics that were asked for and could not be measured on this dataset, and why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One check: ``value operator bound``. ``dataset`` is ``None`` if the metric ran on none of them."""
-
-    dataset: str | None
-    metric: str
-    operator: Operator
-    bound: float | None
-    value: float | None
-    status: Status
-    held: str
-    """What was held against the bound: the mean, an end of the interval, the mean against a baseline."""
-    method: str | None = None
-    reason: str | None = None
-    line: int | None = None
-
-    def __str__(self) -> str:
-        value = "no value" if self.value is None else f"{self.value:.6g}"
-        bound = "" if self.bound is None else f", not {self.operator} {self.bound:g}"
-        why = f" ({self.reason})" if self.reason else ""
-        return f"{self.dataset}: {self.metric} {self.held} {value}{bound}{why}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Every check, and the rules that were broken whatever the checks say.
-
-    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed or off,
-    1 for failed, 3 for a run that is not complete, 130 for one that was interrupted.
-    """
-
-    enabled: bool = True
-    checks: tuple[Check, ...] = ()
-    broken_rules: tuple[str, ...] = ()
-    stopped: Literal["incomplete", "interrupted"] | None = None
-    """Why a run is not complete, where it is not."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the gate does not pass; empty if it does."""
-        return (*self.broken_rules, *(str(check) for check in self.checks if check.status == "failed"))
-
-    @property
-    def passed(self) -> bool:
-        return not self.reasons
-
-    @property
-    def word(self) -> Word:
-        """The verdict in a word."""
-        if self.stopped is not None:
-            return "incomplete"
-        if not self.enabled:
-            return "not evaluated"
-        return "passed" if self.passed else "failed"
-
-    @property
-    def result(self) -> Literal["PASS", "FAIL", "N/A"]:
-        """What the gate alone says; not applicable if it is off."""
-        if not self.enabled:
-            return "N/A"
-        return "PASS" if self.passed else "FAIL"
-
-    @property
-    def exit_code(self) -> int:
-        """What a command that ran the evaluation ends with."""
-        if self.stopped is not None:
-            return _INTERRUPTED if self.stopped == "interrupted" else _INCOMPLETE
-        return _FAILED if self.result == "FAIL" else 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain values."""
-        return {
-            "result": self.result,
-            "rows": [asdict(check) for check in self.checks],
-            "reasons": list(self.reasons),
-        }
-
-
-class _Counts(Protocol):
-    @property
-    def total(self) -> int: ...
-    @property
-    def finished(self) -> int: ...
-    @property
-    def errors(self) -> int: ...
-
-
-class _Outcome(Protocol):
-    @property
-    def completed(self) -> bool: ...
-    @property
-    def interrupted(self) -> bool: ...
-
-
-class Measured(Protocol):
-    """What the gate looks at of an ``Evaluation``."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def metrics(self) -> Mapping[str, Figure]: ...
-    @property
-    def counts(self) -> _Counts: ...
-    @property
-    def outcome(self) -> _Outcome: ...
-    @property
-    def comparison(self) -> Comparison | None: ...
-    @property
-    def thresholds(self) -> tuple[Threshold, ...]: ...
-    @property
-    def unmeasured(self) -> Mapping[str, str]: ...
-    @property
-    def parts(self) -> Mapping[str, Measured]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,67 +38,35 @@ class Gate:
     confidence: Confidence = "mean"
     enabled: bool = True
 
-    def decide(self, evaluation: Measured) -> Verdict:
+    def decide(self, evaluation: Evaluation) -> Verdict:
         """Hold every part of an evaluation against its thresholds; all of them must be met."""
-        parts = tuple(evaluation.parts.values()) or (evaluation,)
+        parts = [
+            part if part.thresholds else replace(part, thresholds=self._thresholds(part.name))
+            for part in evaluation.parts.values() or (evaluation,)
+        ]
         stopped: Literal["incomplete", "interrupted"] | None = None
         if any(part.outcome.interrupted for part in parts):
             stopped = "interrupted"
         elif not all(part.outcome.completed for part in parts):
             stopped = "incomplete"
-        return decide_gate(
-            [self._input(part) for part in parts],
-            enabled=self.enabled,
-            by="bound" if self.confidence == "lower-bound" else "mean",
-            max_errors=self.max_errors,
-            max_drop=self.max_drop,
-            stopped=stopped,
-        )
+        checks = [check for part in parts for check in self._threshold_checks(part)]
+        checks += _not_evaluated(parts)
+        checks += [check for part in parts for check in _baseline_checks(part, self.max_drop)]
+        broken = tuple(_broken_rules(parts, checks, self.max_errors))
+        return Verdict(enabled=self.enabled, checks=tuple(checks), broken_rules=broken, stopped=stopped)
 
-    def _input(self, part: Measured) -> GateInput:
-        own = tuple(each for each in self.thresholds if each.dataset in (None, part.name))
-        compared = part.comparison
-        return GateInput(
-            dataset=part.name,
-            metrics=tuple(part.metrics.values()),
-            thresholds=part.thresholds or own,
-            total=part.counts.total,
-            finished=part.counts.finished,
-            errors=part.counts.errors,
-            comparisons=() if compared is None else compared.metrics,
-            uncompared=() if compared is None else compared.uncompared,
-            unmeasured=part.unmeasured,
-        )
+    def _thresholds(self, name: str) -> tuple[Threshold, ...]:
+        return tuple(each for each in self.thresholds if each.dataset in (None, name))
+
+    def _threshold_checks(self, part: Evaluation) -> Iterator[Check]:
+        for threshold in part.thresholds:
+            if (figure := part.metrics.get(threshold.metric)) is not None:
+                yield _held(threshold, figure, part.name, self.confidence)
 
 
-def decide_gate(
-    inputs: Sequence[GateInput],
-    *,
-    enabled: bool = True,
-    by: JudgedBy = "mean",
-    max_errors: int = 0,
-    max_drop: float = 0.0,
-    stopped: Literal["incomplete", "interrupted"] | None = None,
-) -> Verdict:
-    """Compare every dataset's figures with its thresholds; all of them must be met."""
-    rows = [row for each in inputs for row in _threshold_rows(each, by)]
-    rows += _not_evaluated(inputs)
-    rows += [row for each in inputs for row in _baseline_rows(each, max_drop)]
-    broken = tuple(_broken_rules(inputs, rows, max_errors))
-    return Verdict(enabled=enabled, checks=tuple(rows), broken_rules=broken, stopped=stopped)
-
-
-def _threshold_rows(given: GateInput, by: JudgedBy) -> Iterator[Check]:
-    summaries = {summary.metric: summary for summary in given.metrics}
-    for threshold in given.thresholds:
-        summary = summaries.get(threshold.metric)
-        if summary is not None:
-            yield _held(threshold, summary, given.dataset, by)
-
-
-def _held(threshold: Threshold, summary: Figure, dataset: str, by: JudgedBy) -> Check:
+def _held(threshold: Threshold, summary: Figure, dataset: str, by: Confidence) -> Check:
     value, held = summary.value, "mean"
-    if by == "bound":
+    if by == "lower-bound":
         low = threshold.operator == ">="
         held = "lower bound" if low else "upper bound"
         interval = summary.interval
@@ -253,21 +90,20 @@ def _held(threshold: Threshold, summary: Figure, dataset: str, by: JudgedBy) -> 
     )
 
 
-def _not_evaluated(inputs: Sequence[GateInput]) -> Iterator[Check]:
-    """Yield a row for each threshold that applied nowhere, and where a dataset cannot measure its metric.
+def _not_evaluated(parts: Sequence[Evaluation]) -> Iterator[Check]:
+    """Yield a check for each threshold that applied nowhere, and where a part cannot measure its metric.
 
     A threshold for any dataset applies only to those that are scored by its metric.
     """
     told: set[Threshold] = set()
-    for each in inputs:
-        run = {summary.metric for summary in each.metrics}
-        for threshold in each.thresholds:
-            why = each.unmeasured.get(threshold.metric)
-            if threshold.metric not in run and (why is not None or threshold.dataset is not None):
+    for part in parts:
+        for threshold in part.thresholds:
+            why = part.unmeasured.get(threshold.metric)
+            if threshold.metric not in part.metrics and (why is not None or threshold.dataset is not None):
                 told.add(threshold)
-                yield _idle(threshold, each.dataset, why)
-    run_anywhere = {summary.metric for each in inputs for summary in each.metrics}
-    for threshold in dict.fromkeys(threshold for each in inputs for threshold in each.thresholds):
+                yield _idle(threshold, part.name, why)
+    run_anywhere = {metric for part in parts for metric in part.metrics}
+    for threshold in dict.fromkeys(threshold for part in parts for threshold in part.thresholds):
         if threshold.metric not in run_anywhere and threshold not in told:
             yield _idle(threshold, None, None)
 
@@ -286,16 +122,18 @@ def _idle(threshold: Threshold, dataset: str | None, why: str | None) -> Check:
     )
 
 
-def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[Check]:
-    methods = {summary.metric: summary.method for summary in given.metrics}
-    for compared in given.comparisons:
+def _baseline_checks(part: Evaluation, max_drop: float) -> Iterator[Check]:
+    if part.comparison is None:
+        return
+    methods = {name: figure.method for name, figure in part.metrics.items()}
+    for compared in part.comparison.metrics:
         up = compared.higher_is_better
         told = "too few to test"
         if compared.p_adjusted is not None:
             told = f"p = {compared.p_adjusted:.4g}: {compared.verdict}"
         samples = counted(compared.n, "sample")
         yield Check(
-            dataset=given.dataset,
+            dataset=part.name,
             metric=compared.metric,
             operator=">=" if up else "<=",
             bound=compared.baseline_mean - max_drop if up else compared.baseline_mean + max_drop,
@@ -305,10 +143,10 @@ def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[Check]:
             method=methods.get(compared.metric),
             reason=f"{compared.difference:+.4g} over {samples}, {told}",
         )
-    for missed in given.uncompared:
+    for missed in part.comparison.uncompared:
         reason = "no sample was scored in both runs"
         yield Check(
-            dataset=given.dataset,
+            dataset=part.name,
             metric=missed.metric,
             operator=">=",
             bound=None,
@@ -320,7 +158,7 @@ def _baseline_rows(given: GateInput, max_drop: float) -> Iterator[Check]:
         )
 
 
-def _against_baseline(compared: MetricComparison, max_drop: float) -> Status:
+def _against_baseline(compared: MetricComparison, max_drop: float) -> CheckStatus:
     drop = -compared.difference if compared.higher_is_better else compared.difference
     if drop <= max_drop:
         return "passed"
@@ -329,45 +167,19 @@ def _against_baseline(compared: MetricComparison, max_drop: float) -> Status:
     return "failed" if compared.verdict == "worse" else "passed"
 
 
-def _broken_rules(inputs: Sequence[GateInput], rows: Iterable[Check], max_errors: int) -> Iterator[str]:
-    if not inputs:
-        yield "no dataset was evaluated"
-    for each in inputs:
-        if not each.total:
-            yield f"{each.dataset}: no samples"
-        elif each.finished < each.total:
-            of_all = counted(each.total, "sample is", "samples are")
-            yield f"{each.dataset}: {each.total - each.finished:,} of {of_all} not finished"
-    errors = sum(each.errors for each in inputs)
+def _broken_rules(parts: Sequence[Evaluation], checks: Iterable[Check], max_errors: int) -> Iterator[str]:
+    for part in parts:
+        counts = part.counts
+        if not counts.total:
+            yield f"{part.name}: no samples"
+        elif counts.unfinished:
+            of_all = counted(counts.total, "sample is", "samples are")
+            yield f"{part.name}: {counts.unfinished:,} of {of_all} not finished"
+    errors = sum(part.counts.errors for part in parts)
     if errors > max_errors:
         yield f"{counted(errors, 'sample')} with errors, at most {max_errors:,} allowed"
-    if all(row.status == "not evaluated" for row in rows):
+    if all(check.status == "not evaluated" for check in checks):
         yield "nothing could be evaluated: no threshold is set, or drop can be tested, for what was measured"
-
-
-Operator = Literal[">=", "<="]
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
-
-    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric.
-    """
-
-    metric: str
-    operator: Operator
-    bound: float
-    line: int | None = None
-    warning: str | None = None
-    dataset: str | None = None
-
-    def is_met_by(self, value: float) -> bool:
-        return value >= self.bound if self.operator == ">=" else value <= self.bound
-
-    def __str__(self) -> str:
-        of = "" if self.dataset is None else f"{self.dataset}:"
-        return f"{of}{self.metric} {self.operator} {self.bound:g}"
 
 
 # Whether one sample passes, and the share of those that do.
@@ -432,15 +244,11 @@ class PassCounter:
     undecided: int = 0
     errors: int = 0
 
-    def __add__(self, other: PassCounter) -> PassCounter:
-        """Return the counts of two runs together, each by its own bounds."""
-        return PassCounter(
-            passed=self.passed + other.passed,
-            failed=self.failed + other.failed,
-            unmeasured=self.unmeasured + other.unmeasured,
-            undecided=self.undecided + other.undecided,
-            errors=self.errors + other.errors,
-        )
+    def counted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows, each as soon as it is counted."""
+        for row in rows:
+            self.add(row.result)
+            yield row
 
     def add(self, result: SampleResult) -> None:
         """Add one result."""
@@ -455,10 +263,10 @@ class PassCounter:
         else:
             self.failed += 1
 
-    def summary(self, *, confidence: float = 0.95) -> MetricSummary:
+    def rate(self, *, confidence: float = 0.95) -> Figure:
         """Return ``pass_rate``; a failed request counts against it, a missing verdict does not."""
         decided = self.passed + self.failed
-        return MetricSummary(
+        return Figure(
             metric=PASS_RATE,
             value=self.passed / decided if decided else None,
             interval=wilson_interval(self.passed, decided, confidence=confidence) if decided else None,
@@ -468,6 +276,15 @@ class PassCounter:
             higher_is_better=True,
             method=PASS_METHOD,
         )
+
+
+def with_pass_rate(evaluation: Evaluation, passes: PassCounter) -> Evaluation:
+    """Add what was counted while a run was summed up: the share that passes, and errors."""
+    return replace(
+        evaluation,
+        metrics={**evaluation.metrics, PASS_RATE: passes.rate()},
+        counts=replace(evaluation.counts, errors=passes.errors),
+    )
 
 
 def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Score, Threshold]]:

@@ -26,11 +26,11 @@ written as a stream: memory does not grow with the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -39,16 +39,13 @@ from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.metrics.declaration import without_parameters
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
-from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, SampleResult
+from rag_evaluation_framework.records.runs import RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.breakdowns import BlameSummary
-from rag_evaluation_framework.results.evaluations import evaluated_turns
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import Samples
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import (
     ANSWER_QUALITY,
     CITATION,
@@ -57,13 +54,8 @@ from rag_evaluation_framework.results.summaries import (
     SPAN_ACCURACY,
     SPAN_METRICS,
     TOTAL_TIME,
-    IntervalSettings,
-    MetricSummary,
-    RunRow,
-    RunSummary,
-    rows_of_folder,
+    Figure,
     section_of,
-    summarise_run,
 )
 
 # A JSON object written piece by piece, so that its long parts are never in memory as a whole.
@@ -79,11 +71,6 @@ class Streamed:
     """An array whose items are made when they are written."""
 
     items: Callable[[], Iterator[Any]]
-
-
-def in_memory(value: Any) -> Any:
-    """Return a value; a streamed one is read into memory."""
-    return list(value.items()) if isinstance(value, Streamed) else value
 
 
 def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
@@ -115,14 +102,14 @@ def _array(part: Streamed) -> Iterator[bytes]:
 _METRICS = "individual_metrics"
 
 
-def query_result(row: RunRow) -> dict[str, Any]:
+def query_result(row: Row) -> dict[str, Any]:
     """Return what happened to one query."""
-    sample, response = row.sample, row.result.response
+    sample, response, blame = row.sample, row.response, row.blame
     written = {
-        "query_id": row.result.sample_id,
+        "query_id": row.id,
         **(_asked(sample) if sample is not None else {}),
         "latency_ms": response.latency_ms,
-        "turns": _turns(row.result, sample),
+        "turns": [turn.to_dict() for turn in row.turns],
         "retrieval_results": _retrieved(response.hits, sample),
         "generated_answer": response.text,
         "contexts": list(response.contexts),
@@ -131,7 +118,9 @@ def query_result(row: RunRow) -> dict[str, Any]:
         "usage": _usage(response),
         "error": _error(response),
         **_scores(row.result),
-        **row.verdict,
+        "split": row.split,
+        "pass": row.passes,
+        "blame": None if blame is None else blame.to_dict(),
     }
     return {name: value for name, value in written.items() if name == _METRICS or value not in (None, [], {})}
 
@@ -145,11 +134,6 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "tags": list(sample.tags),
         "ground_truth_answer": sample.reference,
     }
-
-
-def _turns(result: SampleResult, sample: Sample | None) -> list[dict[str, Any]]:
-    """Return every turn of a conversation, with what was expected of it and its scores."""
-    return [] if sample is None else [turn.to_dict() for turn in evaluated_turns(sample, result)]
 
 
 def _retrieved(hits: tuple[Hit, ...], sample: Sample | None) -> dict[str, Any]:
@@ -237,191 +221,129 @@ def _scores(result: SampleResult) -> dict[str, Any]:
     }
 
 
-Rows: TypeAlias = Callable[[], Iterable[RunRow]]
-"""A function that starts again at the first row of a run each time it is called."""
+def render(evaluation: Evaluation, *, path: str | Path | None = None, **_wish: object) -> str:
+    """Return the results of a run as JSON, or write them to ``path`` atomically and return nothing.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunVerdicts:
-    """What stands beside the scores of a run: where the answers fail and, of an evaluation, how many pass."""
-
-    pass_rate: MetricSummary | None = None
-    blame: BlameSummary | None = None
-
-
-def results_document(
-    head: RunHead,
-    rows: Rows,
-    summary: RunSummary,
-    *,
-    resources: ResourceUsage | None = None,
-    judge_usage: JudgeUsage | None = None,
-    verdicts: RunVerdicts | None = None,
-) -> dict[str, Any]:
-    """Return the results of a run as plain values."""
-    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage, verdicts=verdicts)
-    return {name: in_memory(value) for name, value in sections.items()}
-
-
-def write_results_document(
-    path: str | Path,
-    head: RunHead,
-    rows: Rows,
-    summary: RunSummary,
-    *,
-    resources: ResourceUsage | None = None,
-    judge_usage: JudgeUsage | None = None,
-    verdicts: RunVerdicts | None = None,
-) -> None:
-    """Write the results of a run atomically, in the format that the name asks for; by default JSON.
-
-    JSON, compressed or not, is streamed; YAML, CSV and Parquet are made in memory.
+    The name of the file asks for the format, by default JSON, which is streamed, compressed or not; YAML, CSV
+    and Parquet are made in memory.
     """
+    if path is None:
+        return b"".join(_pieces(evaluation)).decode()
     if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
-        document = results_document(
-            head, rows, summary, resources=resources, judge_usage=judge_usage, verdicts=verdicts
-        )
-        write_results(document, path)
-        return
-    sections = _sections(head, rows, summary, resources=resources, judge_usage=judge_usage, verdicts=verdicts)
+        write_results(results_document(evaluation), path)
+        return ""
     with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
-        for piece in json_pieces(sections):
+        for piece in _pieces(evaluation):
             stream.write(piece)
+    return ""
 
 
-def write_run_results(
-    folder: RunFolder,
-    path: str | Path | None = None,
-    *,
-    samples: Samples | None = None,
-    summary: RunSummary | None = None,
-    intervals: IntervalSettings | None = None,
-    resources: ResourceUsage | None = None,
-    judge_usage: JudgeUsage | None = None,
-) -> RunSummary:
-    """Write the results of a run on the disk, by default into its folder, and return their summary.
-
-    With ``samples`` the results include the questions and their truth. A ``summary`` that is given is not
-    made again.
-    """
-
-    def rows() -> Iterator[RunRow]:
-        return rows_of_folder(folder, samples)
-
-    if summary is None:
-        summary = summarise_run(rows_of_folder(folder), total=folder.counts.total, intervals=intervals)
-    write_results_document(
-        path or folder.results_path,
-        folder.head,
-        rows,
-        summary,
-        resources=resources,
-        judge_usage=judge_usage,
-    )
-    return summary
+def results_document(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the results of a run as plain values."""
+    if evaluation.document is not None:
+        return dict(evaluation.document)
+    return {
+        name: list(value.items()) if isinstance(value, Streamed) else value
+        for name, value in _sections(evaluation).items()
+    }
 
 
-def _sections(
-    head: RunHead,
-    rows: Rows,
-    summary: RunSummary,
-    *,
-    resources: ResourceUsage | None,
-    judge_usage: JudgeUsage | None,
-    verdicts: RunVerdicts | None,
-) -> dict[str, Any]:
+def _pieces(evaluation: Evaluation) -> Iterator[bytes]:
+    if evaluation.document is not None:
+        yield strict_json.encode(evaluation.document, indent=2) + b"\n"
+    else:
+        yield from json_pieces(_sections(evaluation))
+
+
+def _sections(evaluation: Evaluation) -> dict[str, Any]:
+    run = next(iter(evaluation.parts.values()), evaluation)
+    head, blame, performance = run.head, run.blame, run.performance
     if head.started_at is None:
         raise invalid("started_at", "when the run began", None)
     given_version = head.configuration.get("system_version")
+    intervals = dict(run.intervals)
     sections = {
         "evaluation_id": head.run_id,
         "timestamp": head.started_at,
         "system_version": given_version if isinstance(given_version, str) else head.target,
         "dataset_id": head.dataset_id,
         "configuration": dict(head.configuration),
-        "summary": {**_counts(summary), **_times(summary), **_pass_rate(verdicts)},
-        **_metric_sections(summary),
-        PERFORMANCE: _performance(summary, resources, judge_usage),
-        "blame": None if verdicts is None or verdicts.blame is None else verdicts.blame.to_dict(),
-        "query_results": Streamed(lambda: map(query_result, rows())),
-        "statistical_analysis": {"confidence_intervals": _interval_settings(summary.intervals)},
+        "summary": {**_counts(run), **_times(performance.figures), **_pass_rate(run)},
+        **_metric_sections(run),
+        PERFORMANCE: _performance(run),
+        "blame": None if blame is None else blame.to_dict(),
+        "query_results": Streamed(lambda: map(query_result, run.rows)),
+        "statistical_analysis": {
+            "confidence_intervals": {"confidence_level": intervals.pop("confidence"), **intervals}
+        },
         "metadata": _metadata(head),
     }
     # The short schema asks for the retrieval metrics even where there are none.
     return {name: value for name, value in sections.items() if name == RETRIEVAL or value not in (None, {})}
 
 
-def _counts(summary: RunSummary) -> dict[str, Any]:
-    counts: dict[str, Any] = {
-        "total_queries": summary.total,
-        "successful_queries": summary.finished - summary.failed,
-        "failed_queries": summary.failed,
+def _counts(run: Evaluation) -> dict[str, Any]:
+    counts = run.counts
+    written: dict[str, Any] = {
+        "total_queries": counts.total,
+        "successful_queries": counts.finished - counts.failed,
+        "failed_queries": counts.failed,
     }
     optional = {
-        "unfinished_queries": summary.unfinished,
-        "failures": dict(summary.failures),
-        "context_origins": dict(summary.context_origins),
-        **{unread_field(each.part): each.to_dict() for each in summary.unread},
+        "unfinished_queries": counts.unfinished,
+        "failures": dict(counts.failures),
+        "context_origins": dict(counts.origins),
+        **{unread_field(each.part): each.to_dict() for each in counts.unread},
     }
-    return counts | {name: value for name, value in optional.items() if value}
+    return written | {name: value for name, value in optional.items() if value}
 
 
-def _times(summary: RunSummary) -> dict[str, float]:
-    latencies = summary.performance.get("latency_stats", {})
-    times = {"average_latency_ms": latencies.get("mean"), TOTAL_TIME: summary.performance.get(TOTAL_TIME)}
+def _times(performance: Mapping[str, Any]) -> dict[str, float]:
+    latencies = performance.get("latency_stats", {})
+    times = {"average_latency_ms": latencies.get("mean"), TOTAL_TIME: performance.get(TOTAL_TIME)}
     return {name: value for name, value in times.items() if value is not None}
 
 
-def _pass_rate(verdicts: RunVerdicts | None) -> dict[str, Any]:
-    rate = None if verdicts is None else verdicts.pass_rate
-    return {} if rate is None else {rate.metric: rate.to_dict()}
+def _pass_rate(run: Evaluation) -> dict[str, Any]:
+    return {PASS_RATE: run.metrics[PASS_RATE].to_dict()} if PASS_RATE in run.metrics else {}
 
 
-def _metric_sections(summary: RunSummary) -> dict[str, dict[str, Any]]:
+def _figures(run: Evaluation) -> Iterator[tuple[str, Figure]]:
+    """Yield the metrics with the sections they belong to; the share that passes is among the counts."""
+    for figure in run.metrics.values():
+        if figure.metric != PASS_RATE:
+            yield section_of(figure.metric, figure.method), figure
+
+
+def _metric_sections(run: Evaluation) -> dict[str, dict[str, Any]]:
     sections: dict[str, dict[str, Any]] = {RETRIEVAL: {}, CITATION: {}, ANSWER_QUALITY: {}}
-    if accuracy := _span_accuracy(summary):
+    if accuracy := _span_accuracy(run):
         sections[CITATION][SPAN_ACCURACY] = accuracy
-    for metric in summary.metrics:
-        section = section_of(metric.metric, metric.method)
+    for section, figure in _figures(run):
         if section in sections:
-            sections[section][metric.metric] = {**metric.to_dict(), **_beside(metric, summary)}
+            # What those of cited spans tell beside their means stands apart.
+            beside = {} if without_parameters(figure.metric) in SPAN_METRICS else figure.details
+            sections[section][figure.metric] = {**figure.to_dict(), **beside}
     return sections
 
 
-def _beside(metric: MetricSummary, summary: RunSummary) -> Mapping[str, Any]:
-    """Return what stands beside a metric's mean; what those of cited spans tell stands apart."""
-    is_of_spans = without_parameters(metric.metric) in SPAN_METRICS
-    return {} if is_of_spans else summary.details.get(metric.metric, {})
-
-
-def _span_accuracy(summary: RunSummary) -> dict[str, Any]:
+def _span_accuracy(run: Evaluation) -> dict[str, Any]:
     """Return what the metrics of cited spans have in common, as the first of them tells it."""
-    for name, metric in product(SPAN_METRICS, summary.metrics):
-        details = summary.details.get(metric.metric)
-        if details and without_parameters(metric.metric) == name:
-            return {**details, "n_scored": metric.n_scored, "method": metric.method}
+    for name, figure in product(SPAN_METRICS, run.metrics.values()):
+        if figure.details and without_parameters(figure.metric) == name:
+            return {**figure.details, "n_scored": figure.n_scored, "method": figure.method}
     return {}
 
 
-def _performance(
-    summary: RunSummary, resources: ResourceUsage | None, judge_usage: JudgeUsage | None
-) -> dict[str, Any]:
-    figures: dict[str, Any] = {
-        metric.metric: metric.to_dict()
-        for metric in summary.metrics
-        if section_of(metric.metric, metric.method) == PERFORMANCE
-    }
-    figures |= summary.performance
-    if resources is not None:
-        figures["resource_usage"] = resources.to_dict()
-    if judge_usage is not None:
-        figures["judge_usage"] = judge_usage.to_dict()
+def _performance(run: Evaluation) -> dict[str, Any]:
+    found = run.performance
+    figures = {figure.metric: figure.to_dict() for section, figure in _figures(run) if section == PERFORMANCE}
+    figures |= found.figures
+    if found.resources is not None:
+        figures["resource_usage"] = found.resources.to_dict()
+    if found.judge_usage is not None:
+        figures["judge_usage"] = found.judge_usage.to_dict()
     return figures
-
-
-def _interval_settings(intervals: IntervalSettings) -> dict[str, Any]:
-    written = asdict(intervals)
-    return {"confidence_level": written.pop("confidence"), **written}
 
 
 def _metadata(head: RunHead) -> dict[str, Any]:

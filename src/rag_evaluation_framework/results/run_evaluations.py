@@ -1,9 +1,9 @@
-"""A run that was summed up as an :class:`Evaluation`, and evaluations and comparisons loaded and saved."""
+"""Evaluations and comparisons loaded and saved, whatever they are kept in; evaluations compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,110 +15,19 @@ from rag_evaluation_framework.records.responses import Failure, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
-from rag_evaluation_framework.results.breakdowns import BlameSummary
 from rag_evaluation_framework.results.comparison import (
     Comparison,
-    MetricComparison,
-    MovedSample,
-    PairedTest,
     ScoredMetric,
     ScoredRun,
     compare_scored,
-    corrected_together,
     metric_figures,
-    moved_samples,
-    reasons_against,
-    shared_metrics,
 )
-from rag_evaluation_framework.results.evaluations import (
-    ColumnsBuilder,
-    Counts,
-    Evaluation,
-    Kind,
-    Performance,
-    Row,
-    Rows,
-    evaluated_turns,
-)
-from rag_evaluation_framework.results.results_documents import (
-    RunVerdicts,
-    results_document,
-    write_results_document,
-)
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, RunFolder
+from rag_evaluation_framework.results.sample_list import Samples
 from rag_evaluation_framework.results.storage import SUFFIXES
-from rag_evaluation_framework.results.summaries import (
-    Figure,
-    IntervalSettings,
-    RunRow,
-    RunSummary,
-    listed_samples,
-    rows_of_folder,
-    summarise_run,
-)
+from rag_evaluation_framework.results.summaries import Counts, Figure, RunTotals
 from rag_evaluation_framework.statistics.intervals import Interval
-
-
-def summed_up(
-    head: RunHead,
-    summary: RunSummary,
-    *,
-    kind: Kind,
-    order: list[str],
-    outcome: RunOutcome,
-    rows: Rows,
-    columns: ColumnsBuilder,
-    performance: Performance,
-    errors: int | None = None,
-    pass_rate: Figure | None = None,
-    blame: BlameSummary | None = None,
-    **more: Any,
-) -> Evaluation:
-    """Return the evaluation of a run that was summed up; its metrics are in the ``order`` given."""
-    found = sorted(summary.metrics, key=lambda each: order.index(each.metric))
-    figures = {each.metric: each for each in found}
-    verdicts = RunVerdicts(pass_rate=pass_rate, blame=blame)
-
-    def documented() -> Iterator[RunRow]:
-        return map(as_documented, rows())
-
-    given: dict[str, Any] = {
-        "resources": performance.resources,
-        "judge_usage": performance.judge_usage,
-        "verdicts": verdicts,
-    }
-    return Evaluation(
-        kind=kind,
-        head=head,
-        metrics=figures if pass_rate is None else {**figures, pass_rate.metric: pass_rate},
-        counts=Counts(
-            total=summary.total,
-            finished=summary.finished,
-            failed=summary.failed,
-            errors=summary.failed if errors is None else errors,
-            failures=summary.failures,
-            origins=summary.context_origins,
-            unread=summary.unread,
-        ),
-        outcome=outcome,
-        columns=columns.columns(),
-        blame=blame,
-        performance=replace(performance, figures=summary.performance),
-        read_rows=rows,
-        write_document=lambda path: write_results_document(path, head, documented, summary, **given),
-        document=lambda: results_document(head, documented, summary, **given),
-        **more,
-    )
-
-
-def as_documented(row: Row) -> RunRow:
-    """Return a row as results documents have it."""
-    verdict = {
-        "pass": row.passes,
-        "blame": None if row.blame is None else row.blame.to_dict(),
-        "turns": [turn.to_dict() for turn in row.turns],
-    }
-    return RunRow(row.result, row.sample, row.timing, verdict)
 
 
 def load(
@@ -159,36 +68,17 @@ def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation
     """Sum up a run on the disk; its rows have their samples where the dataset is there as it was."""
     recorded = folder.head.configuration.get("dataset_path")
     source = dataset or (recorded if isinstance(recorded, str) and Path(recorded).exists() else None)
-    columns = ColumnsBuilder()
-
-    def counted() -> Iterator[RunRow]:
-        for row in rows_of_folder(folder):
-            columns.add(row.result)
-            yield row
-
-    def rows() -> Iterator[Row]:
-        listed = None
-        if source is not None:
-            dialect = recognise(source)
-            listed = enumerate(listed_samples(lambda: dialect.stream(Path(source)), folder.samples_path))
-        for entry in folder.entries(order="dataset"):
-            sample = None
-            if listed is not None:
-                sample = next(sample for place, sample in listed if place == entry.index)
-            turns = () if sample is None else evaluated_turns(sample, entry.result)
-            yield Row(entry.index, entry.result, sample, entry.timing, turns=turns)
-
+    samples: Samples | None = None
+    if source is not None:
+        samples = partial(recognise(source).stream, Path(source))
     counts = folder.counts
-    summary = summarise_run(counted(), total=counts.total, intervals=IntervalSettings(seed=folder.head.seed))
     return summed_up(
         folder.head,
-        summary,
+        rows_of_folder(folder),
         kind="answers",
-        order=[each.metric for each in summary.metrics],
+        total=counts.total,
         outcome=counts.outcome,
-        rows=rows,
-        columns=columns,
-        performance=Performance(),
+        rows=lambda: rows_of_folder(folder, samples),
         folder=folder.path,
         target=folder.head.target,
     )
@@ -210,9 +100,9 @@ def _of_document(document: dict[str, Any]) -> Evaluation:
         name: _figure(name, written) for name, written in metric_figures(document) if "n_scored" in written
     }
     rows = [_row(place, query, figures) for place, query in enumerate(document.get("query_results") or ())]
-    columns = ColumnsBuilder()
+    totals = RunTotals()
     for row in rows:
-        columns.add(row.result)
+        totals.add(row.result)
     total, finished = int(summary.get("total_queries", len(rows))), len(rows)
     return Evaluation(
         kind="answers",
@@ -222,9 +112,9 @@ def _of_document(document: dict[str, Any]) -> Evaluation:
         outcome=RunOutcome(
             completed=True, interrupted=False, done=finished, failed=0, remaining=total - finished
         ),
-        columns=columns.columns(),
+        columns=totals.columns(),
         read_rows=lambda: rows,
-        document=lambda: dict(document),
+        document=document,
     )
 
 
@@ -267,51 +157,9 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
     return Row(place, result, passes=query.get("pass"))
 
 
-def compare_columns(
-    systems: Mapping[str, Evaluation],
-    *,
-    test: PairedTest = "randomisation",
-    force: bool = False,
-    alpha: float = 0.05,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Comparison:
-    """Compare evaluations with the first of them, on every metric that both have.
-
-    Different data or methods are a :class:`UsageError` that names them; with ``force`` they become warnings.
-    """
-    baseline, *contenders = (_scored(name, each) for name, each in systems.items())
-    reasons = [
-        f"{contender.name}: {reason}"
-        for contender in contenders
-        for reason in reasons_against(baseline, contender)
-    ]
-    if reasons and not force:
-        raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
-    compared: list[MetricComparison] = []
-    moved: list[MovedSample] = []
-    for contender in contenders:
-        shared = [
-            name
-            for name in shared_metrics(baseline, contender)
-            if baseline.metrics[name].values.keys() & contender.metrics[name].values.keys()
-        ]
-        if shared:
-            compared += compare_scored(
-                baseline, contender, shared, test=test, alpha=alpha, resamples=resamples, seed=seed
-            )
-        moved += [sample for metric in shared for sample in moved_samples(baseline, contender, metric)]
-    order = list(baseline.metrics)
-    return Comparison(
-        baseline=baseline.name,
-        contenders=tuple(contender.name for contender in contenders),
-        metrics=tuple(corrected_together(sorted(compared, key=lambda each: order.index(each.metric)))),
-        moved=tuple(moved),
-        unshared_metrics=tuple(
-            sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
-        ),
-        warnings=tuple(reasons),
-    )
+def compare_evaluations(systems: Mapping[str, Evaluation], **wish: Any) -> Comparison:
+    """Compare evaluations with the first of them; ``wish`` is that of :func:`compare_scored`."""
+    return compare_scored([_scored(name, each) for name, each in systems.items()], **wish)
 
 
 def _scored(name: str, evaluation: Evaluation) -> ScoredRun:

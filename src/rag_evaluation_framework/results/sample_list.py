@@ -122,6 +122,34 @@ def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
         yield place, sample
 
 
+def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
+    """Yield the sample of each line of a run's list, in the order of the list."""
+    stream = streamed(samples)
+    by_id: dict[str, Sample] | None = None
+    for identifier, digits in read_list(path):
+        if by_id is None:
+            sample = next((sample for sample in stream if sample.id == identifier), None)
+            if sample is None:  # the dataset is in another order now
+                by_id = {sample.id: sample for sample in streamed(samples)}
+        if by_id is not None:
+            sample = by_id.get(identifier)
+        if sample is None or fingerprint(sample) != digits:
+            raise _other_data(samples, path)
+        yield sample
+
+
+def _other_data(samples: Samples, path: Path) -> UsageError:
+    now = {sample.id: fingerprint(sample) for sample in streamed(samples)}
+    total = missing = edited = 0
+    for identifier, digits in read_list(path):
+        total += 1
+        missing += identifier not in now
+        edited += identifier in now and now[identifier] != digits
+    found = ", ".join(f"{n:,} {what}" for n, what in ((missing, "missing"), (edited, "edited since")) if n)
+    count = counted(total, "sample")
+    return UsageError(f"expected the dataset with the {count} of the run as before, got {found}")
+
+
 def check_unchanged(samples: Samples, path: Path) -> None:
     """Raise :class:`UsageError`, with the counts, if the samples are not those of the list."""
     if all(now == then for now, then in zip_longest(_listed(samples), read_list(path))):

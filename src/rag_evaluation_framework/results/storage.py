@@ -29,9 +29,10 @@ from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.results.comparison import (
     MetricComparison,
     ScoredRun,
-    compare_scored,
+    compare_metric,
     corrected_together,
     data_differences,
+    have_queries_in_common,
     method_differences,
     metric_sections,
     scored_run,
@@ -221,8 +222,7 @@ def _paired_tests(runs: list[ScoredRun]) -> tuple[list[MetricComparison], list[d
     for contender in runs[1:]:
         testable, reasons = _testable(runs[0], contender)
         not_tested += reasons
-        if testable:
-            compared += compare_scored(runs[0], contender, testable)
+        compared += [compare_metric(runs[0], contender, metric) for metric in testable]
     return corrected_together(compared), not_tested
 
 
@@ -234,7 +234,7 @@ def _testable(baseline: ScoredRun, contender: ScoredRun) -> tuple[list[str], lis
     testable = []
     for metric in shared_metrics(baseline, contender):
         why = "; ".join(method_differences(baseline, contender, metric))
-        if not why and not baseline.metrics[metric].values.keys() & contender.metrics[metric].values.keys():
+        if not why and not have_queries_in_common(baseline, contender, metric):
             why = "no query in common"
         if why:
             reasons.append({"evaluation": contender.name, "metric": metric, "reason": why})

@@ -1,28 +1,21 @@
-"""Columns of scores to figures: rows, means, intervals, counts, details, performance, sections of a
-document..
-"""
+"""Scores to figures: columns of scores, means with intervals, counts, details of metrics, performance."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import UsageError, counted
-from rag_evaluation_framework.metrics.declaration import BoundMetric, Metric, parse_metric, without_parameters
-from rag_evaluation_framework.metrics.views import EXCHANGE, Field
+from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric, without_parameters
 from rag_evaluation_framework.records.responses import Unread, UnreadTotals, UsageTotals
-from rag_evaluation_framework.records.runs import Run, SampleResult, Timing
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, SampleResult, Timing
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score, Status
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.sample_list import Samples, fingerprint, read_list, streamed
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     IntervalMethod,
@@ -77,18 +70,6 @@ def declared_metric(name: str) -> BoundMetric | None:
         return None
 
 
-def stand_in(name: str, method: str, *, higher_is_better: bool) -> BoundMetric:
-    """Return a metric that is known by its scores alone: a name and a direction, and nothing to compute."""
-
-    def computed_elsewhere(*_: object) -> float:
-        raise UsageError(f"metric {name!r} is known here by its scores alone")
-
-    scores = Field("scores", method=method)
-    return BoundMetric(
-        Metric(name, EXCHANGE, computed_elsewhere, (scores,), higher_is_better=higher_is_better)
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Unscored:
     """Why so many samples have no score for a metric: ``skipped`` or ``failed``, in a few words."""
@@ -136,10 +117,6 @@ class Figure:
         }
 
 
-MetricSummary = Figure
-"""The name by which results of single rankings and sweeps still call it."""
-
-
 def summarise(
     metric: BoundMetric,
     values: npt.NDArray[np.float64] | Sequence[float],
@@ -167,72 +144,6 @@ def summarise(
         higher_is_better=metric.metric.higher_is_better,
         method=metric.metric.method,
     )
-
-
-# The rows of a run: each finished sample's result, with the sample and its times if they are at hand.
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """One sample's result. Without the sample, its question and its truth are not known."""
-
-    result: SampleResult
-    sample: Sample | None = None
-    timing: Timing | None = None
-    verdict: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What an evaluation says of it beside its scores, as its query result has it: ``pass``, ``blame`` …"""
-
-
-def rows_of_run(run: Run, samples: Iterable[Sample] = ()) -> Iterator[RunRow]:
-    """Yield the rows of a run in memory; samples pair by id."""
-    known = {sample.id: sample for sample in samples}
-    for result in run.results:
-        yield RunRow(result, known.get(result.sample_id))
-
-
-def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterator[RunRow]:
-    """Yield the rows of a run on the disk in the order of its dataset, in memory that does not grow with it.
-
-    ``samples`` may hold more than the run asked, and in another order; one that is missing or was edited
-    since is a :class:`UsageError`.
-    """
-    entries = folder.entries(order="dataset")
-    if samples is None:
-        for entry in entries:
-            yield RunRow(entry.result, timing=entry.timing)
-        return
-    listed = enumerate(listed_samples(samples, folder.samples_path))
-    for entry in entries:
-        sample = next((sample for place, sample in listed if place == entry.index), None)
-        yield RunRow(entry.result, sample, entry.timing)
-
-
-def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
-    """Yield the sample of each line of a run's list, in the order of the list."""
-    stream = streamed(samples)
-    by_id: dict[str, Sample] | None = None
-    for identifier, digits in read_list(path):
-        if by_id is None:
-            sample = next((sample for sample in stream if sample.id == identifier), None)
-            if sample is None:  # the dataset is in another order now
-                by_id = {sample.id: sample for sample in streamed(samples)}
-        if by_id is not None:
-            sample = by_id.get(identifier)
-        if sample is None or fingerprint(sample) != digits:
-            raise _other_data(samples, path)
-        yield sample
-
-
-def _other_data(samples: Samples, path: Path) -> UsageError:
-    now = {sample.id: fingerprint(sample) for sample in streamed(samples)}
-    total = missing = edited = 0
-    for identifier, digits in read_list(path):
-        total += 1
-        missing += identifier not in now
-        edited += identifier in now and now[identifier] != digits
-    found = ", ".join(f"{n:,} {what}" for n, what in ((missing, "missing"), (edited, "edited since")) if n)
-    count = counted(total, "sample")
-    return UsageError(f"expected the dataset with the {count} of the run as before, got {found}")
 
 
 # What results have of a metric beside its mean: counts and means of what the details of its scores
@@ -369,151 +280,161 @@ def latency_stats(latencies: Iterable[float]) -> dict[str, float]:
     return {**{name: round(value, 3) for name, value in figures.items()}, "n": len(values)}
 
 
-# What a whole run amounts to: means with intervals and counts, failures by kind, performance.
-#
-# One pass over the rows, in a few bytes a score.
+# What a whole run amounts to: one pass over its results, in a few bytes a score.
+
+STATUSES: tuple[Status, ...] = ("scored", "skipped", "failed")
+"""What the numbers of a column's statuses stand for; :data:`ABSENT` where a sample has no such score."""
+ABSENT = len(STATUSES)
+
+_STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
+
+INTERVALS: Mapping[str, Any] = {"method": "auto", "confidence": 0.95, "resamples": 10_000, "seed": 0}
+"""How the intervals of means are made where nothing else is said: the words of :func:`mean_intervals`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Scores by metric: float64 values (NaN where there is none) and statuses, in the order of the data."""
+
+    ids: tuple[str, ...]
+    values: Mapping[str, npt.NDArray[np.float64]] = field(hash=False)
+    statuses: Mapping[str, npt.NDArray[np.uint8]] = field(hash=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def scored(self, metric: str) -> dict[str, float]:
+        """Return one metric's values by sample id, where there are any."""
+        if metric not in self.values:
+            raise UnknownNameError("metric", metric, list(self.values))
+        found = zip(self.ids, self.values[metric].tolist(), self.statuses[metric].tolist(), strict=True)
+        return {sample_id: value for sample_id, value, status in found if status == 0}
+
+
+NO_COLUMNS = Columns((), {}, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntervalSettings:
-    """How the interval of a mean is made."""
+class Counts:
+    """Samples to ask, those finished (failures included), those without an answer, and those with an error.
 
-    method: IntervalMethod = "auto"
-    confidence: float = 0.95
-    resamples: int = 10_000
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """A run in figures. ``total`` counts the samples to ask, ``finished`` those asked, failures included.
-
-    ``unscored`` has the reasons why samples have no score for a metric, the most frequent first.
+    ``failures`` are by kind, ``origins`` say whose contexts the answers were scored with, ``unread`` what the
+    target returned in a shape that could not be read.
     """
 
     total: int
     finished: int
-    failed: int
-    failures: Mapping[str, int] = field(hash=False)
-    context_origins: Mapping[str, int] = field(hash=False)
-    metrics: tuple[MetricSummary, ...]
-    performance: Mapping[str, Any] = field(hash=False)
-    intervals: IntervalSettings
-    unscored: Mapping[str, tuple[Unscored, ...]] = field(default_factory=dict, hash=False)
+    failed: int = 0
+    errors: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict, hash=False)
+    origins: Mapping[str, int] = field(default_factory=dict, hash=False)
     unread: tuple[Unread, ...] = ()
-    """Contexts and citations that the target returned in a shape that could not be read."""
-    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    """What there is of a metric beside its mean."""
 
     @property
     def unfinished(self) -> int:
         return self.total - self.finished
 
-    @property
-    def unmeasured(self) -> tuple[MetricSummary, ...]:
-        """The metrics that have no score at all, and not only because they do not apply: some failed."""
-        return tuple(each for each in self.metrics if each.n_failed and not each.n_scored)
 
-    def metric(self, name: str) -> MetricSummary | None:
-        """Return one metric's summary, or ``None`` if the run does not have it."""
-        return next((summary for summary in self.metrics if summary.metric == name), None)
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """What a run took: times, latencies, tokens and cost of the target; memory and processor; the judge."""
+
+    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    resources: ResourceUsage | None = None
+    judge_usage: JudgeUsage | None = None
 
 
-def summarise_run(
-    rows: Iterable[RunRow],
-    *,
-    total: int | None = None,
-    intervals: IntervalSettings | None = None,
-    directions: Mapping[str, bool] | None = None,
-) -> RunSummary:
-    """Sum up the rows of a run; the figures do not depend on their order.
+class RunTotals:
+    """Takes the results of a run one by one, in the order of the data; the figures do not depend on it."""
 
-    ``total`` is how many samples were to be asked, where that is more than there are rows. ``directions``
-    says for metrics that are not declared here whether higher is better.
-    """
-    intervals = intervals or IntervalSettings()
-    columns: dict[str, _Column] = {}
-    failures: Counter[str] = Counter()
-    origins: Counter[str] = Counter()
-    performance = PerformanceTotals()
-    unread = UnreadTotals()
-    finished = 0
-    for row in rows:
-        finished += 1
-        response = row.result.response
-        performance.add(row.result, row.timing)
-        unread.add(response)
+    def __init__(self) -> None:
+        self.failures: Counter[str] = Counter()
+        self.origins: Counter[str] = Counter()
+        self.unread = UnreadTotals()
+        self.performance = PerformanceTotals()
+        self.ids: list[str] = []
+        self._columns: dict[str, _Column] = {}
+
+    def add(self, result: SampleResult, timing: Timing | None = None) -> None:
+        """Take one more."""
+        response = result.response
+        self.performance.add(result, timing)
+        self.unread.add(response)
         if response.failure is not None:
-            failures[response.failure.kind] += 1
+            self.failures[response.failure.kind] += 1
         if response.context_origin is not None:
-            origins[response.context_origin] += 1
-        for score in row.result.scores:
-            column = columns.get(score.metric)
+            self.origins[response.context_origin] += 1
+        for score in result.scores:
+            column = self._columns.get(score.metric)
             if column is None:
-                column = columns[score.metric] = _Column(score.metric)
-            column.add(score)
-    return RunSummary(
-        total=finished if total is None else total,
-        finished=finished,
-        failed=failures.total(),
-        failures=dict(sorted(failures.items())),
-        context_origins=dict(sorted(origins.items())),
-        metrics=tuple(_figures(columns, intervals, directions or {})),
-        performance=performance.figures(),
-        intervals=intervals,
-        unscored={name: column.unscored() for name, column in columns.items() if column.unscored()},
-        unread=unread.totals(),
-        details={name: figures for name, column in columns.items() if (figures := column.details.figures())},
-    )
+                column = self._columns[score.metric] = _Column(score.metric)
+            column.add(score, place=len(self.ids))
+        self.ids.append(result.sample_id)
 
+    def columns(self) -> Columns:
+        """Return every score."""
+        size = len(self.ids)
+        return Columns(
+            tuple(self.ids),
+            {name: column.values(size) for name, column in self._columns.items()},
+            {name: column.statuses(size) for name, column in self._columns.items()},
+        )
 
-def _figures(
-    columns: Mapping[str, _Column], intervals: IntervalSettings, directions: Mapping[str, bool]
-) -> Iterator[Figure]:
-    values = {name: column.values() for name, column in columns.items()}
-    scored = [name for name, found in values.items() if len(found)]
-    made = mean_intervals(
-        [values[name] for name in scored],
-        method=intervals.method,
-        confidence=intervals.confidence,
-        resamples=intervals.resamples,
-        seed=intervals.seed,
-    )
-    interval_of = dict(zip(scored, made, strict=True))
-    for name, column in columns.items():
-        yield column.summary(values[name], interval_of.get(name), directions.get(name))
+    def figures(
+        self,
+        *,
+        intervals: Mapping[str, Any] = INTERVALS,
+        directions: Mapping[str, bool] | None = None,
+    ) -> dict[str, Figure]:
+        """Return the figure of each metric, in the order in which the scores came.
+
+        ``directions`` says for metrics that are not declared here whether higher is better.
+        """
+        values = {name: column.scored() for name, column in self._columns.items()}
+        scored = [name for name, found in values.items() if len(found)]
+        made = mean_intervals([values[name] for name in scored], **intervals)
+        interval_of = dict(zip(scored, made, strict=True))
+        return {
+            name: column.figure(values[name], interval_of.get(name), (directions or {}).get(name))
+            for name, column in self._columns.items()
+        }
 
 
 class _Column:
     """One metric's scores of all samples."""
 
     def __init__(self, metric: str) -> None:
-        self.details = DetailTotals(metric)
         self._metric = metric
+        self._details = DetailTotals(metric)
         self._values = array("d")
-        self._counts: Counter[str] = Counter()
+        self._statuses = bytearray()
         self._methods: set[tuple[str, bool]] = set()
         self._reasons: Counter[tuple[Status, str]] = Counter()
 
-    def add(self, score: Score) -> None:
-        self.details.add(score)
-        self._counts[score.status] += 1
+    def add(self, score: Score, *, place: int) -> None:
+        if len(self._statuses) < place:
+            self._fill(place)
+        self._details.add(score)
+        self._statuses.append(_STATUS_NUMBERS[score.status])
         self._methods.add((score.method, score.status == "scored"))
         if score.value is not None:
             self._values.append(score.value)
         else:
+            self._values.append(np.nan)
             self._reasons[score.status, _in_few_words(score.reason or "no reason told")] += 1
 
-    def unscored(self) -> tuple[Unscored, ...]:
-        """Return why samples have no score, the most frequent reason first."""
-        return tuple(Unscored(*told, count) for told, count in self._reasons.most_common())
-
-    def values(self) -> npt.NDArray[np.float64]:
+    def values(self, size: int) -> npt.NDArray[np.float64]:
+        self._fill(size)
         return np.array(self._values)
 
-    def summary(
-        self, values: npt.NDArray[np.float64], interval: Interval | None, told: bool | None
-    ) -> Figure:
+    def statuses(self, size: int) -> npt.NDArray[np.uint8]:
+        self._fill(size)
+        return np.frombuffer(bytes(self._statuses), dtype=np.uint8)
+
+    def scored(self) -> npt.NDArray[np.float64]:
+        return np.compress(np.frombuffer(bytes(self._statuses), dtype=np.uint8) == 0, np.array(self._values))
+
+    def figure(self, values: npt.NDArray[np.float64], interval: Interval | None, told: bool | None) -> Figure:
         # A score that failed before its scorer was asked may not know the method.
         scored = {method for method, is_scored in self._methods if is_scored}
         method = " + ".join(sorted(scored or {method for method, _ in self._methods}))
@@ -521,14 +442,19 @@ class _Column:
             metric=self._metric,
             value=exact_mean(values) if len(values) else None,
             interval=interval,
-            n_scored=self._counts["scored"],
-            n_skipped=self._counts["skipped"],
-            n_failed=self._counts["failed"],
+            n_scored=len(values),
+            n_skipped=self._statuses.count(_STATUS_NUMBERS["skipped"]),
+            n_failed=self._statuses.count(_STATUS_NUMBERS["failed"]),
             higher_is_better=is_higher_better(self._metric, method, told),
             method=method,
-            reasons=self.unscored(),
-            details=self.details.figures(),
+            reasons=tuple(Unscored(*told, count) for told, count in self._reasons.most_common()),
+            details=self._details.figures(),
         )
+
+    def _fill(self, size: int) -> None:
+        missing = size - len(self._statuses)
+        self._values.extend([np.nan] * missing)
+        self._statuses.extend([ABSENT] * missing)
 
 
 def _in_few_words(reason: str) -> str:

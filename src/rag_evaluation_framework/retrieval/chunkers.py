@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import Embedder, Specification, parse_specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
+from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer, Tokenizer, tokenizer_from
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.spans import SpanList
@@ -78,11 +78,6 @@ class TokenMeasure:
     def earliest(self, end: int, amount: int) -> int:
         token = bisect_left(self._offsets, end) - amount
         return self._offsets[token - 1] + 1 if token > 0 else 0
-
-
-def measure_of(text: str, tokenizer: Tokenizer | None) -> Measure:
-    """Return the measure of a text in a tokenizer's tokens, or in characters."""
-    return CharacterMeasure(text) if tokenizer is None else TokenMeasure(text, tokenizer)
 
 
 # Cutting a text at the coarsest separators that make the pieces small enough.
@@ -291,9 +286,23 @@ def checked_count(name: str, value: object, *, at_least: int) -> int:
     return value
 
 
-def length_unit(length: AnyTokenizer) -> Tokenizer | None:
-    """Return the tokenizer whose tokens a size counts, or ``None`` for characters."""
-    return None if length == CHARACTERS else tokenizer_from(length)
+class SizedChunker(SpanChunker):
+    """A chunker whose chunks have at most ``chunk_size``, counted in characters or a tokenizer's tokens."""
+
+    def __init__(
+        self, chunk_size: int = 1000, overlap: int = 0, *, length: AnyTokenizer = CHARACTERS
+    ) -> None:
+        self.chunk_size, self.overlap = checked_sizes("chunk_size", chunk_size, overlap)
+        self._tokenizer = None if length == CHARACTERS else tokenizer_from(length)
+
+    def measure(self, text: str) -> Measure:
+        """Return the measure of a text in what sizes count."""
+        return CharacterMeasure(text) if self._tokenizer is None else TokenMeasure(text, self._tokenizer)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        length = {} if self._tokenizer is None else {"length": self._tokenizer.name}
+        return {"chunk_size": self.chunk_size, "overlap": self.overlap, **length}
 
 
 # The recursive chunker: paragraphs, then lines, then sentences, then words, then characters.
@@ -310,7 +319,7 @@ SEPARATORS: Mapping[str, tuple[tuple[str, ...], Side]] = {
 }
 
 
-class RecursiveCharacterChunker(SpanChunker):
+class RecursiveCharacterChunker(SizedChunker):
     """Cuts a text at the coarsest separators that give chunks of at most ``chunk_size``.
 
     ``overlap`` is how much of the chunk before may be repeated, in whole pieces. ``length`` is what sizes
@@ -332,8 +341,7 @@ class RecursiveCharacterChunker(SpanChunker):
         separators: str | Sequence[str] = "prose",
         keep_separator: Side | None = None,
     ) -> None:
-        self.chunk_size, self.overlap = checked_sizes("chunk_size", chunk_size, overlap)
-        self._tokenizer = length_unit(length)
+        super().__init__(chunk_size, overlap, length=length)
         self._separators, self._side = _separators(separators)
         self._written_separators = separators if isinstance(separators, str) else json.dumps(list(separators))
         if keep_separator not in (None, "start", "end"):
@@ -343,7 +351,7 @@ class RecursiveCharacterChunker(SpanChunker):
     def spans(self, text: str) -> SpanList:
         pieces = recursive_spans(
             text,
-            measure_of(text, self._tokenizer),
+            self.measure(text),
             size=self.chunk_size,
             overlap=self.overlap,
             separators=self._separators,
@@ -353,9 +361,7 @@ class RecursiveCharacterChunker(SpanChunker):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        parameters: dict[str, Any] = {"chunk_size": self.chunk_size, "overlap": self.overlap}
-        if self._tokenizer is not None:
-            parameters["length"] = self._tokenizer.name
+        parameters = super().parameters
         if self._written_separators != "prose":
             parameters["separators"] = self._written_separators
         if self._keep_separator is not None:
@@ -415,7 +421,7 @@ class FixedTokenChunker(SpanChunker):
 # The sentence chunker: whole sentences, as many as fit.
 
 
-class SentenceChunker(SpanChunker):
+class SentenceChunker(SizedChunker):
     """Puts neighbouring sentences together while they fit into ``chunk_size``; none is cut.
 
     A sentence longer than that is a chunk by itself. ``overlap`` is how much of the chunk before may be
@@ -426,26 +432,8 @@ class SentenceChunker(SpanChunker):
 
     name = "sentence"
 
-    def __init__(
-        self,
-        chunk_size: int = 1000,
-        overlap: int = 0,
-        *,
-        length: AnyTokenizer = CHARACTERS,
-    ) -> None:
-        self.chunk_size, self.overlap = checked_sizes("chunk_size", chunk_size, overlap)
-        self._tokenizer = length_unit(length)
-
     def spans(self, text: str) -> SpanList:
-        measure = measure_of(text, self._tokenizer)
-        return joined(sentence_spans(text), measure, size=self.chunk_size, overlap=self.overlap)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        parameters: dict[str, Any] = {"chunk_size": self.chunk_size, "overlap": self.overlap}
-        if self._tokenizer is not None:
-            parameters["length"] = self._tokenizer.name
-        return parameters
+        return joined(sentence_spans(text), self.measure(text), size=self.chunk_size, overlap=self.overlap)
 
 
 def joined(sentences: SpanList, measure: Measure, *, size: int, overlap: int = 0) -> SpanList:
@@ -519,7 +507,10 @@ class SemanticChunker(SpanChunker):
             text[sentences[max(number - self.buffer, 0)][0] : sentences[min(number + self.buffer, last)][1]]
             for number in range(len(sentences))
         ]
-        vectors = _unit_vectors(self.embedder.embed(neighbourhoods), rows=len(sentences))
+        # In float64, so that rounding does not decide where distances are nearly equal.
+        vectors = embedded(self.embedder, neighbourhoods).astype(np.float64)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.where(lengths > 0, lengths, 1.0)
         distances = 1.0 - np.einsum("ij,ij->i", vectors[:-1], vectors[1:])
         threshold = float(np.percentile(distances, self.percentile))
         # Rounding must not make a break where all distances are equal.
@@ -535,18 +526,6 @@ class SemanticChunker(SpanChunker):
                 pieces = RecursiveCharacterChunker(self.chunk_size).spans(text[start:end])
                 spans += [(start + begin, start + finish) for begin, finish in pieces]
         return spans
-
-
-def _unit_vectors(embeddings: npt.ArrayLike, *, rows: int) -> npt.NDArray[np.float64]:
-    """Return the vectors at length 1 (a zero vector stays zero); a wrong shape or NaN is refused."""
-    vectors = np.asarray(embeddings, np.float64)
-    if vectors.ndim != 2 or len(vectors) != rows:
-        found = f"an array of shape {vectors.shape}"
-        raise InputError([Issue("invalid-embedding", f"{rows} vectors from the embedder", found)])
-    if not np.isfinite(vectors).all():
-        raise InputError([Issue("invalid-embedding", "finite numbers from the embedder", "NaN or infinity")])
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
 def _written(embedder: object) -> Specification:
