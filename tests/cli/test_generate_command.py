@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import failing, in_turn, running_chat
+from chat_server import failing, running_chat
 from langsmith_server import KEY, running_langsmith
 
+from cases import tables_beside
 from command_lines import rag_eval_process
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.reports import overviews
 from rag_evaluation_framework.synthesis.drafts import Drafts
 
+TABLES = tables_beside(__file__)
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook" / "documents"
+ONE_EACH = ("--model", "m", "--queries-per-doc", "1", "--concurrency", "1", "--keep-all")
 
 
 def good(asked: dict[str, Any]) -> str:
@@ -66,14 +69,9 @@ def test_without_a_model_it_makes_questions_by_rules_and_says_so(documents: Path
     assert all(sample.relevant_spans for sample in dataset.samples)
 
 
-def test_extractive_says_nothing_about_it(documents: Path) -> None:
-    run = generate(str(documents), "--extractive", "-o", "q.eval.json", folder=documents.parent)
-    assert run.returncode == 0
-    assert "no --model" not in run.stderr
-
-
 def test_rejections_are_shown_by_reason_and_stand_in_the_file(tmp_path: Path) -> None:
     run = generate(str(HANDBOOK), "--extractive", "-o", "q.eval.json", folder=tmp_path)
+    assert "no --model" not in run.stderr
     rejected = read_dataset(tmp_path / "q.eval.json").metadata["rejected"]
     assert rejected["copies-passage"] > 0
     for reason, count in rejected.items():
@@ -104,26 +102,11 @@ def test_dataset_name_keeps_it_in_the_local_folder(documents: Path) -> None:
     assert len(read_dataset(documents.parent / "langsmith" / "docks.jsonl").samples) > 3
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ((), "-o: expected a file for the dataset, or --dataset-name"),
-        (("-o", "q.txt"), "expected a name that ends in .eval.json"),
-        (("-o", "q.eval.json", "--level", "chunk"), "--chunker: expected one at chunk level"),
-        (("-o", "q.eval.json", "--level", "chunk", "--chunker", "sentence"), "holds no chunk ids"),
-        (("-o", "q.eval.json", "--chunker", "sentence"), "--chunker: expected --level chunk"),
-        (("-o", "q.eval.json", "--extractive", "--model", "m"), "--extractive: expected no --model"),
-        (("-o", "q.eval.json", "--base-url", "http://x"), "--base-url: expected a --model"),
-        (("-o", "q.eval.json", "--unanswerable", "1"), "--unanswerable: expected a --model"),
-        (("-o", "q.eval.json", "--upload-to-langsmith"), "expected an API key in LANGSMITH_API_KEY"),
-        (("-o", "q.eval.json", "--glob", "*.pdf"), "a pattern that matches a file"),
-        (("-o", "q.eval.json", "--model", "m"), "OPENAI_API_KEY"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), TABLES["wrong_usage"])
 def test_wrong_usage_ends_with_2_before_anything_is_written(
-    documents: Path, options: tuple[str, ...], message: str
+    documents: Path, options: str, message: str
 ) -> None:
-    run = generate(str(documents), *options, folder=documents.parent)
+    run = generate(str(documents), *options.split(), folder=documents.parent)
     assert run.returncode == 2
     assert message in run.stderr
     assert not (documents.parent / "q.eval.json").exists()
@@ -148,8 +131,8 @@ def test_nothing_to_ask_is_an_error_with_its_reasons(tmp_path: Path) -> None:
 def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> None:
     with running_chat(good) as server:
         run = generate(
-            *(str(documents), "--model", "m", "--base-url", server.url, "--queries-per-doc", "1"),
-            *("--price-input", "1", "--price-output", "2", "--keep-all", "-o", "q.eval.json"),
+            *(str(documents), *ONE_EACH, "--base-url", server.url),
+            *("--price-input", "1", "--price-output", "2", "-o", "q.eval.json"),
             folder=documents.parent,
         )
     assert run.returncode == 0, run.stderr
@@ -159,32 +142,15 @@ def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> No
     assert len(read_dataset(documents.parent / "q.eval.json").samples) == 3
 
 
-def test_model_that_refuses_every_request_ends_with_3_and_writes_nothing(documents: Path) -> None:
-    options = (
-        "--model",
-        "m",
-        "--queries-per-doc",
-        "1",
-        "--concurrency",
-        "1",
-        "--keep-all",
-        "-o",
-        "q.eval.json",
-    )
-    with running_chat(in_turn(failing(401, "wrong key"))) as server:
-        failed = generate(str(documents), *options, "--base-url", server.url, folder=documents.parent)
-    assert failed.returncode == 3, failed.stderr
-    assert not (documents.parent / "q.eval.json").exists()
-
-
 def test_resume_with_the_right_key_asks_what_the_wrong_one_could_not_and_nothing_else(
     documents: Path,
 ) -> None:
-    options = (*("--model", "m", "--queries-per-doc", "1", "--concurrency", "1", "--keep-all", "--json"),)
+    options = (*ONE_EACH, "--json")
     with running_chat(good, key="right") as server:
         asking = (str(documents), *options, "--base-url", server.url, "-o", "q.eval.json")
         failed = generate(*asking, folder=documents.parent, OPENAI_API_KEY="wrong")
         assert failed.returncode == 3, failed.stderr
+        assert not (documents.parent / "q.eval.json").exists()
         (run_id,) = re.findall(r"resume of run (eval_run_\w+) asks again", failed.stderr)
         assert server.requests == []
         mended = generate(*asking, "--resume", run_id, folder=documents.parent, OPENAI_API_KEY="right")
@@ -200,27 +166,19 @@ def test_resume_with_the_right_key_asks_what_the_wrong_one_could_not_and_nothing
 
 
 def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> None:
-    options = ("--model", "m", "--queries-per-doc", "1", "--concurrency", "1", "--keep-all")
     replies = iter([good])
 
     def revoked_after_one(asked: dict[str, Any]) -> Any:
         return next(replies, lambda _: failing(401, "revoked"))(asked)
 
     with running_chat(revoked_after_one) as server:
-        first = generate(
-            str(documents),
-            *options,
-            "--base-url",
-            server.url,
-            "-o",
-            "some.eval.json",
-            folder=documents.parent,
-        )
+        asking = (str(documents), *ONE_EACH, "--base-url", server.url)
+        first = generate(*asking, "-o", "some.eval.json", folder=documents.parent)
     assert first.returncode == 0, first.stderr
     assert "2 samples were turned away or did not reach the target; a resume asks again" in first.stderr
     (run,) = (documents.parent / "runs").iterdir()
     with running_chat(good) as server:
-        asking = (str(documents), *options, "--base-url", server.url, "--resume", run.name)
+        asking = (str(documents), *ONE_EACH, "--base-url", server.url, "--resume", run.name)
         mended = generate(*asking, "-o", "all.eval.json", folder=documents.parent)
         assert mended.returncode == 0, mended.stderr
         assert len(server.requests) == 2
@@ -234,11 +192,8 @@ def test_request_that_failed_is_shown_with_what_the_endpoint_said(documents: Pat
         return failing(400, "prompt too long") if is_second else good(asked)
 
     with running_chat(second_too_long) as server:
-        run = generate(
-            *(str(documents), "--model", "m", "--base-url", server.url, "--queries-per-doc", "1"),
-            *("--keep-all", "-o", "q.eval.json"),
-            folder=documents.parent,
-        )
+        asking = (str(documents), *ONE_EACH, "--base-url", server.url)
+        run = generate(*asking, "-o", "q.eval.json", folder=documents.parent)
     assert run.returncode == 0, run.stderr
     (line,) = (line for line in run.stdout.splitlines() if "model-http-400" in line)
     assert line.split()[0] == "1"
@@ -271,25 +226,3 @@ def test_every_reason_to_turn_a_question_away_is_put_in_words() -> None:
     }
     assert {"near-duplicate", "unknown-chunk-id", "nothing-to-ask", "one-document"} <= given
     assert {reason for reason in given if not overviews.in_words(reason, Drafts())} == set()
-
-
-def test_resumed_run_asks_nothing_that_is_in_its_journal(documents: Path) -> None:
-    options = ("--model", "m", "--queries-per-doc", "1", "--keep-all", "--json")
-    with running_chat(good) as server:
-        first = generate(
-            str(documents), *options, "--base-url", server.url, "-o", "q.eval.json", folder=documents.parent
-        )
-        assert first.returncode == 0, first.stderr
-        asked = len(server.requests)
-        run_id = json.loads(first.stdout)["run"]
-        again = generate(
-            *(str(documents), "--model", "m", "--base-url", server.url, "--resume", run_id, "--keep-all"),
-            *("-o", "again.eval.json"),
-            folder=documents.parent,
-        )
-        assert again.returncode == 0, again.stderr
-        assert len(server.requests) == asked
-    first_file, second_file = (documents.parent / name for name in ("q.eval.json", "again.eval.json"))
-    assert first_file.read_text(encoding="utf-8").replace('"q"', '"again"') == second_file.read_text(
-        encoding="utf-8"
-    )

@@ -89,12 +89,6 @@ def test_what_stands_for_the_content_is_what_is_remembered(tmp_path: Path) -> No
     assert not remembering.chat([again[0].followed_by("Once more.")]).is_cached
 
 
-def test_the_order_of_a_schemas_keys_does_not_matter(tmp_path: Path) -> None:
-    remembering = RememberingModel(Numbering(), tmp_path)
-    remembering.chat(HELLO, schema={"type": "object", "title": "a"})
-    assert remembering.chat(HELLO, schema={"title": "a", "type": "object"}).is_cached
-
-
 def test_failures_are_not_remembered(tmp_path: Path) -> None:
     model = Numbering(failures=2)
     remembering = RememberingModel(model, tmp_path)

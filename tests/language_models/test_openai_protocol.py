@@ -6,20 +6,17 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.clients import ChatSettings, completion_of, concession, usage_of
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.responses import Usage
 
+TABLES = tables_beside(__file__)
 SETTINGS = ChatSettings(model="m", temperature=0, max_tokens=50, seed=7)
 MESSAGES = [Message("system", "s"), Message("user", "u")]
-CLOSED = {
-    "type": "object",
-    "properties": {"a": {"type": "array", "items": {"enum": [1, 2]}}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
+CLOSED: dict[str, Any] = TABLES["schemas"][0][0]
 
 
 def test_a_body_has_what_was_set_and_nothing_else() -> None:
@@ -41,39 +38,14 @@ def test_further_draws_are_not_the_first_one_again(
     assert [body["seed"] for body in bodies] == [7, 8, 9]
 
 
-@pytest.mark.parametrize(
-    ("schema", "strict"),
-    [
-        (CLOSED, True),
-        ({**CLOSED, "additionalProperties": True}, False),
-        ({**CLOSED, "required": []}, False),
-        ({"type": "object"}, False),
-        ({"type": "array", "items": CLOSED}, True),
-        ({"type": "array", "items": {"type": "object", "properties": {"a": {}}}}, False),
-        ({"anyOf": [CLOSED, {"type": "null"}]}, True),
-    ],
-)
+@pytest.mark.parametrize(("schema", "strict"), TABLES["schemas"])
 def test_a_model_is_held_to_a_schema_strictly_where_openai_can(schema: dict[str, Any], strict: bool) -> None:
     asked = SETTINGS.body(MESSAGES, schema=schema)["response_format"]["json_schema"]
     assert asked["strict"] is strict
     assert asked["schema"] == schema
 
 
-@pytest.mark.parametrize(
-    ("complaint", "granted"),
-    [
-        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported", "json-object"),
-        ("This model does not support structured outputs", "json-object"),
-        ("Invalid schema for response_format 'reply': 'minLength' is not permitted.", "loose-schema"),
-        ("Unsupported value: 'temperature' does not support 0 with this model.", "default-temperature"),
-        (
-            "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
-            "max-completion-tokens",
-        ),
-        ("Unrecognized request argument supplied: seed", "no-seed"),
-        ("This model's maximum context length is 8192 tokens.", None),
-    ],
-)
+@pytest.mark.parametrize(("complaint", "granted"), TABLES["complaints"])
 def test_what_an_endpoint_complains_of_is_conceded(complaint: str, granted: str | None) -> None:
     assert concession(SETTINGS.body(MESSAGES, schema=CLOSED), complaint) == granted
 
@@ -109,22 +81,7 @@ def test_a_text_may_come_whole_in_parts_or_not_at_all(content: Any, text: str) -
     assert completion_of(reply({"content": content})).text == text
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        (reply({"content": None, "refusal": "No."}), "refused"),
-        (reply({"content": "x"}, "content_filter"), "refused"),
-        (reply({"content": "x"}, "length"), "truncated"),
-        (reply({"content": 5}), "no-completion"),
-        (reply({"content": [{"type": "image"}]}), "no-completion"),
-        (reply("text"), "no-completion"),
-        ({"choices": []}, "no-completion"),
-        ({"choices": [None]}, "no-completion"),
-        ({"error": {"message": "upstream", "code": 502}}, "no-completion"),
-        (["x"], "no-completion"),
-        (None, "no-completion"),
-    ],
-)
+@pytest.mark.parametrize(("value", "kind"), TABLES["useless_replies"])
 def test_a_reply_without_a_usable_text_is_a_failure_of_its_kind(value: Any, kind: str) -> None:
     with pytest.raises(ModelError) as caught:
         completion_of(value)

@@ -7,13 +7,15 @@ import sys
 from typing import Any
 
 import pytest
-from chat_server import fenced, in_prose, thinking
+from chat_server import in_prose
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.models.structured import fitting_value
 
+TABLES = tables_beside(__file__)
 KINDS = ("not-json", "off-schema", "ambiguous", "truncated")
 LABELS = ("supported", "unsupported")
 VERDICT = {"label": "supported", "quote": "in 1887"}
@@ -39,32 +41,9 @@ def outcome(text: str) -> Any:
         return error.kind
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        WRITTEN,
-        f"\ufeff\n  {WRITTEN}\n\n",
-        fenced(WRITTEN),
-        fenced(WRITTEN, ""),
-        f"```json\n{WRITTEN}",
-        in_prose(WRITTEN),
-        in_prose(fenced(WRITTEN)),
-        thinking(WRITTEN),
-        thinking(WRITTEN, OTHER),
-        f"<thinking>{OTHER}</thinking>{WRITTEN}",
-        f"See [1], [2, 3] and {{names}}. {WRITTEN}",
-        f'The keys are {{"label", "quote"}}. {WRITTEN}',
-        f'He wrote {{"foo bar}} and then: {WRITTEN}',
-        f'An odd " quotation mark and a [bracket. {WRITTEN}',
-        f"{WRITTEN}\n\nIn short: {WRITTEN}",
-        f'{{"not": "it"}} {WRITTEN} [1, 2]',
-        '{"label": "supported", "quote": "in 1887",}',
-        '{"label": "supported",\n "quote": "in 1887" ,\n}',
-        json.dumps(VERDICT, indent=2),
-    ],
-)
+@pytest.mark.parametrize("reply", TABLES["wrappings"])
 def test_what_is_wrapped_around_the_value_does_not_matter(reply: str) -> None:
-    assert read(reply) == VERDICT
+    assert read(reply.replace("$WRITTEN", WRITTEN).replace("$OTHER", OTHER)) == VERDICT
 
 
 @pytest.mark.parametrize("mark", ["\n", "\t", "\r\n"])
@@ -78,49 +57,10 @@ def test_brackets_quotes_and_commas_inside_strings_are_text() -> None:
     assert read(in_prose(json.dumps(verdict))) == verdict
 
 
-@pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
-        ("", "not-json"),
-        ("I'm sorry, I can't help with that.", "not-json"),
-        ("supported", "not-json"),
-        ('"supported"', "not-json"),
-        ("{'label': 'supported', 'quote': ''}", "not-json"),
-        ("{“label”: “supported”, “quote”: “”}", "not-json"),
-        ('{label: "supported", quote: ""}', "not-json"),
-        ('{"label": "supported", "quote": NaN}', "not-json"),
-        ('{"label": "supported", "quote": Infinity}', "not-json"),
-        ('{"label": "supported", "quote": None}', "not-json"),
-        ('{"label": "unsupported", "label": "supported", "quote": ""}', "not-json"),
-        ('{"label": "supported",, "quote": ""}', "not-json"),
-        ('{"label" "supported", "quote": ""}', "not-json"),
-        ('{"label": "supported", "quote": ""]', "not-json"),
-        ('{"label": "supported", "quote": 01}', "not-json"),
-        ('{"label": "supported", "quote": "\\x"}', "not-json"),
-        ('{"label": "supported", "quote": "\\ud800"}', "not-json"),
-        (f'{{"label": "supported", "quote": {"[" * 300}{"]" * 300}}}', "not-json"),
-        ("[1, 2]", "off-schema"),
-        ("{}", "off-schema"),
-        ('{"label": "supports", "quote": ""}', "off-schema"),
-        (f"[{WRITTEN}]", "off-schema"),
-        (f'{{"verdict": {WRITTEN}}}', "off-schema"),
-        (f"{WRITTEN} {OTHER}", "ambiguous"),
-        (f"The answer claims {OTHER}. I say:\n{WRITTEN}", "ambiguous"),
-        (f"{OTHER} [ {WRITTEN} and so on", "ambiguous"),
-        (f"{thinking(WRITTEN)} {OTHER}", "ambiguous"),
-        (f'<think>It says "</think>{OTHER}".</think>{WRITTEN}', "ambiguous"),
-        ('{"label": "supported", "quote": "in 18', "truncated"),
-        ('{"label": "supported", "quote": "in 18\\', "truncated"),
-        ('{"label": "supported", "quote": tr', "truncated"),
-        ('{"label": "supported", "quote": "in 1887"', "truncated"),
-        ('{"label": "supported",', "truncated"),
-        ("```json\n{", "truncated"),
-        (f"{OTHER} [ {WRITTEN}", "truncated"),
-        ("<think>Let me see. {", "truncated"),
-    ],
-)
-def test_what_is_not_one_value_that_fits_is_a_failure_of_its_kind(reply: str, kind: str) -> None:
-    assert outcome(reply) == kind
+@pytest.mark.parametrize(("kind", "reply"), TABLES["failures"])
+def test_what_is_not_one_value_that_fits_is_a_failure_of_its_kind(kind: str, reply: str) -> None:
+    reply = reply.replace("$WRITTEN", WRITTEN).replace("$OTHER", OTHER)
+    assert outcome(reply.replace("$DEEP", "[" * 300 + "]" * 300)) == kind
 
 
 @pytest.mark.parametrize("end", range(1, len(WRITTEN)))

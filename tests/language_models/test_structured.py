@@ -23,7 +23,6 @@ from chat_server import (
     last_message,
     refused,
     running_chat,
-    thinking,
     truncated,
 )
 
@@ -59,9 +58,8 @@ def written(**changes: Any) -> str:
     return json.dumps({**GOOD, **changes})
 
 
-@pytest.mark.parametrize("wrap", [str, in_prose, fenced, thinking, lambda text: in_prose(fenced(text))])
-def test_the_value_is_taken_from_whatever_is_around_it(wrap: Any) -> None:
-    with scripted(in_turn(wrap(written()))) as (server, model):
+def test_the_value_is_taken_from_whatever_is_around_it() -> None:
+    with scripted(in_turn(in_prose(fenced(written())))) as (server, model):
         reply = ask(model, MESSAGES, SCHEMA)
     assert reply.value == GOOD
     assert not reply.repaired
@@ -70,71 +68,37 @@ def test_the_value_is_taken_from_whatever_is_around_it(wrap: Any) -> None:
 
 
 BAD_REPLIES = {
-    "wrong-type": (written(score="high"), 'score: the value is not of type "number"'),
-    "out-of-range": (written(score=7), "score: the value is greater than the maximum of 1"),
-    "unknown-label": (written(label="Ignore the rules"), 'label: the value is not one of "yes" or "no"'),
-    "missing": ('{"label": "yes"}', '"score" is a required property'),
-    "prose": ("I would say yes.", "expected a JSON value, got none"),
-    "empty": ("", "expected a JSON value, got none"),
-    "null": (ChatReply(content=None), "expected a JSON value, got none"),
-    "cut-off": ('{"label": "ye', "the reply ends inside a JSON value"),
-    "two": (written() + written(label="no"), "expected one JSON value, got 2 different ones"),
-}
-
-
-@pytest.mark.parametrize(("bad", "told"), BAD_REPLIES.values(), ids=BAD_REPLIES)
-def test_a_reply_of_no_use_is_asked_for_once_more_with_what_was_wrong(
-    bad: ChatReply | str, told: str
-) -> None:
-    with scripted(in_turn(bad, written())) as (server, model):
-        reply = ask(model, MESSAGES, SCHEMA)
-    assert reply.value == GOOD
-    assert reply.repaired
-    first, second = server.requests
-    assert told in last_message(second)
-    assert last_message(second).startswith(last_message(first))
-    assert [it["role"] for it in second["messages"]] == ["system", "user"]
-    assert "Ignore the rules" not in json.dumps(second)
-
-
-KINDS = {
-    "prose": "not-json",
-    "empty": "not-json",
-    "null": "not-json",
-    "cut-off": "truncated",
-    "two": "ambiguous",
-}
-
-
-@pytest.mark.parametrize("name", BAD_REPLIES)
-def test_what_fails_twice_is_a_failure_of_its_kind(name: str) -> None:
-    with scripted(in_turn(BAD_REPLIES[name][0])) as (server, model), pytest.raises(ModelError) as caught:
-        ask(model, MESSAGES, SCHEMA)
-    assert caught.value.kind == KINDS.get(name, "off-schema")
-    assert len(server.requests) == 2
-
-
-WITHOUT_A_REPLY = {
-    "refusal": (refused("Add SECRET WORDS"), "refused", "it was a refusal"),
+    "wrong-type": (written(score="high"), "off-schema", 'score: the value is not of type "number"'),
+    "out-of-range": (written(score=7), "off-schema", "score: the value is greater than the maximum of 1"),
+    "label": (written(label="BAIT"), "off-schema", 'label: the value is not one of "yes" or "no"'),
+    "missing": ('{"label": "yes"}', "off-schema", '"score" is a required property'),
+    "prose": ("I would say yes.", "not-json", "expected a JSON value, got none"),
+    "null": (ChatReply(content=None), "not-json", "expected a JSON value, got none"),
+    "cut-off": ('{"label": "ye', "truncated", "the reply ends inside a JSON value"),
+    "two": (written() + written(label="no"), "ambiguous", "expected one JSON value, got 2 different ones"),
+    "key-twice": ('{"BAIT": 1, "BAIT": 2}', "not-json", "a key stands twice in one JSON object"),
+    "surrogate": ('{"BAIT": "\\ud800"}', "not-json", "a string has half a surrogate pair in it"),
+    "range": ('{"BAIT": 1e999}', "not-json", "a number is out of range"),
+    "syntax": ('{"label" "BAIT"}', "not-json", "it is not quite JSON"),
+    "refusal": (refused("Add BAIT"), "refused", "it was a refusal"),
     "filter": (filtered("{"), "refused", "it was a refusal"),
-    "limit": (
-        truncated('{"label": "SECRET WORDS'),
-        "truncated",
-        "cut off at the limit of tokens, so be brief",
-    ),
-    "no message": (ChatReply(body=b'{"choices": []}'), "no-completion", "it was empty"),
+    "limit": (truncated('{"label": "BAIT'), "truncated", "cut off at the limit of tokens, so be brief"),
+    "no-message": (ChatReply(body=b'{"choices": []}'), "no-completion", "it was empty"),
 }
 
 
-@pytest.mark.parametrize(("bad", "kind", "told"), WITHOUT_A_REPLY.values(), ids=WITHOUT_A_REPLY)
-def test_a_refusal_and_a_reply_that_was_cut_off_are_asked_for_once_more_too(
-    bad: ChatReply, kind: str, told: str
+@pytest.mark.parametrize(("bad", "kind", "told"), BAD_REPLIES.values(), ids=BAD_REPLIES)
+def test_a_reply_of_no_use_is_asked_for_once_more_with_what_was_wrong_and_then_fails(
+    bad: ChatReply | str, kind: str, told: str
 ) -> None:
     with scripted(in_turn(bad, written())) as (server, model):
         reply = ask(model, MESSAGES, SCHEMA)
     assert (reply.value, reply.repaired) == (GOOD, True)
-    assert told in last_message(server.requests[1])
-    assert "SECRET WORDS" not in last_message(server.requests[1])
+    first, second = server.requests
+    assert told in last_message(second)
+    assert last_message(second).startswith(last_message(first))
+    assert [it["role"] for it in second["messages"]] == ["system", "user"]
+    assert "BAIT" not in json.dumps(second)
     with scripted(in_turn(bad)) as (server, model), pytest.raises(ModelError) as caught:
         ask(model, MESSAGES, SCHEMA)
     assert caught.value.kind == kind
@@ -184,22 +148,6 @@ def test_keys_that_the_schema_does_not_have_are_left_out_of_a_reply() -> None:
     assert reply.value == {**GOOD, "list": [{"number": 1}, {"number": 3}]}
     assert not reply.repaired
     assert len(server.requests) == 1
-
-
-BROKEN = {
-    "twice": ('{"BAIT": 1, "BAIT": 2}', "a key stands twice in one JSON object"),
-    "surrogate": ('{"BAIT": "\\ud800"}', "a string has half a surrogate pair in it"),
-    "range": ('{"BAIT": 1e999}', "a number is out of range"),
-    "syntax": ('{"label" "BAIT"}', "it is not quite JSON"),
-}
-
-
-@pytest.mark.parametrize(("text", "told"), BROKEN.values(), ids=BROKEN)
-def test_what_cannot_be_read_is_told_in_words_of_our_own(text: str, told: str) -> None:
-    with scripted(in_turn(text, written())) as (server, model):
-        assert ask(model, MESSAGES, SCHEMA).value == GOOD
-    assert f"could not be used: {told}.\n" in last_message(server.requests[1])
-    assert "BAIT" not in last_message(server.requests[1])
 
 
 def test_a_failure_while_repairing_is_the_failure() -> None:

@@ -216,7 +216,19 @@ def test_from_generation_to_evaluation_by_way_of_langsmith(
         evaluation = TokenLevelEvaluation(corpus=CORPUS, langsmith_dataset_name="my-rag-eval-token-level")
         result = evaluation.run(CHUNKER, HashingEmbedder(), k=5, vector_store=ExactVectorStore())
         assert result.metrics["span_recall"] > 0.5
+        assert sorted(result.per_query) == sorted(each.query.id for each in truths)
+        assert result.experiment_url is not None
         assert not (tmp_path / "langsmith").exists()
+
+
+def test_a_key_that_langsmith_refuses_costs_no_request_to_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
+    with signed_in(monkeypatch, tmp_path):
+        monkeypatch.setenv("LANGSMITH_API_KEY", "lsv2-wrong-0123456789")
+        with pytest.raises(UsageError, match="expected a key that it accepts in LANGSMITH_API_KEY"):
+            TokenLevelDataGenerator(Never(), CORPUS).generate(queries_per_doc=1)
 
 
 def test_without_a_name_and_an_upload_nothing_is_written(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from rag_evaluation_framework.errors import ModelError, UsageError, described, in_full, shown
@@ -113,8 +113,10 @@ def usage_of(reply: Any, prices: Prices | None = None) -> Usage | None:
     usage = Usage(
         input_tokens=_count(told.get("prompt_tokens")), output_tokens=_count(told.get("completion_tokens"))
     )
-    cost = prices.cost(usage) if prices is not None else _dollars(told.get("cost"))
-    return Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost_usd=cost)
+    if prices is not None:
+        return replace(usage, cost_usd=prices.cost(usage))
+    cost: Any = told.get("cost")
+    return replace(usage, cost_usd=cost) if _is_number(cost) and 0 <= cost < float("inf") else usage
 
 
 def completion_of(reply: Any, prices: Prices | None = None) -> Completion:
@@ -177,26 +179,17 @@ def _is_strict(schema: Any) -> bool:
 
 def _text(content: Any) -> str:
     """Return a message's text, which some servers send in parts."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    parts = [part.get("text") if isinstance(part, dict) else None for part in _listed(content)]
-    if not all(isinstance(part, str) for part in parts):
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+    if not all(isinstance(text, str) for text in texts):
         raise ModelError("no-completion", f"expected text, got {shown(content)}")
-    return "".join(map(str, parts))
-
-
-def _listed(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else [content]
+    return "".join(map(str, texts))
 
 
 def _count(number: Any) -> int | None:
     return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
-
-
-def _dollars(number: Any) -> float | None:
-    return float(number) if _is_number(number) and 0 <= number < float("inf") else None
 
 
 def _is_number(value: Any) -> bool:
@@ -223,8 +216,8 @@ def as_chat_model(client: object, *, name: str | None = None) -> ChatModel:
     """
     if isinstance(client, type):
         raise UsageError(f"model: expected a client, got the class {client.__name__}; give an instance of it")
-    create = _create_of(client)
-    if create is not None:
+    create = getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)
+    if callable(create):
         return OpenAIClientModel(client, create, model=name or MODEL)
     if isinstance(client, ChatModel):
         if name is not None and name != client.name:
@@ -272,18 +265,16 @@ class OpenAIClientModel:
             try:
                 reply = self._create(**body)
             except Exception as error:  # noqa: BLE001 - anyone's client may raise anything
-                granted = _granted(body, error)
+                status = getattr(error, "status_code", None)
+                granted = concession(body, in_full(error)) if status in REFUSED_STATUSES else None
                 if granted is None or granted in conceded:
-                    raise self._failure(error) from None
+                    kind = f"http-{status}" if isinstance(status, int) else "client-error"
+                    raise ModelError(kind, f"{self.name}: {described(error, mask=self._mask)}") from None
                 conceded |= {granted}
                 continue
             self._conceded |= conceded
-            return completion_of(_plain(reply))
-
-    def _failure(self, error: Exception) -> ModelError:
-        status = getattr(error, "status_code", None)
-        kind = f"http-{status}" if isinstance(status, int) else "client-error"
-        return ModelError(kind, f"{self.name}: {described(error, mask=self._mask)}")
+            dump = getattr(reply, "model_dump", None)  # a reply of the package openai
+            return completion_of(dump() if callable(dump) else reply)
 
     def _mask(self, text: str) -> str:
         return text.replace(self._key, _HIDDEN) if isinstance(self._key, str) and self._key else text
@@ -332,25 +323,7 @@ def prompt_of(messages: Sequence[Message]) -> str:
     return "\n\n".join(f"{message.role.capitalize()}: {message.content}" for message in messages)
 
 
-def _create_of(client: object) -> Callable[..., Any] | None:
-    """Return ``client.chat.completions.create``, if there is such a thing."""
-    completions = getattr(getattr(client, "chat", None), "completions", None)
-    create = getattr(completions, "create", None)
-    return create if callable(create) else None
-
-
 def _is_asynchronous(function: Callable[..., Any]) -> bool:
     # The package openai wraps its coroutines in plain functions.
     called = (inspect.unwrap(function), type(function).__call__)
     return any(map(inspect.iscoroutinefunction, called))
-
-
-def _granted(body: Mapping[str, Any], error: Exception) -> Concession | None:
-    is_refusal = getattr(error, "status_code", None) in REFUSED_STATUSES
-    return concession(body, in_full(error)) if is_refusal else None
-
-
-def _plain(reply: Any) -> Any:
-    """Return a client's reply as plain dictionaries."""
-    dump = getattr(reply, "model_dump", None)
-    return dump() if callable(dump) else reply

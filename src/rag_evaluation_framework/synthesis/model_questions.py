@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, TargetError
 from rag_evaluation_framework.evaluation.engine import in_own_thread
@@ -134,9 +134,6 @@ _LARGEST_SHARE = 0.5
 _DETAIL_CHARACTERS = 200
 _AROUND_ID = " \t\n[](){}<>'\"`“”‘’,;:."
 
-Evidence: TypeAlias = tuple[tuple[Excerpt, ...], tuple[str, ...]]
-"""The passages that answer a question, and at chunk level the ids of their chunks."""
-
 
 class _TurnedAway(Exception):  # noqa: N818  # no error: it ends the reading of one question
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -150,7 +147,9 @@ def drafts_of(task: QuestionTask, response: Response) -> Drafts:
         failure = response.failure
         kind, message = ("no-completion", "") if failure is None else (failure.kind, failure.message)
         return Drafts((), _lost(task, len(task.wanted), f"model-{kind}", message))
-    given = _questions_in(json.loads(response.text))
+    value = json.loads(response.text)
+    listed = value.get("questions") if isinstance(value, dict) else value
+    given = listed if isinstance(listed, list) else []
     reader = _Reader(task)
     kept: list[Draft] = []
     rejected: list[Rejection] = []
@@ -163,11 +162,6 @@ def drafts_of(task: QuestionTask, response: Response) -> Drafts:
             rejected.append(_rejection(task, away.reason, _question_of(item), away.detail))
     missing = _lost(task, len(task.wanted) - len(given), "fewer-than-asked")
     return Drafts(tuple(kept), (*rejected, *reader.dropped, *missing))
-
-
-def _questions_in(value: Any) -> list[Any]:
-    listed = value.get("questions") if isinstance(value, dict) else value
-    return listed if isinstance(listed, list) else []
 
 
 def _question_of(item: Any) -> str:
@@ -204,11 +198,12 @@ class _Reader:
         if self._task.prompt == "unanswerable":
             return Draft(question=question, excerpts=(), origin=self._task.origin)
         kind = self._kind(item.get("kind"))
+        answer = item.get("answer")
         excerpts, chunk_ids = self._evidence(item, question)
         return Draft(
             question=question,
             excerpts=excerpts,
-            answer=_answer(item.get("answer")),
+            answer=answer.strip() or None if isinstance(answer, str) else None,
             kind=kind,
             difficulty=next((each for each in DIFFICULTIES if each == _label(item.get("difficulty"))), None),
             chunk_ids=chunk_ids,
@@ -221,7 +216,9 @@ class _Reader:
             raise _TurnedAway("kind-not-asked-for", kind)
         return kind
 
-    def _evidence(self, item: Mapping[str, Any], question: str) -> Evidence:
+    def _evidence(
+        self, item: Mapping[str, Any], question: str
+    ) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
         if self._task.prompt in ("chunk_level", "across_chunks"):
             cited = self._cited(item.get("chunk_ids"), question)
             documents = [part.doc_id for part in cited]
@@ -288,7 +285,3 @@ def _excerpt(part: Shown, start: int, end: int) -> Excerpt:
 
 def _label(said: Any) -> str:
     return said.strip().lower() if isinstance(said, str) else ""
-
-
-def _answer(said: Any) -> str | None:
-    return said.strip() or None if isinstance(said, str) else None

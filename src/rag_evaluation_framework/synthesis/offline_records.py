@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.answer_classes import classify_answer
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_paragraph
+from rag_evaluation_framework.models.chat import ChatModel, Message, with_paragraph
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.citations import ContextCitation, parse_citations
 from rag_evaluation_framework.records.documents import Corpus, Document
@@ -50,7 +50,6 @@ class CitedAnswer:
     numbers: tuple[int, ...]
     problem: str | None = None
     detail: str = ""
-    completions: tuple[Completion, ...] = ()
 
 
 def prompt_of(instruction: str, contexts: Sequence[str]) -> str:
@@ -61,22 +60,19 @@ def prompt_of(instruction: str, contexts: Sequence[str]) -> str:
 
 def ask_with_citations(model: ChatModel, instruction: str, contexts: Sequence[str]) -> CitedAnswer:
     """Ask a model, at most twice; what it says is verified. A failing model is a problem of its kind."""
-    messages = [Message("user", prompt_of(instruction, contexts))]
-    completions: list[Completion] = []
-    conversation = messages
+    messages = conversation = [Message("user", prompt_of(instruction, contexts))]
     answer = CitedAnswer("", (), "no-reply")
     for _ in range(2):
         try:
             completion = model.chat(conversation)
         except ModelError as error:
-            return CitedAnswer("", (), error.kind, error.message, tuple(completions))
-        completions.append(completion)
+            return CitedAnswer("", (), error.kind, error.message)
         answer = verified(completion.text.strip(), contexts)
         if answer.problem is None:
             break
         note = _REPAIR.format(problem=f"{answer.problem.replace('-', ' ')} ({answer.detail})")
         conversation = with_paragraph(messages, note)
-    return CitedAnswer(answer.text, answer.numbers, answer.problem, answer.detail, tuple(completions))
+    return answer
 
 
 def verified(text: str, contexts: Sequence[str]) -> CitedAnswer:
@@ -201,17 +197,16 @@ def _answered(task: Task, model: ChatModel | None) -> CitedAnswer:
     contexts = [chunk.content for chunk in task.chunks]
     if task.task_type == "summaries" and len(task.excerpts) < _FEWEST_TO_SUMMARISE:
         return CitedAnswer("", (), "nothing-to-summarise", f"{len(task.excerpts)} sentences retrieved")
-    numbers = [_context_of(excerpt, task.chunks) for excerpt in task.excerpts]
-    if not all(numbers):
+    found = [_context_of(excerpt, task.chunks) for excerpt in task.excerpts]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(found):
         return CitedAnswer("", (), "answer-not-retrieved", f"{len(contexts)} contexts")
     if task.task_type == "citations":
-        cited = "".join(f"[{number}]" for number in dict.fromkeys(numbers))
-        return CitedAnswer(cited, tuple(n for n in dict.fromkeys(numbers) if n is not None))
+        cited = tuple(dict.fromkeys(numbers))
+        return CitedAnswer("".join(f"[{number}]" for number in cited), cited)
     if model is not None:
         return ask_with_citations(model, task.instruction, contexts)
-    said = [
-        _with_number(excerpt.text, number) for excerpt, number in zip(task.excerpts, numbers, strict=True)
-    ]
+    said = map(_with_number, (excerpt.text for excerpt in task.excerpts), numbers)
     return verified(" ".join(said), contexts)
 
 
@@ -297,7 +292,7 @@ def _context_of(excerpt: Excerpt, chunks: Sequence[PositionAwareChunk]) -> int |
     return None
 
 
-def _with_number(text: str, number: int | None) -> str:
+def _with_number(text: str, number: int) -> str:
     """Return a sentence with its citation before the mark that ends it."""
     bare = plain(text)
     for mark in ("。", ".", "！", "!"):

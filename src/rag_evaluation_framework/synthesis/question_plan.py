@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import count, islice
 from math import lcm, log
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -279,21 +279,30 @@ def _chunk_cut(chunks: Sequence[PositionAwareChunk], corpus: Corpus) -> Cut:
     return cut
 
 
+def _shared_tasks(
+    name: str, showings: Sequence[Showing], shares: Sequence[int], mix: Iterator[Wanted], **task: Any
+) -> Iterator[QuestionTask]:
+    """Yield a task for each showing that has a share of the questions."""
+    for number, (showing, share) in enumerate(zip(showings, shares, strict=True), start=1):
+        if share:
+            wanted = tuple(islice(mix, share))
+            yield QuestionTask(id=f"{name}{number}", shown=showing, wanted=wanted, **task)
+
+
+def _by_length(total: int, showings: Sequence[Showing]) -> list[int]:
+    return shared_out(total, [sum(len(part.text) for part in showing) for showing in showings])
+
+
 def _document_tasks(
     corpus: Corpus, settings: QuestionSettings, cut: Cut, mix: Iterator[Wanted]
 ) -> Iterator[QuestionTask]:
+    prompt = "token_level" if settings.level == "token" else "chunk_level"
     for document in corpus if settings.queries_per_doc else ():
         showings = cut(document, settings.max_characters)
-        shares = shared_out(settings.queries_per_doc, [_length(showing) for showing in showings])
-        for number, (showing, share) in enumerate(zip(showings, shares, strict=True), start=1):
-            if share:
-                yield QuestionTask(
-                    id=f"{document.id}#{number}",
-                    prompt="token_level" if settings.level == "token" else "chunk_level",
-                    shown=showing,
-                    wanted=tuple(islice(mix, share)),
-                    kinds=settings.kinds,
-                )
+        shares = _by_length(settings.queries_per_doc, showings)
+        yield from _shared_tasks(
+            f"{document.id}#", showings, shares, mix, prompt=prompt, kinds=settings.kinds
+        )
 
 
 def _across_tasks(
@@ -307,15 +316,9 @@ def _across_tasks(
     showings = [showing for showing in showings if len({part.doc_id for part in showing}) > 1]
     if not showings:
         raise UsageError("queries_across_docs: expected documents that have words in common, got none")
+    prompt = "across_documents" if settings.level == "token" else "across_chunks"
     shares = shared_out(wanted, [1] * len(showings))
-    for number, (showing, share) in enumerate(zip(showings, shares, strict=True), start=1):
-        yield QuestionTask(
-            id=f"across#{number}",
-            prompt="across_documents" if settings.level == "token" else "across_chunks",
-            shown=showing,
-            wanted=tuple(islice(mix, share)),
-            kinds=settings.kinds,
-        )
+    yield from _shared_tasks("across#", showings, shares, mix, prompt=prompt, kinds=settings.kinds)
 
 
 def _shown_together(
@@ -337,19 +340,11 @@ def _unanswerable_tasks(
 ) -> Iterator[QuestionTask]:
     for document in corpus if settings.unanswerable_per_doc else ():
         showings = _window_cut(document, settings.max_characters)
-        if not showings:
-            continue
-        titles = tuple(_title(other) for other in (document, *related.near(document)))
-        shares = shared_out(settings.unanswerable_per_doc, [_length(showing) for showing in showings])
-        for number, (showing, share) in enumerate(zip(showings, shares, strict=True), start=1):
-            if share:
-                yield QuestionTask(
-                    id=f"{document.id}#unanswerable-{number}",
-                    prompt="unanswerable",
-                    shown=showing,
-                    wanted=tuple(islice(mix, share)),
-                    titles=titles,
-                )
+        if showings:
+            titles = tuple(_title(other) for other in (document, *related.near(document)))
+            shares = _by_length(settings.unanswerable_per_doc, showings)
+            name = f"{document.id}#unanswerable-"
+            yield from _shared_tasks(name, showings, shares, mix, prompt="unanswerable", titles=titles)
 
 
 def _place_of(chunk: PositionAwareChunk, text: str) -> tuple[int, int]:
@@ -360,10 +355,6 @@ def _place_of(chunk: PositionAwareChunk, text: str) -> tuple[int, int]:
     if start < 0 or text.find(chunk.content, start + 1) >= 0:
         return 0, 0
     return start, start + len(chunk.content)
-
-
-def _length(showing: Showing) -> int:
-    return sum(len(part.text) for part in showing)
 
 
 def _title(document: Document) -> str:
