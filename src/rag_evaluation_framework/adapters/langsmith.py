@@ -15,7 +15,7 @@ from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
 from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
-from rag_evaluation_framework.datasets.schemas import FileProblems, schema_issues
+from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues
 from rag_evaluation_framework.errors import (
     InputError,
     Issue,
@@ -273,7 +273,7 @@ def _samples(examples: Iterable[Mapping[str, Any]], problems: FileProblems) -> I
     for example in examples:
         record = record_of(example)
         within = f"example {record['id']!r}"
-        issues = schema_issues(LANGSMITH.kind, record)
+        issues = [issue for issue in decoded_issues(LANGSMITH.kind, record) if issue.severity == "error"]
         try:
             sample = None if issues else LANGSMITH.sample(record)
         except InputError as error:
