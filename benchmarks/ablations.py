@@ -25,8 +25,7 @@ from benchmarks._trial_sets import Scored, TrialSet, trial_sets
 from rag_evaluation_framework.judging.answer_classes import AnswerPatterns, answer_patterns, classify_answer
 from rag_evaluation_framework.judging.answer_verdicts import Told
 from rag_evaluation_framework.judging.mentions import is_negated, is_stated
-from rag_evaluation_framework.judging.relation_grammar import words_of_relation
-from rag_evaluation_framework.judging.relations import RelationReading
+from rag_evaluation_framework.judging.relations import RelationReading, words_of_relation
 from rag_evaluation_framework.judging.turn_matching import TurnMatch
 from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.statistics.resampling import generator
@@ -144,12 +143,11 @@ RULES = (
         },
         NAMED_AND_TOLD,
     ),
-    Rule("said again", {"said_again": _always(None)}, ("replies",)),
     Rule(
-        "yes or no, said again",
+        "yes or no",
         {
             "asks_yes_or_no": _always(False),
-            "reply_to": _always(None),
+            "reply_in": _always(None),
         },
         ("replies",),
     ),
@@ -168,7 +166,7 @@ RULES = (
         {"read_relation": _plain_relation},
         ("relations",),
     ),
-    Rule("relation words", {"relation_grammar._table": _always(({}, []))}, ("relations",)),
+    Rule("relation words", {"relations._table": _always(({}, []))}, ("relations",)),
     Rule(
         "told answers",
         {"told_in": _told_as_said},
@@ -177,10 +175,9 @@ RULES = (
     Rule("numbers as values", {"even_text": comparable}, NAMED_AND_TOLD),
     Rule(
         "clock times",
-        {"clock_times": lambda text, numbers: iter(())},
+        {"with_clock_times": lambda found, text: found},
         ("support", "claims", *TURNS),
     ),
-    Rule("measures", {"measure": _always(None)}, ("support", "claims", *TURNS)),
 )
 
 

@@ -25,7 +25,7 @@ REGEX_CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split"
 PATTERNS_OF_OUR_OWN = {
     "judging/answer_classes.py",
     "judging/mentions.py",
-    "judging/relation_grammar.py",
+    "judging/relations.py",
     "text/numbers.py",
 }
 

@@ -35,7 +35,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-QA, SUMMARIES = 11, 5  # records of the example that have a reference
+QA = 11  # records of the example that have a reference
 
 
 @pytest.fixture(scope="module")
@@ -138,24 +138,6 @@ def test_without_a_recorded_prompt_the_contexts_and_the_question_are_asked(
     assert (ended.code, ended.json["with_recorded_prompt"]) == (0, 0)
     (prompt,) = server.prompts("careful")
     assert "[1] The crew sails.\n[2] The tide waits.\n\nQuestion: Who sails?" in prompt
-
-
-def test_the_summaries_are_asked_when_that_is_the_dataset_type(
-    evaluate: Command, server: ModelServer
-) -> None:
-    ended = evaluate(
-        *("--model", "careful", "--base-url", server.url, "--dataset-type", "summaries"),
-        *("--config", "configs/default.yaml", "-m", "rouge(variant=rouge1)", "--json"),
-    )
-    document = ended.json
-    assert (ended.code, ended.err) == (0, "")
-    assert (document["dataset_id"], document["dataset_version"], document["total"]) == (
-        "summaries",
-        "v1",
-        SUMMARIES,
-    )
-    assert document["models"][0]["metrics"]["rouge(variant=rouge1)"]["value"] == 1.0
-    assert len(server.asked) == SUMMARIES
 
 
 def test_failures_are_counted_by_kind_and_the_comparison_leaves_them_out(

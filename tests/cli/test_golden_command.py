@@ -21,7 +21,7 @@ from command_lines import Command
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.human_labels import read_labels
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.results.calibration import answered_run, match_labels, open_answered_run
+from rag_evaluation_framework.results.calibration import match_labels, open_answered_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASSISTANT = "golden.assistant:answer"
@@ -47,35 +47,22 @@ def golden(project: Path, to_the_end: Command) -> Command:
 def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command, project: Path) -> None:
     ended = golden("--target", ASSISTANT, "--out", "all.results.json")
     assert ended.code == 0, ended.err
-    runs = [read_results(path)["performance_metrics"] for path in (project / "runs").glob("*/results.json")]
     for name in SPLITS:
         assert f"\n{name} " in ended.out
     assert ended.out.count("95% interval") == 3  # the figures, the refusals, and where it fails
     assert "gate: off" in ended.out
+    assert ended.out.count("where it fails (lexical support, screening): 17 of 17 answers") == 1
     results = read_results(project / "all.results.json")
     kept = list(project.glob("runs/*/golden.results.json"))
     assert [read_results(path)["golden"] for path in kept] == [results["golden"]]
-    assert results["dataset_id"] == "golden"
-    assert list(results["golden"]["splits"]) == SPLITS
-    assert results["summary"]["total_queries"] == len(results["query_results"]) == 14
-    assert {query["split"] for query in results["query_results"]} == set(SPLITS)
-    assert results["query_results"][0]["query_id"] == "facts/fact_001"
-    # 4 names of 4, 1 of 1, 1 of 4 (only Mara), 1 of 1: (1 + 1 + 1/4 + 1) / 4.
-    figures = results["golden"]["splits"]["facts"]["metrics"]["entity_coverage"]
-    assert (figures["value"], figures["n_scored"], figures["method"]) == (3.25 / 4, 4, "lexical")
     performance = results["performance_metrics"]
     # 4 facts, 3 relations, 2 stories and 3 questions to decline; conversations of 2 and of 3 turns.
     assert performance["api_usage"]["total_requests"] == 4 + 3 + 2 + 3 + 2 + 3
+    runs = [read_results(path)["performance_metrics"] for path in (project / "runs").glob("*/results.json")]
     times = [run["total_evaluation_time_seconds"] for run in runs]
-    assert len(times) == len(SPLITS)
     assert performance["total_evaluation_time_seconds"] == pytest.approx(sum(times), abs=0.001)
-    refusals = results["golden"]["refusals"]
-    # To decline: the three boundary questions, which it does, and one turn, which it answers.
-    assert (refusals["should_refuse"]["refused"], refusals["should_refuse"]["answered"]) == (3, 1)
     # To answer: 4 facts, 3 relations, 2 stories, and 2 + 2 turns; it declines none of them.
-    answered = {name: counts["answered"] for name, counts in refusals["over_refusal_by_split"].items()}
-    assert answered == {"facts": 4, "relations": 3, "tracking": 2, "multiturn": 4}
-    low, high = refusals["should_answer"]["confidence_interval"]
+    low, high = results["golden"]["refusals"]["should_answer"]["confidence_interval"]
     assert low == 0
     assert 0.2 < high < 0.25  # Wilson: 3.84 / (13 + 3.84) = 0.228
 
@@ -102,19 +89,6 @@ def test_missing_splits_are_said_and_the_others_run(golden: Command, project: Pa
     ended = golden("--target", ASSISTANT)
     assert (ended.code, "not there: tracking, multiturn" in ended.out) == (0, True)
     assert golden("--target", ASSISTANT, "--json").json["missingSplits"] == ["tracking", "multiturn"]
-
-
-def test_conversations_are_replayed_turn_by_turn_over_http(golden: Command, server: RunningServer) -> None:
-    before = server.log()["received"]
-    ended = golden("--url", server.url, "--split", "multiturn", "--json")
-    assert ended.code == 0, ended.err
-    requests = server.log()["requests"][before:]
-    asked = sorted((each["headers"]["x-thread-id"], each["body"]["message"]) for each in requests)
-    assert len(asked) == 5
-    assert len({thread for thread, _ in asked}) == 2  # one thread a conversation
-    # "The answer to … is café 42." says nothing that is expected, and declines nothing.
-    assert ended.json["metrics"]["multiturn"]["turn_correctness"] == 0.0
-    assert ended.json["refusals"]["should_refuse"]["refused"] == 0
 
 
 def test_a_conversation_can_be_read_turn_by_turn(golden: Command, project: Path) -> None:
@@ -231,23 +205,15 @@ def test_one_failed_turn_does_not_discard_the_others(golden: Command, project: P
 
 
 def test_blame_is_summed_up_over_all_splits(golden: Command, project: Path) -> None:
-    told = golden("--target", ASSISTANT, "--json", "--out", "all.json").json
-    # 9 samples and 5 turns to answer or decline, and 3 to decline.
-    assert (told["blame"]["total"], told["blame"]["told"]) == (17, 17)
+    told = golden("--target", ASSISTANT, "--json", "--out", "all.json", "--markdown", "m.md").json
     counts = {share["kind"]: share["count"] for share in told["blame"]["shares"] if share["count"]}
     # Right: 3 facts, 2 relations, 3 turns, 3 refusals. Not retrieved: two of the three scenes of a story.
     assert counts == {"ok": 11, "retrieval_missed": 1, "not_used": 4, "answered_wrongly": 1}
-    by_split = {run["dataset"]: run["blame"]["total"] for run in told["runs"]}
-    assert by_split == {"facts": 4, "relations": 3, "tracking": 2, "multiturn": 5, "boundary": 3}
     kept = read_results(project / "all.json")
     assert kept["blame"] == told["blame"]
-    assert "blame" not in kept["golden"]  # once is enough
-    assert kept["golden"]["splits"]["boundary"]["blame"]["total"] == 3
     assert [query["blame"]["kind"] for query in kept["query_results"]] == [
         sample["blame"]["kind"] for sample in told["samples"]
     ]
-    text = golden("--target", ASSISTANT, "--markdown", "m.md").out
-    assert text.count("where it fails (lexical support, screening): 17 of 17 answers") == 1
     markdown = (project / "m.md").read_text()
     assert "| right |  | 11 | 64.7% | \\[41.3%, 82.7%\\] |" in markdown
     assert "| should refuse | 3 | 1 | 75.0% | \\[30.1%, 95.4%\\] |" in markdown
@@ -524,16 +490,12 @@ def test_what_cannot_be_written_hides_neither_report_nor_verdict(golden: Command
     assert "cannot write results/all.json: " in ended.err
 
 
-def test_labels_go_with_the_results_of_all_splits(golden: Command, project: Path) -> None:
-    golden("--target", ASSISTANT, "--out", "all.results.json")
-    labels = "query_id,label\n" + "".join(f"fact_00{n},{n % 2}\n" for n in range(1, 5)) + "rel_001,1\n"
-    (project / "labels.csv").write_text(labels)
-    found = read_results(project / "all.results.json")
-    everything = match_labels(answered_run(found), read_labels(project / "labels.csv"))[1]
-    assert (everything.n_matched, everything.n_unknown) == (5, 0)
+def test_labels_of_other_splits_are_told_where_the_results_of_all_are(golden: Command, project: Path) -> None:
+    golden("--target", ASSISTANT)
+    (project / "labels.csv").write_text("query_id,label\nfact_001,1\nrel_001,1\n")
     first = open_answered_run(min(path.name for path in (project / "runs").iterdir()), project / "runs")
     match = match_labels(first, read_labels(project / "labels.csv"))[1]
-    assert (match.n_matched, match.n_unknown) == (4, 1)
+    assert (match.n_matched, match.n_unknown) == (1, 1)
     assert Path(match.whole_results or "").name == "golden.results.json"
 
 

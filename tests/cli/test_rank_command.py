@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cases import tables_beside
 from command_lines import rag_eval_process as rag_eval
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "handbook" / "ranking"
+TABLES = tables_beside(__file__)
+
 QRELS = "q1 0 d1 2\nq1 0 d2 1\nq2 0 d3 1\nq3 0 d9 0\nq4 0 d1 1\n"
 RUN_A = "q1 Q0 d1 1 3 a\nq1 Q0 d7 2 2 a\nq1 Q0 d2 3 1 a\nq2 Q0 d4 1 2 a\nq2 Q0 d3 2 1 a\nq9 Q0 d3 2 1 a\n"
 RUN_B = "q1 Q0 d7 1 3 b\nq1 Q0 d2 3 1 b\nq2 Q0 d3 1 2 b\nq4 Q0 d1 2 1 b\n"
@@ -55,11 +57,6 @@ def test_json_has_the_figures_unrounded_and_nothing_else_on_standard_output(file
     assert second["metrics"]["mrr"]["n_skipped"] == 1
     assert {each["metric"] for each in document["comparisons"]} == {"mrr", "precision_strict@1"}
     assert all(each["baseline"] == "a" for each in document["comparisons"])
-
-
-def test_the_same_seed_gives_the_same_bytes(files: Path) -> None:
-    arguments = ("rank", "qrels", "a.run", "b.run", "--json", "--seed", "7")
-    assert rag_eval(*arguments, folder=files).stdout == rag_eval(*arguments, folder=files).stdout
 
 
 def test_the_rules_of_trec_eval_drop_missing_queries(files: Path) -> None:
@@ -149,37 +146,7 @@ def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (("rank", "qrels", "bad.run"), "rag-eval: bad.run:2: score: expected a finite number, got 'x'\n"),
-        (
-            ("rank", "short", "a.run"),
-            "rag-eval: short:1: expected 4 columns (query iteration document grade), got 3\n",
-        ),
-        (
-            ("rank", "qrels", "empty.run"),
-            "rag-eval: empty.run: expected at least one line, got an empty file\n",
-        ),
-        (
-            ("rank", "qrels", "a.run", "-m", "ncdg@5"),
-            "rag-eval: unknown metric 'ncdg'; did you mean ndcg or ndcg_cut?\n",
-        ),
-        (("rank", "qrels", "a.run", "-m", "token_f1"), "rag-eval: "),
-        (
-            ("rank", "short", "bad.run", "-m", "ncdg@5"),
-            "rag-eval: unknown metric 'ncdg'; did you mean ndcg or ndcg_cut?\n"
-            "rag-eval: short:1: expected 4 columns (query iteration document grade), got 3\n"
-            "rag-eval: bad.run:2: score: expected a finite number, got 'x'\n",
-        ),
-        (("rank", "nowhere", "a.run"), "Usage: rag-eval rank"),
-        (("rank", "qrels"), "Usage: rag-eval rank"),
-        (("rnak",), "rag-eval: unknown command 'rnak'; did you mean rank"),
-        (("rank", "qrels", "a.run", "--seed", "-1"), "Usage: rag-eval rank"),
-        (("rank", "qrels", "a.run", "-m", "ndcg(k=5)@10"), "rag-eval: metric 'ndcg(k=5)@10': expected one"),
-        (
-            ("rank", "wide", "a.run"),
-            "rag-eval: qrels['q1']['d1']: expected a whole-number grade, got 10000000000\n",
-        ),
-    ],
+    TABLES["wrong_input_is_a_clear_line_each_and_exit_code_two"],
 )
 def test_wrong_input_is_a_clear_line_each_and_exit_code_two(
     files: Path, arguments: tuple[str, ...], message: str
@@ -210,18 +177,7 @@ def test_the_reader_of_a_pipe_may_leave_early(files: Path) -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
-def test_an_error_is_told_by_the_exit_code_even_if_nobody_reads_the_message(files: Path) -> None:
-    done = in_shell("rag-eval rank qrels qrels 2>&1 | true; echo ${PIPESTATUS[0]}", folder=files)
-    assert (done.stdout, done.stderr) == ("2\n", "")
-
-
 def test_output_that_cannot_be_written_is_an_error_without_a_traceback(files: Path) -> None:
     done = in_shell("rag-eval rank qrels a.run > /dev/full; echo $?", folder=files)
     assert done.stdout == "2\n"
     assert done.stderr == "rag-eval: input or output failed: No space left on device\n"
-
-
-def test_the_example_runs_are_scored() -> None:
-    done = rag_eval("rank", *(str(EXAMPLES / name) for name in ("qrels.trec", "bm25.run", "ngrams.run")))
-    assert done.returncode == 0
-    assert "compared with bm25" in done.stdout

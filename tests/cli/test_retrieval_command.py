@@ -36,14 +36,6 @@ def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: P
     assert len(written) == 5
 
 
-def test_json_alone_stands_on_standard_output(tmp_path: Path) -> None:
-    done = rag_eval(*SWEEP, "--json", "--per-query", folder=tmp_path)
-    document = json.loads(done.stdout)
-    assert [cell["configuration"]["k"] for cell in document["cells"]] == [3, 3, 5, 5]
-    assert len(document["cells"][0]["per_query"]["span_recall"]) == 168
-    assert document["comparisons"][0]["baseline"] == document["cells"][0]["name"]
-
-
 def configured(folder: Path, **retrieval: Any) -> Path:
     config = {"dataset": QUESTIONS, "retrieval": {"corpus": DOCUMENTS, "store": "exact", **retrieval}}
     path = folder / "sweep.config.yaml"

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.datasets.schemas import MAX_ISSUES
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
-from rag_evaluation_framework.errors import InputError
+from rag_evaluation_framework.errors import MAX_ISSUES, InputError
 
 QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"文档": 1}}
 RUN = {"q1": {"d2": 1.5, "d1": -0.25}, "q2": {"文档": 3.0}}

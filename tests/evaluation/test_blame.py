@@ -540,7 +540,10 @@ def test_a_conversation_is_blamed_turn_by_turn() -> None:
     [("The lift is working since May.", "not_used"), ("It rains.", "retrieval_missed")],
 )
 def test_a_yes_is_retrieved_where_a_text_says_what_was_asked(context: str, kind: str) -> None:
-    turns = (Turn(role="user", content="Is the lift working?"), Turn(role="assistant", reference="Yes."))
+    turns = (
+        Turn(role="user", content="Is the lift working?"),
+        Turn(role="assistant", reference="Yes, it works."),
+    )
     told = blame(Sample(id="c", turns=turns), conversation(("No.", context)), LexicalSupport())
     assert told.turns[1].kind == kind
 
@@ -566,7 +569,7 @@ def test_a_turn_may_also_say_what_a_reference_says_that_sounds_like_a_refusal() 
         Turn(role="user", content="手册里有保修说明吗？"),
         Turn(role="assistant", reference="手册里没有保修说明。"),
     )
-    asked, response = Sample(id="c", turns=turns), conversation(("没有，手册不含保修说明。", "今天下雨。"))
+    asked, response = Sample(id="c", turns=turns), conversation(("没有，手册里没有保修说明。", "今天下雨。"))
     assert scorer_for("turn_correctness").score(asked, response).value == 1.0
     assert blame(asked, response, LexicalSupport()).turns[1].kind == "ok"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
 from rag_evaluation_framework.errors import InputError, UsageError
@@ -28,6 +30,7 @@ from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin, Refusal, Sample, Turn
 from rag_evaluation_framework.results.evaluations import evaluated_turns
 
+TABLES = tables_beside(__file__)
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 DATASETS = GOLDEN / "evaluation" / "datasets"
 FILES = {name: split.file for name, split in SPLITS.items()}
@@ -215,26 +218,11 @@ def test_settings_replace_metrics_and_set_thresholds(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("written", "splits", "problem"),
-    [
-        (
-            "boundary:token_f1=0.9",
-            (),
-            r"boundary:token_f1 >= 0.9: expected a metric of its samples \(refusal_recall, pass_rate\)",
-        ),
-        ("facts:refusal_recall=0.9", (), "facts:refusal_recall >= 0.9: expected a metric of its samples"),
-        (
-            "boundary:refusal_recall=0.9",
-            ("facts",),
-            r"boundary:refusal_recall >= 0.9: expected a split that is asked \(facts\)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("written", "splits", "problem"), TABLES["thresholds_that_cannot_hold"])
 def test_a_threshold_that_its_split_cannot_be_held_to_is_an_error(
     written: str, splits: Sequence[str], problem: str
 ) -> None:
-    with pytest.raises(UsageError, match=problem):
+    with pytest.raises(UsageError, match=re.escape(problem)):
         planned(GOLDEN, "entity_coverage=0.5", written, datasets=splits)
 
 
@@ -244,16 +232,7 @@ def test_a_threshold_of_one_split_may_be_of_spans_that_cannot_be_located(tmp_pat
     assert list(map(str, facts.thresholds)) == ["facts:span_recall >= 0.5", "facts:pass_rate >= 0.5"]
 
 
-@pytest.mark.parametrize(
-    ("text", "threshold"),
-    [
-        ("facts:rouge( variant = rougeL ) >= 0.5", "facts:rouge >= 0.5"),
-        ("rouge(variant=rouge1)=0.5", "rouge(variant=rouge1) >= 0.5"),
-        ("P.3<=0.5", "precision_strict@3 <= 0.5"),
-        ("rbp(p=0.80)@3=0.5", "rbp@3 >= 0.5"),
-        ("latency()=900", "latency <= 900"),
-    ],
-)
+@pytest.mark.parametrize(("text", "threshold"), TABLES["spellings_of_thresholds"])
 def test_a_threshold_is_of_the_metric_whichever_way_it_is_spelt(text: str, threshold: str) -> None:
     (found,) = golden_manifest(GOLDEN, thresholds=[text]).thresholds
     assert str(found) == threshold
@@ -331,15 +310,7 @@ def test_a_split_that_is_listed_twice_is_an_error_with_both_lines(tmp_path: Path
     assert str(error.value) == f"{path}:6: spec.evaluation.datasets[1].name: {expected}"
 
 
-@pytest.mark.parametrize(
-    ("metrics", "problem"),
-    [
-        ("[]", "expected a list of metrics, got an empty list"),
-        ("[' ']", "expected a list of metrics, got [' ']"),
-        ("null", "expected a list of metrics, got nothing"),
-        ("[pass_rate]", "expected a metric, got pass_rate, which every run has: set a threshold for it"),
-    ],
-)
+@pytest.mark.parametrize(("metrics", "problem"), TABLES["metrics_of_a_split"])
 def test_the_metrics_of_a_split_are_read_as_those_of_a_manifest(
     tmp_path: Path, metrics: str, problem: str
 ) -> None:
@@ -543,22 +514,7 @@ def test_a_broken_file_does_not_hide_what_is_wrong_with_the_others(tmp_path: Pat
 
 
 def test_all_thresholds_that_cannot_be_read_are_named_at_once() -> None:
-    wrong = [
-        "latenzy=0.5",
-        "token_f1",
-        "token_f1=high",
-        "token_f1=2",
-        "rouge(a=b",
-        "rouge=0.5",
-        "fact:rouge=1",
-    ]
+    wrong, problems = zip(*TABLES["thresholds_that_cannot_be_read"], strict=True)
     with pytest.raises(UsageError) as error:
-        golden_manifest(GOLDEN, thresholds=wrong)
-    assert str(error.value).splitlines() == [
-        "--threshold 'latenzy=0.5': unknown metric 'latenzy'; did you mean latency?",
-        "--threshold: expected METRIC=NUMBER, got 'token_f1'",
-        "--threshold: expected METRIC=NUMBER, got 'token_f1=high'",
-        "--threshold 'token_f1=2': expected a number from 0 to 1, got 2.0",
-        "--threshold: expected METRIC=NUMBER, got 'rouge(a=b'",
-        "--threshold 'fact:rouge=1': unknown split 'fact'; did you mean facts?",
-    ]
+        golden_manifest(GOLDEN, thresholds=[*wrong, "rouge=0.5"])
+    assert str(error.value).splitlines() == [*problems]

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.evaluation.hit_columns import retrieval_level
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
@@ -216,15 +215,6 @@ def _judged(judgements: dict[str, dict[str, int]]) -> Any:
         ),
         dialect="beir",
     )
-
-
-def test_a_run_says_which_parts_it_used_and_which_data(tmp_path: Path) -> None:
-    path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
-    head = run_tokens(path, k=1).raw_results.head
-    assert head.target == "four · dense(embedder=letters, store=exact) · k=1"
-    assert head.configuration["level"] == "token"
-    assert head.dataset_hash.startswith("sha256:")
-    assert read_dataset(path).samples[0].id == "a"
 
 
 def test_wrong_arguments_are_one_clear_message_each(tmp_path: Path) -> None:

@@ -11,13 +11,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from simulated_targets import final_bytes, new_folder, samples
+from simulated_targets import final_bytes, new_folder
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.errors import TargetError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget, SearchesMany
-from rag_evaluation_framework.evaluation.rescoring import rescored_rows
 from rag_evaluation_framework.evaluation.retrieval_evaluation import (
     ChunkLevelEvaluation,
     TokenLevelEvaluation,
@@ -147,15 +146,6 @@ def test_a_run_of_the_pipeline_has_the_span_scores_of_the_token_level_evaluation
         assert [hit.span for hit in result.response.hits] == [hit.span for hit in expected.response.hits]
 
 
-def test_a_saved_run_is_scored_anew_from_its_hits_by_the_names_of_the_metrics(tmp_path: Path) -> None:
-    _, folder = run(tmp_path, PipelineTarget(pipeline()), ())
-    # The documents of the handbook are cited by their ids, so the samples alone tell the truth.
-    rescored = [row.result for row in rescored_rows(folder, questions().samples, scorers_for(SPANS))]
-    scorers = scorers_for(SPANS)
-    _, scored = run(tmp_path / "scored", PipelineTarget(pipeline()), scorers)
-    assert values(rescored, SPANS) == values(list(scored.results()), SPANS)
-
-
 def test_a_run_with_distinct_texts_has_the_chunk_scores_of_the_chunk_level_evaluation(tmp_path: Path) -> None:
     chunker = RecursiveCharacterChunker(400)
     distinct = RetrievalPipeline(chunker, HashingEmbedder(), vector_store=ExactVectorStore(), distinct=True)
@@ -194,13 +184,6 @@ def test_questions_asked_together_are_one_search_and_never_two_at_once(tmp_path:
         return await asyncio.gather(*(target.answer(request(question)) for question in ("ferry", "pier")))
 
     assert [len(response.hits) for response in asyncio.run(side_by_side())] == [5, 5]
-
-
-def test_without_texts_hits_have_their_ids_and_places_alone() -> None:
-    whole = asyncio.run(PipelineTarget(pipeline()).answer(request("ferry")))
-    lean = asyncio.run(PipelineTarget(pipeline(), texts=False).answer(request("ferry")))
-    assert [(hit.id, hit.span) for hit in lean.hits] == [(hit.id, hit.span) for hit in whole.hits]
-    assert (lean.contexts, {hit.text for hit in lean.hits}) == ((), {None})
 
 
 @pytest.mark.parametrize("refused", [0, 1, 7])
@@ -289,14 +272,6 @@ def test_what_may_pass_is_told_to_all_and_a_wrong_number_of_answers_is_an_error(
     assert overloaded.calls == 1
     expected = "pipeline-error: expected the chunks of 1 query, got those of 0"
     assert asyncio.run(three(Forgetful())) == [expected] * 3
-
-
-def test_a_target_serves_one_run_after_another(tmp_path: Path) -> None:
-    target = PipelineTarget(OneChunk())
-    for number in range(2):
-        folder = new_folder(tmp_path / str(number))
-        outcome = run_samples(samples(20), target, (), folder=folder)
-        assert (outcome.completed, outcome.failed) == (True, 0)
 
 
 def test_a_pipeline_is_named_by_its_chunker_and_refused_without_an_index() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from typing import Any, ClassVar
-
 from benchmarks.located_contexts import plain_search
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
-from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
+from rag_evaluation_framework.records.documents import Document, DocumentId
 
 # Few words, so that texts are in several documents and several times in one.
 words = st.sampled_from(
@@ -42,23 +39,3 @@ def test_a_text_is_found_where_a_search_through_all_documents_finds_it(
     ):
         assert searched.places_of(wanted, None) == plain(wanted)
         assert searched.places_of(wanted, "no document's name") == plain(wanted)
-
-
-class WatchedText(str):
-    """A text that remembers whether something was searched for in it."""
-
-    searched: ClassVar[set[str]] = set()
-
-    def find(self, *args: Any) -> int:
-        self.searched.add(str(self))
-        return super().find(*args)
-
-
-def test_a_text_is_searched_for_in_no_document_that_cannot_hold_it() -> None:
-    rng = random.Random(0)
-    texts = [" ".join(str(rng.randrange(10_000)) for _ in range(80)) for _ in range(50)]
-    searched = SearchedDocuments(documents_of(list(map(WatchedText, texts))))
-    excerpt = texts[7][50:250]
-    assert searched.places_of(excerpt, None) == [CharacterSpan(DocumentId("doc_7"), 50, 250)]
-    assert searched.places_of(f"{excerpt} gull", None) == []
-    assert WatchedText.searched == {texts[7]}

@@ -15,32 +15,16 @@ from rag_evaluation_framework.text.normalisation import folded_with_places, simp
 
 TABLES = tables_beside(__file__)
 
-REFUSED = TABLES["refused"]
-DONT_KNOW = TABLES["dont_know"]
-ASKS_BACK = TABLES["asks_back"]
-ANSWERED = TABLES["answered"]
+BY_CLASS = [
+    (text, kind) for kind in ("refused", "dont_know", "asks_back", "answered") for text in TABLES[kind]
+]
 BY_QUESTION = TABLES["by_question"]
-OTHER_DENIALS = TABLES["other_denials"]
+OTHER_DENIALS = [(question, answer, "dont_know") for question, answer in TABLES["other_denials"]]
 
 
-@pytest.mark.parametrize("text", REFUSED)
-def test_a_refusal_is_told_by_how_it_begins(text: str) -> None:
-    assert classify_answer(text).kind == "refused"
-
-
-@pytest.mark.parametrize("text", DONT_KNOW)
-def test_not_knowing_is_not_refusing(text: str) -> None:
-    assert classify_answer(text).kind == "dont_know"
-
-
-@pytest.mark.parametrize("text", ASKS_BACK)
-def test_a_question_to_the_user_asks_back(text: str) -> None:
-    assert classify_answer(text).kind == "asks_back"
-
-
-@pytest.mark.parametrize("text", ANSWERED)
-def test_an_answer_that_uses_such_words_is_an_answer(text: str) -> None:
-    assert classify_answer(text).kind == "answered"
+@pytest.mark.parametrize(("text", "kind"), BY_CLASS)
+def test_an_answer_is_of_the_class_that_its_words_tell(text: str, kind: str) -> None:
+    assert classify_answer(text).kind == kind
 
 
 def test_a_class_shows_the_characters_that_decided() -> None:
@@ -76,14 +60,9 @@ def test_words_of_the_question_prove_nothing() -> None:
     assert classify_answer(objection, "Is it ethical to read a colleague's mail?").kind == "answered"
 
 
-@pytest.mark.parametrize(("question", "answer", "kind"), BY_QUESTION)
+@pytest.mark.parametrize(("question", "answer", "kind"), [*BY_QUESTION, *OTHER_DENIALS])
 def test_what_was_asked_decides_what_an_answer_is(question: str, answer: str, kind: str) -> None:
     assert classify_answer(answer, question).kind == kind
-
-
-@pytest.mark.parametrize(("question", "answer"), OTHER_DENIALS)
-def test_a_denial_of_something_else_is_none(question: str, answer: str) -> None:
-    assert classify_answer(answer, question).kind == "dont_know"
 
 
 def test_not_knowing_may_come_late_in_a_brief_answer_if_it_is_about_the_question() -> None:
@@ -151,12 +130,8 @@ def test_patterns_are_written_in_the_characters_they_are_compared_with() -> None
 
 
 def test_every_expression_has_an_example_above() -> None:
-    answers = [
-        *REFUSED,
-        *DONT_KNOW,
-        *ASKS_BACK,
-        *(answer for _, answer, *_ in [*BY_QUESTION, *OTHER_DENIALS]),
-    ]
+    answers = [text for text, kind in BY_CLASS if kind != "answered"]
+    answers += [answer for _, answer, _ in [*BY_QUESTION, *OTHER_DENIALS]]
     folded = [folded_with_places(answer)[0] for answer in answers]
     tried = [(text, answer_patterns().worth_trying(text)) for text in folded]
     unused = [
@@ -166,3 +141,35 @@ def test_every_expression_has_an_example_above() -> None:
         if not any(expression in those and expression.compiled.search(text) for text, those in tried)
     ]
     assert unused == []
+
+
+def question_and_answer(tail: str) -> tuple[str, str]:
+    if tail.isascii():
+        return "What is the fee?", f"The fee is 50 euros. {tail}"
+    return "运费是多少？", f"标准运费是8元。{tail}"
+
+
+@pytest.mark.parametrize("courtesy", TABLES["courtesies"])
+def test_a_courtesy_at_the_end_asks_nothing_back(courtesy: str) -> None:
+    question, answer = question_and_answer(courtesy)
+    assert classify_answer(answer, question).kind == "answered"
+
+
+@pytest.mark.parametrize("asked_back", TABLES["questions_back"])
+def test_a_question_that_must_be_answered_first_asks_back(asked_back: str) -> None:
+    question, _ = question_and_answer(asked_back)
+    assert classify_answer(asked_back, question).kind == "asks_back"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"), [*TABLES["people_who_do_not_know"], *TABLES["facts_that_deny"]]
+)
+def test_that_somebody_else_does_not_know_or_a_fact_that_denies_is_an_answer(
+    question: str, answer: str
+) -> None:
+    assert classify_answer(answer, question).kind == "answered"
+
+
+@pytest.mark.parametrize(("question", "answer", "kind"), TABLES["no_answers"])
+def test_who_declines_for_himself_does_not_answer(question: str, answer: str, kind: str) -> None:
+    assert classify_answer(answer, question).kind == kind

@@ -35,15 +35,7 @@ def test_a_single_letter_character_or_number_is_a_claim(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "It went up.",
-        "Nobody came.",
-        "He gave it to her.",
-        "You should go.",
-        "他来了。",
-        "她走了。",
-        "他死了。",
-    ],
+    TABLES["a_sentence_with_a_verb_is_a_claim"],
 )
 def test_a_sentence_with_a_verb_is_a_claim(text: str) -> None:
     assert texts(text) == [text]

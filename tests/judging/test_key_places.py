@@ -17,67 +17,38 @@ def places_of(texts: list[list[str]]) -> KeyPlaces:
     return KeyPlaces((len(text), key_blocks(map(words_in, text))) for text in texts)
 
 
-POWERS = st.dictionaries(st.sampled_from([*WORDS, "submarine"]), st.integers(0, 3))
+KEYS = st.sets(st.sampled_from([*WORDS, "submarine"]))
 
 
-def held(texts: list[list[str]], powers: dict[str, int]) -> dict[tuple[int, int], set[str]]:
+def held(texts: list[list[str]], keys: set[str]) -> dict[tuple[int, int], set[str]]:
     """Return which of the keys each unit has."""
     return {
-        (number, place): powers.keys() & content_keys(sentence)
+        (number, place): keys & set(content_keys(sentence))
         for number, text in enumerate(texts)
         for place, sentence in enumerate(text)
     }
 
 
-def weight(keys: set[str], powers: dict[str, int]) -> int:
-    return sum(2 ** powers[key] for key in keys)
+@given(TEXTS, KEYS)
+def test_units_have_as_many_of_the_keys_as_sets_find(texts: list[list[str]], keys: set[str]) -> None:
+    units = held(texts, keys)
+    most = max(map(len, units.values()), default=0)
+    expected = [unit for unit, found in units.items() if len(found) == most] if most else []
+    together = max((len(one | other) for one in units.values() for other in units.values()), default=0)
+    assert places_of(texts).with_most(keys) == (together, expected)
 
 
-@given(TEXTS, POWERS)
-def test_the_units_with_most_of_the_keys_are_those_that_sets_find(
-    texts: list[list[str]], powers: dict[str, int]
-) -> None:
-    weights = {unit: weight(keys, powers) for unit, keys in held(texts, powers).items()}
-    most = max(weights.values(), default=0)
-    expected = [unit for unit, found in weights.items() if found == most] if most else []
-    of_one, _, closest = places_of(texts).with_most(powers)
-    assert (of_one, closest) == (most, expected)
-
-
-@given(TEXTS, POWERS)
-def test_two_units_have_as_much_together_as_sets_find(texts: list[list[str]], powers: dict[str, int]) -> None:
-    units = held(texts, powers).values()
-    most = max((weight(one | other, powers) for one in units for other in units), default=0)
-    assert places_of(texts).with_most(powers)[1] == most
-
-
-def test_two_lighter_units_may_have_more_together_than_the_heaviest_with_any_other() -> None:
+def test_two_lesser_units_may_have_more_together_than_the_first_with_any_other() -> None:
     texts = [["rome port ship"], ["rome port wall"], ["ship king"]]
-    powers = dict.fromkeys(("rome", "port", "ship", "wall", "king"), 1)
-    # Each of the first two weighs 6 and the third 4; the second and the third have all five keys, 10.
-    assert places_of(texts).with_most(powers) == (6, 10, [(0, 0), (1, 0)])
-
-
-@given(TEXTS)
-def test_a_unit_has_the_keys_of_its_words(texts: list[list[str]]) -> None:
-    places = places_of(texts)
-    for number, text in enumerate(texts):
-        for place, sentence in enumerate(text):
-            unit = number, place
-            found = {key for word in WORDS for key in content_keys(word) if places.count(unit, [key])}
-            assert found == set(content_keys(sentence))
-            assert places.count(unit, {*WORDS, "submarine"}) == len(found)
+    # Each of the first two has 3 and the third 2; the second and the third have all five keys.
+    assert places_of(texts).with_most(("rome", "port", "ship", "wall", "king")) == (5, [(0, 0), (1, 0)])
 
 
 def test_units_are_told_apart_in_a_text_of_many_blocks() -> None:
     sentences = ["Rome has a wall." if number % 100 == 0 else "The ship left." for number in range(1_000)]
     places = places_of([["A king."], sentences, ["Rome."]])
     # Of the second text every hundredth sentence has both; the third has Rome alone.
-    assert places.with_most({"rome": 0, "wall": 0}) == (
-        2,
-        2,
-        [(1, number) for number in range(0, 1_000, 100)],
-    )
+    assert places.with_most(("rome", "wall")) == (2, [(1, number) for number in range(0, 1_000, 100)])
     assert (places.count((2, 0), ["rome"]), places.count((1, 999), ["rome"])) == (1, 0)
 
 

@@ -26,7 +26,7 @@ def verdict(text: str, evidence: list[str], question: str = "") -> ClaimVerdict:
 
 def test_it_is_a_support_method() -> None:
     assert isinstance(LexicalSupport(), SupportMethod)
-    assert (LexicalSupport().name, LexicalSupport().version) == ("lexical support, screening", 2)
+    assert (LexicalSupport().name, LexicalSupport().version) == ("lexical support, screening", 3)
 
 
 def test_features_count_what_the_evidence_does_not_have() -> None:
@@ -38,9 +38,8 @@ def test_features_count_what_the_evidence_does_not_have() -> None:
     assert (features.new_names, len(features.new_numbers), len(features.keys)) == (1, 1, 6)
     # Neighbours: the first sentence has four of the five pairs, in any order; bridge-Vienna is in none.
     assert (features.parted_pairs, features.pairs) == (1, 5)
-    # Stems of 5 letters and more weigh 2 (clara, weiss, built, bridg, vienna), old weighs 1: 11 in all.
     # The first sentence has all but Vienna, and no second one has that.
-    assert features.covered_by_one == features.covered_by_two == pytest.approx(9 / 11)
+    assert features.covered == pytest.approx(5 / 6)
     # Forms: clara weiss built the old bridge in vienna in; "vienna" alone is not written so in the evidence.
     assert (features.new_forms, features.words) == (1, 9)
 
@@ -82,11 +81,6 @@ def test_new_tokens_stand_in_the_answers_characters() -> None:
     assert all(answer[token.start : token.end] == token.text for token in found.new_tokens)
 
 
-def test_overlapping_new_pairs_of_chinese_are_listed_as_one() -> None:
-    found = verdict("他住在维也纳。", ["他住在北京。"])  # 维也 and 也纳
-    assert [token.text for token in found.new_tokens] == ["维也纳"]
-
-
 def test_words_of_the_question_are_not_new() -> None:
     claim = "The tower of Pisa leans."
     assert [token.text for token in verdict(claim, ["It leans."]).new_tokens] == ["tower", "Pisa"]
@@ -99,10 +93,6 @@ def test_without_evidence_nothing_with_content_is_supported(evidence: list[str])
     assert (found.label, found.evidence) == ("unsupported", None)
 
 
-def test_no_claims_give_no_verdicts() -> None:
-    assert LexicalSupport().decide([], CONTEXTS) == []
-
-
 def test_width_and_the_ways_of_writing_chinese_change_no_verdict() -> None:
     plain = verdict("2020年龙舟节有1000人参加。", ["2020年的龙舟节有1000人参加。"])
     wide = verdict("２０２０年龍舟節有１，０００人參加。", ["2020年的龙舟节有1000人参加。"])
@@ -111,24 +101,7 @@ def test_width_and_the_ways_of_writing_chinese_change_no_verdict() -> None:
 
 
 WORDS = st.sampled_from(
-    [
-        *(
-            "bridge",
-            "river",
-            "old",
-            "new",
-            "12",
-            "120",
-            "not",
-            "Vienna",
-            "Clara",
-            "rose",
-            "fell,",
-            "is.",
-            "The",
-        ),
-        *("大桥", "很长。", "5%", "9:30", "and;", "longer?"),
-    ]
+    ("bridge", "river", "old", "12", "120", "not", "Vienna", "rose", "fell,", "is.", "大桥", "很长。", "9:30")
 )
 TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 
@@ -201,13 +174,7 @@ def test_the_letter_of_a_choice_is_compared_as_it_is(claim: str, evidence: str, 
 
 @pytest.mark.parametrize(
     ("claim", "evidence"),
-    [
-        ("The tour takes two hours.", "Tours take two hours."),
-        ("The boat leaves at noon.", "Boats leave at noon."),
-        ("The crew writes reports every day.", "Crews write reports every day."),
-        ("She applied for a licence.", "She applies for a licence."),
-        ("The club received the letter.", "The club will receive the letter."),
-    ],
+    TABLES["another_form_of_a_verb_supports_a_claim"],
 )
 def test_another_form_of_a_verb_supports_a_claim(claim: str, evidence: str) -> None:
     assert verdict(claim, [evidence]).label == "supported"

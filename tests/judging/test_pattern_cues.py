@@ -76,15 +76,3 @@ def test_what_an_expression_matches_has_its_cue(pattern: AnswerPattern, data: st
 )
 def test_a_cue_is_read_from_the_expression(expression: str, cue: set[str] | None) -> None:
     assert cue_of(shape_of(expression, PHRASES)) == cue
-
-
-def test_punctuation_and_white_space_part_words() -> None:
-    assert words_in("isn’t it?\u2028没 有") == {
-        *("isn", "t", "it", "?", "没", "有"),
-        *("isn t", "t it", "it ?", "? 没", "没 有"),
-    }
-
-
-def test_an_unknown_escape_is_refused() -> None:
-    with pytest.raises(KeyError, match="d"):
-        shape_of(r"\d+ copies", {})

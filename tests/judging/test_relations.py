@@ -123,14 +123,7 @@ def test_a_word_in_a_clause_with_one_end_is_tied_to_it(answer: str, match: float
 
 @pytest.mark.parametrize(
     ("answer", "match"),
-    [
-        ("Tobin, a student of Mara, left.", 1.0),
-        ("Tobin came late. His mentor was Mara.", 1.0),
-        ("No doubt Mara taught Tobin.", 1.0),
-        ("There is no evidence that Mara taught Tobin.", 0.0),
-        ("It is hard to say whether Mara taught Tobin.", 0.0),
-        ("I don't think Mara taught Tobin.", 0.0),
-    ],
+    TABLES["english_relations_are_stated_or_not"],
 )
 def test_english_relations_are_stated_or_not(answer: str, match: float) -> None:
     assert relation(answer, ("Mara", "mentor_of", "Tobin"), "How are Mara and Tobin related?") == match
@@ -157,13 +150,7 @@ def test_a_verb_may_have_its_object_inside(answer: str, match: float) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "match"),
-    [
-        ("王强娶了李丽", 1.0),
-        ("李丽嫁给了王强", 1.0),
-        ("王强娶李丽为妻", 1.0),
-        ("王强没有娶李丽", 0.0),
-        ("李丽嫁给了王强的弟弟", 0.0),
-    ],
+    TABLES["who_marries_whom_makes_no_difference"],
 )
 def test_who_marries_whom_makes_no_difference(answer: str, match: float) -> None:
     assert relation(answer, ("王强", "spouse_of", "李丽"), "王强和李丽是什么关系？") == match
@@ -176,46 +163,7 @@ def test_an_english_friendship_is_said_of_both_ends(answer: str, match: float) -
 
 @pytest.mark.parametrize(
     ("answer", "triple", "match"),
-    [
-        ("Acme acquired Bolt.", ("Acme", "acquired", "Bolt"), 1.0),
-        ("Acme has recently acquired the startup Bolt.", ("Acme", "acquires", "Bolt"), 1.0),
-        ("Bolt was acquired in 1998 by Acme.", ("Acme", "acquired", "Bolt"), 1.0),
-        ("Bolt is the company that Acme acquired.", ("Acme", "acquired", "Bolt"), 1.0),
-        ("Bolt acquired Acme.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Acme was acquired by Bolt.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Acme did not acquire Bolt.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Acme acquired Bolt's rival.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Acme and Bolt acquired Carl.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Acme acquired Bolt.", ("Bolt", "acquired_by", "Acme"), 1.0),
-        ("Bolt acquired Acme.", ("Bolt", "acquired_by", "Acme"), 0.0),
-        ("Acme bought Bolt.", ("Acme", "acquired", "Bolt"), 1.0),
-        ("Bolt was taken over by Acme.", ("Acme", "acquired", "Bolt"), 1.0),
-        ("Acme sold Bolt.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Ivan manages Olga.", ("Ivan", "manager_of", "Olga"), 1.0),
-        ("Ivan is Olga's boss.", ("Ivan", "manager_of", "Olga"), 1.0),
-        ("Olga reports to Ivan.", ("Ivan", "manager_of", "Olga"), 1.0),
-        ("Ivan is managed by Olga.", ("Ivan", "manager_of", "Olga"), 0.0),
-        ("李四向张三汇报工作", ("张三", "manager_of", "李四"), 1.0),
-        ("Globex owns Acme.", ("Acme", "subsidiary_of", "Globex"), 1.0),
-        ("Acme owns Globex.", ("Acme", "subsidiary_of", "Globex"), 0.0),
-        ("Bolt buys from Acme.", ("Acme", "supplier_of", "Bolt"), 1.0),
-        ("北京是中国的首都", ("北京", "capital_of", "中国"), 1.0),
-        ("Ann advises Bob.", ("Ann", "advisor_of", "Bob"), 1.0),  # in no table: by the verb of the role
-        ("Bob was advised by Ann.", ("Ann", "advisor_of", "Bob"), 1.0),
-        ("Bob advises Ann.", ("Ann", "advisor_of", "Bob"), 0.0),
-        ("Ann sponsored Bob.", ("Ann", "sponsor_of", "Bob"), 1.0),
-        ("The Ister flows into the Pontus.", ("Ister", "flows_into", "Pontus"), 1.0),
-        ("The Pontus flows into the Ister.", ("Ister", "flows_into", "Pontus"), 0.0),
-        ("甲公司于1998年收购了乙公司", ("甲公司", "收购", "乙公司"), 1.0),
-        ("乙公司被甲公司收购", ("甲公司", "收购", "乙公司"), 1.0),
-        ("乙公司是甲公司收购的", ("甲公司", "收购", "乙公司"), 1.0),
-        ("乙公司收购了甲公司", ("甲公司", "收购", "乙公司"), 0.0),
-        ("甲公司被乙公司收购了", ("甲公司", "收购", "乙公司"), 0.0),
-        ("甲公司没有收购乙公司", ("甲公司", "收购", "乙公司"), 0.0),
-        ("乙公司收购了甲公司", ("甲公司", "被收购", "乙公司"), 1.0),
-        ("甲和乙是结义姐妹", ("甲", "结义姐妹", "乙"), 1.0),  # a noun without a direction
-        ("乙是甲的结义姐妹", ("甲", "结义姐妹", "乙"), 1.0),
-    ],
+    TABLES["a_relation_that_is_in_no_table_has_the_direction_of_its_verb"],
 )
 def test_a_relation_that_is_in_no_table_has_the_direction_of_its_verb(
     answer: str, triple: tuple[str, str, str], match: float
@@ -232,42 +180,7 @@ def test_a_relative_clause_or_a_participle_tells_of_whom_it_follows(answer: str,
 
 @pytest.mark.parametrize(
     ("answer", "triple", "match"),
-    [
-        ("They are not only colleagues but also friends.", ("Ann", "friend_of", "Bob"), 1.0),
-        ("Ann and Bob are not only colleagues, but also friends.", ("Ann", "friend_of", "Bob"), 1.0),
-        ("Ann and Bob are colleagues but not friends.", ("Ann", "friend_of", "Bob"), 0.0),
-        ("Ann and her brother Tom are friends of Bob.", ("Ann", "friend_of", "Bob"), 1.0),
-        ("Ann and her brother Tom are not friends of Bob.", ("Ann", "friend_of", "Bob"), 0.0),
-        ("Ann and her brother Tom are friends of Bob's sister.", ("Ann", "friend_of", "Bob"), 0.0),
-        ("Ann's brother and Tom are friends of Bob.", ("Ann", "friend_of", "Bob"), 0.0),
-        ("Wen is James' mentor.", ("Wen", "mentor_of", "James"), 1.0),
-        ("Wen, known as Lu's mentor, left.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("Wen served as Lu's mentor.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("Wen in 1990 taught Lu.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("Wen, the one who taught Lu, left.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("He's Lu's mentor.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("Acme founder Ann left.", ("Ann", "founder_of", "Acme"), 1.0),
-        ("Ann and Bob were penpals for years.", ("Ann", "penpals", "Bob"), 1.0),
-        ("Ann and Bob share a deep friendship.", ("Ann", "friend_of", "Bob"), 1.0),
-        ("Lu regarded Wen as a mentor.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("Wen was the teacher, while Lu was the student.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("Wen and Carl taught Lu.", ("Wen", "mentor_of", "Lu"), 1.0),
-        ("Student and teacher: Lu and Wen are student and teacher.", ("Wen", "mentor_of", "Lu"), 0.5),
-        ("Acme, a steel maker, acquired its rival Bolt.", ("Acme", "acquired", "Bolt"), 1.0),
-        ("Bolt, a steel maker, acquired its rival Acme.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Acme, a steel maker, acquired its rival Bolt's factory.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("Acme acquired the rival of its owner Bolt.", ("Acme", "acquired", "Bolt"), 0.0),
-        ("李明和王芳2010年结婚。", ("李明", "spouse_of", "王芳"), 1.0),
-        ("李明和王芳2010年5月1日正式结婚。", ("李明", "spouse_of", "王芳"), 1.0),
-        ("李明和王芳是2010年结婚的夫妻。", ("李明", "spouse_of", "王芳"), 1.0),
-        ("李明和王芳在北京结婚。", ("李明", "spouse_of", "王芳"), 1.0),
-        ("李明和王芳2010年没有结婚。", ("李明", "spouse_of", "王芳"), 0.0),
-        ("李明和王芳是从小一起长大的朋友。", ("李明", "friend_of", "王芳"), 1.0),
-        ("李明和王芳是相识多年的好友。", ("李明", "friend_of", "王芳"), 1.0),
-        ("李明和王芳不是从小一起长大的朋友。", ("李明", "friend_of", "王芳"), 0.0),
-        ("李明和王芳是张伟从小一起长大的朋友。", ("李明", "friend_of", "王芳"), 0.0),
-        ("李明和王芳是张伟的朋友。", ("李明", "friend_of", "王芳"), 0.0),
-    ],
+    TABLES["what_stands_between_an_end_and_the_relation_does_not_hide_it"],
 )
 def test_what_stands_between_an_end_and_the_relation_does_not_hide_it(
     answer: str, triple: tuple[str, str, str], match: float

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_judge import Reading, entries, judged_by, judging
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import InputError, ModelError
 from rag_evaluation_framework.judging.rubrics import (
     Criterion,
@@ -19,6 +20,8 @@ from rag_evaluation_framework.judging.rubrics import (
     judge_rubric,
     read_rubric,
 )
+
+TABLES = tables_beside(__file__)
 
 NAMES = ("factuality", "grounding", "completeness", "communication")
 
@@ -35,22 +38,7 @@ def test_the_default_weighs_facts_most() -> None:
 
 @pytest.mark.parametrize(
     ("scores", "overall", "passed"),
-    [
-        # 0.4·1 + 0.3·1 + 0.2·1 + 0.1·1
-        ((1, 1, 1, 1), 1.0, True),
-        ((0, 0, 0, 0), 0.0, False),
-        # 0.4·0.75 + 0.3·0.75 + 0.2·0.5 + 0.1·0.5 = 0.3 + 0.225 + 0.1 + 0.05
-        ((0.75, 0.75, 0.5, 0.5), 0.675, True),
-        # 0.4·0.75 + 0.3·0.5 + 0.2·0.75 + 0.1·0.5 = 0.3 + 0.15 + 0.15 + 0.05: just enough
-        ((0.75, 0.5, 0.75, 0.5), 0.65, True),
-        # 0.4·0.75 + 0.3·0.5 + 0.2·0.5 + 0.1·0.75 = 0.3 + 0.15 + 0.1 + 0.075: not enough
-        ((0.75, 0.5, 0.5, 0.75), 0.625, False),
-        # 0.4 + 0.3 + 0.2 + 0.1·0.25 = 0.925, but one score is below 0.4
-        ((1, 1, 1, 0.25), 0.925, False),
-        # 0.4·0.4 + 0.3 + 0.2 + 0.1 = 0.76, and 0.4 is not below 0.4
-        ((0.4, 1, 1, 1), 0.76, True),
-        ((0.375, 1, 1, 1), 0.75, False),
-    ],
+    TABLES["overall_is_the_weighted_mean_and_passing_needs_every_score"],
 )
 def test_overall_is_the_weighted_mean_and_passing_needs_every_score(
     scores: tuple[float, ...], overall: float, passed: bool

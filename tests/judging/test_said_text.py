@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
-from rag_evaluation_framework.judging.answer_text import said_in, without_source_list
+from rag_evaluation_framework.judging.claims import said_in, without_source_list
 
 TABLES = tables_beside(__file__)
 
@@ -28,7 +28,7 @@ def test_what_may_be_said_is_kept(text: str) -> None:
 LED_UP_TO = """
 根据资料， | 根据文档， | 根据上下文， | 根据您提供的文档内容， | 根据文档1中的描述， | 根据[1]，
 根据资料[1]， | 依据上述资料可知， | 按照文件规定： | 基于上述信息, | 根据知识库中的信息， | 从资料来看，
-根據您提供的文檔內容， | 文档中提到 | 文档中提到： | 资料显示， | 資料顯示 | 文中指出 | 上下文提到的
+根據您提供的文檔內容， | 文档中提到 | 文档中提到： | 资料显示， | 資料顯示
 综上所述， | 綜上所述， | 总之， | 总的来说， | 您好， | 好的， | 您好，根据资料显示，
 综上所述，根据文档， | 5月支付。根据资料， | 5月支付。[2] 根据资料，
 """

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.structured_evidence import decoded, facts_of, is_structured
 from rag_evaluation_framework.records.scores import Claim
+
+TABLES = tables_beside(__file__)
 
 CAFE = {
     "name": "Blue Door",
@@ -93,13 +96,7 @@ def test_reading_never_fails_and_facts_stand_where_they_say(beginning: str, rest
 
 @pytest.mark.parametrize(
     ("claim", "label"),
-    [
-        ("Blue Door offers outdoor seating.", "unsupported"),  # the record says no
-        ("Blue Door has no outdoor seating.", "supported"),
-        ("Blue Door has music.", "unsupported"),  # the record leaves it open
-        ("Blue Door has a street for parking.", "supported"),
-        ("Blue Door has a garage for parking.", "unsupported"),
-    ],
+    TABLES["what_a_record_denies_or_leaves_open_is_not_supported_by_it"],
 )
 def test_what_a_record_denies_or_leaves_open_is_not_supported_by_it(claim: str, label: str) -> None:
     (verdict,) = LexicalSupport().decide([Claim(claim, 0, len(claim))], [json.dumps(CAFE)])

@@ -74,7 +74,6 @@ def test_where_the_question_gives_everything_all_of_the_reference_counts() -> No
 
 
 @pytest.mark.parametrize("question", ["Is a visa required?", "Do I need a visa?"])
-@pytest.mark.parametrize("reference", ["Yes", "Yes, a visa is required."])
 @pytest.mark.parametrize(
     ("answer", "value"),
     [
@@ -85,14 +84,8 @@ def test_where_the_question_gives_everything_all_of_the_reference_counts() -> No
         ("A passport is required.", 0.0),
     ],
 )
-def test_what_is_needed_is_required(answer: str, value: float, reference: str, question: str) -> None:
-    assert said(answer, reference, question) == value
-
-
-def test_one_guess_among_others_is_no_answer_in_english() -> None:
-    reference, question = "It is called Ayu.", "What is the dragon called?"
-    assert said("Probably Ayu.", reference, question) == 1.0
-    assert said("I'm not sure, maybe Ayu or something else.", reference, question) == 0.0
+def test_what_is_needed_is_required(answer: str, value: float, question: str) -> None:
+    assert said(answer, "Yes, a visa is required.", question) == value
 
 
 def test_a_reference_that_leaves_it_open_is_met_by_an_answer_that_does() -> None:
@@ -120,3 +113,25 @@ def test_an_answer_that_repeats_its_reference_says_all_of_it(reference: str) -> 
 
 def test_a_measure_word_makes_no_exception() -> None:
     assert match_reference("一只也没有。", "她没有猫。", "她有几只猫？").value == 1.0
+
+
+YES = """
+yes|yeah|yep|yup|indeed|of course|certainly|absolutely|definitely|right|that's true|it is correct|well, yes
+i think so, sure|可以|能|会|行|需要|要|有|在|好的|当然可以|是的|对|没错|不错|正确|嗯|当然
+"""
+NO = """
+no|nope|nah|never|wrong|incorrect|false|not yet|not really|not at all|not any more|of course not|sadly, no
+certainly not|definitely not|i'm afraid not|不|不能|不可以|不会|不行|没有|不需要|不用|不必|无法|尚未|还没有
+当然不|并不|从不|暂时没有|否|不对|错了|恐怕不行|很抱歉,没有|我想不会
+"""
+
+
+@pytest.mark.parametrize(("reference", "replies"), [("Yes.", YES), ("No.", NO)])
+def test_a_word_by_itself_says_yes_or_no(reference: str, replies: str) -> None:
+    for reply in replies.strip().replace("\n", "|").split("|"):
+        assert (reply, said(reply, reference, "Is it open?")) == (reply, 1.0)
+
+
+@pytest.mark.parametrize("text", ["it works.", "no problem.", "no. 5 is.", "not only that.", "未必"])
+def test_what_is_less_plain_is_neither_a_yes_nor_a_no(text: str) -> None:
+    assert {said(text, reference, "Is it open?") for reference in ("Yes.", "No.")} == {0.0}

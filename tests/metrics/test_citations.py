@@ -93,13 +93,6 @@ def test_the_pairing_is_the_best_as_a_whole_not_the_greediest() -> None:
     assert [(pair.true.start, pair.predicted.start) for pair in report.pairs] == [(0, 50), (90, 40)]
 
 
-def test_of_pairings_with_equal_overlap_the_better_jaccard_is_taken() -> None:
-    # Both true spans share 50 characters with the prediction; one is exactly it.
-    for true in ([cite(0, 100), cite(0, 50)], [cite(0, 50), cite(0, 100)]):
-        report = evaluate_citation_spans(true, [cite(0, 50)])
-        assert report.perfect_matches == 1
-
-
 def test_perfect_is_exact_and_good_allows_the_tolerance() -> None:
     true = [cite(0, 100), cite(200, 300), cite(400, 500)]
     predicted = [cite(0, 100), cite(205, 295), cite(450, 500)]
@@ -274,15 +267,6 @@ def best_by_columns(weights: list[dict[int, int]]) -> int:
     return best(0, frozenset(range(5)))
 
 
-def test_a_long_chain_of_overlapping_citations_is_paired_to_the_end() -> None:
-    true = [cite(start, start + 100) for start in range(0, 50_000, 50)]
-    predicted = [cite(start + 20, start + 120) for start in range(0, 50_000, 50)]
-    report = evaluate_citation_spans(true, predicted)
-    assert len(report.pairs) == 1000
-    # Each true span pairs with the prediction 20 characters on: 80 shared of 120.
-    assert report.mean_exact_jaccard == pytest.approx(80 / 120)
-
-
 def test_the_declared_metrics_are_the_figures_of_the_report() -> None:
     true, predicted = [cite(0, 100)], [cite(5, 95), cite(200, 210)]
     assert citation_exact_jaccard(predicted, true) == 0.9 / 2
@@ -294,16 +278,17 @@ def test_the_declared_metrics_are_the_figures_of_the_report() -> None:
     assert parse_metric("citation_tolerance_jaccard(tolerance_chars=4)")(predicted, true) == 0.45
 
 
-def test_the_dictionary_has_the_names_of_result_files() -> None:
-    figures = evaluate_citation_spans([cite(0, 9)], [cite(0, 9)]).to_dict()
-    assert figures == {
-        "mean_exact_jaccard": 1.0,
-        "mean_tolerance_jaccard": 1.0,
-        "perfect_matches": 1,
-        "good_matches": 1,
-        "character_precision": 1.0,
-        "character_recall": 1.0,
-        "character_f1": 1.0,
-        "unpaired_true": 0,
-        "unpaired_predicted": 0,
-    }
+def test_earlier_rows_move_where_that_gains() -> None:
+    # Each row would take column 0 first; 9 + 8 is more than 9 + 1 or 8 + 2.
+    assert heaviest_pairs([{0: 9, 1: 8}, {0: 9, 1: 2}]) == {0: 1, 1: 0}
+
+
+def test_five_rows_over_three_columns_leave_the_two_that_gain_least() -> None:
+    # One row a column: 2 + 3 + 3 = 8 of rows 0, 1 and 4; no weight is above 3, and column 0 has none above 2.
+    weights = [{0: 2, 1: 3, 2: 2}, {0: 1, 1: 3, 2: 3}, {1: 1, 2: 1}, {0: 1, 1: 2}, {0: 1, 2: 3}]
+    assert heaviest_pairs(weights) == {0: 0, 1: 1, 4: 2}
+
+
+def test_rows_without_a_column_and_no_rows_pair_with_nothing() -> None:
+    assert heaviest_pairs([{}, {3: 1}, {3: 2}]) == {2: 3}
+    assert heaviest_pairs([]) == {}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.records.citations import (
     ContextCitation,
     SpanCitation,
@@ -13,6 +14,8 @@ from rag_evaluation_framework.records.citations import (
     parse_citations,
     without_citations,
 )
+
+TABLES = tables_beside(__file__)
 
 
 def span(file: str, page: int | None, start: int, end: int, text: str | None = None) -> SpanCitation:
@@ -70,25 +73,7 @@ def test_forms_that_are_read(text: str, expected: list[SpanCitation | ContextCit
     assert found.malformed == ()
 
 
-MALFORMED = [
-    ("[guide.pdf:3:200-100]", "an end above 200 in file:page:start-end"),
-    ("[guide.pdf:3:100-100]", "an end above 100 in file:page:start-end"),
-    ("[guide.pdf:3]", "file:page:start-end"),
-    ("[guide.pdf:10-20]", "file:page:start-end"),
-    ("[guide.pdf:x:1-2]", "file:page:start-end"),
-    ("[guide.pdf:3:-5-7]", "file:page:start-end"),
-    ("[guide.pdf:3:1-2,]", "file:page:start-end"),
-    ("[:3:1-2]", "file:page:start-end"),
-    ('[3:1-2 | excerpt: "words"]', "a file name in file:page:start-end"),
-    ("[0]", "a context's number from 1"),
-    ("[-1]", "a context's number from 1"),
-    ("[citation:0]", "a context's number from 1"),
-    ("[1,]", "a context's number from 1"),
-    ("[3-1]", "a rising range of at most 100 numbers"),
-    ("[1-101]", "a rising range of at most 100 numbers"),
-    ("【港口.txt：？：9-1】", "an end above 9 in file:page:start-end"),
-    ("［０］", "a context's number from 1"),
-]
+MALFORMED = TABLES["malformed"]
 
 
 @pytest.mark.parametrize(("text", "expected"), MALFORMED)
@@ -103,22 +88,7 @@ def test_what_is_meant_as_a_citation_and_cannot_be_read_is_reported(text: str, e
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "[sic]",
-        "[2024-01-15]",
-        "[12:30:05]",
-        "[10:30-11:00]",
-        "[]",
-        "[see below",
-        "[text](http://a:1:2-3)",
-        "[^1]",
-        "【注意】",
-        "【营业时间：9：00-17：00】",
-        "国发〔2020〕12号",
-        "[1 and others]",
-        "[1 android]",
-        "[—]",
-    ],
+    TABLES["other_brackets_are_text"],
 )
 def test_other_brackets_are_text(text: str) -> None:
     found = parse_citations(f"As stated {text}.")
@@ -165,33 +135,8 @@ def test_any_text_is_read_without_failing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Open [Monday: 9:00-17:00].",
-        "Open [Monday: 9:00-17:00, Tuesday: 9:00-12:00].",
-        "Seen [at 12:30:05].",
-        "Seen [2021-11-24 02:00:00].",
-        "开放【周一：9：00-17：00】。",
-        "开放【12:30-14:00】。",
-    ],
-)
-def test_times_in_brackets_are_text(text: str) -> None:
-    assert parse_citations(text).malformed == ()
-    assert without_citations(text) == text
-
-
-@pytest.mark.parametrize(
     "mark",
-    [
-        "[Doc 1]",
-        "[^1]",
-        "[1, p. 3]",
-        "[1†source]",
-        "【4:0†source】",
-        "（来源：文档1）",
-        "(a.txt, p. 3)",
-        "【港口.txt】",
-    ],
+    TABLES["what_nothing_can_open_is_no_citation"],
 )
 def test_what_nothing_can_open_is_no_citation(mark: str) -> None:
     found = parse_citations(f"It rains {mark}.")
@@ -247,25 +192,7 @@ def test_a_named_source_with_its_page_is_not_said(mark: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "(see section 4 for the limits of 3.5 metres)",
-        "(Rome, 1890)",
-        "(page 3)",
-        "(12 euros in fees.txt, p. 3)",
-        "(fees.txt, p. 3, says 12 euros)",
-        "(12 euros, fees.txt p. 3)",
-        "(config.json)",
-        "(3.5 md)",
-        "[a guide](fees.txt)",
-        "[guide.pdf](https://a.org)",
-        "（每晚12欧元，见港口.txt第3页）",
-        "（港口.txt第3页写明每晚12欧元）",
-        "（第3页）",
-        "（《劳动法》第3条）",
-        "（罗马，1890年）",
-        "【注意：港口关闭】",
-        "【3月】",
-    ],
+    TABLES["a_bracket_that_says_something_stays"],
 )
 def test_a_bracket_that_says_something_stays(text: str) -> None:
     assert without_citations(f"It rains {text}.") == f"It rains {text}."

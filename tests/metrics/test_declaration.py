@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import (
     BoundMetric,
@@ -21,27 +22,14 @@ from rag_evaluation_framework.metrics.declaration import (
 )
 from rag_evaluation_framework.metrics.views import RANKING, TEXTS
 
+TABLES = tables_beside(__file__)
+
 METRICS = all_metrics()
 
 
 @pytest.mark.parametrize(
     ("written", "canonical", "k"),
-    [
-        ("ndcg@10", "ndcg@10", 10),
-        ("ndcg", "ndcg", None),
-        (" mrr ", "mrr", None),
-        ("ndcg_cut_10", "ndcg@10", 10),
-        ("recall_10", "recall@10", 10),
-        ("P_5", "precision_strict@5", 5),
-        ("ndcg_cut.10", "ndcg@10", 10),
-        ("r_precision", "r-precision", None),
-        ("P@5", "precision_strict@5", 5),
-        ("recip_rank", "mrr", None),
-        ("rbp(p=0.8)", "rbp", None),
-        ("rbp(p=0.5)@10", "rbp(p=0.5)@10", 10),
-        ("ndcg(k=3)", "ndcg@3", 3),
-        ("span_iou", "span_iou", None),
-    ],
+    TABLES["names_are_read_and_written_canonically"],
 )
 def test_names_are_read_and_written_canonically(written: str, canonical: str, k: int | None) -> None:
     bound = parse_metric(written)

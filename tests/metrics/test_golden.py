@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.metrics.golden import (
     context_turn_correctness,
     entity_coverage,
@@ -17,6 +17,8 @@ from rag_evaluation_framework.metrics.golden import (
     relation_match,
     turn_correctness,
 )
+
+TABLES = tables_beside(__file__)
 
 PLACES = st.lists(st.none() | st.integers(0, 1000), min_size=1, max_size=20)
 
@@ -37,15 +39,7 @@ def test_entity_coverage_is_the_share_of_names_that_the_answer_has(
 
 @pytest.mark.parametrize(
     ("ends", "relation", "direction", "expected"),
-    [
-        ((True, True), True, 1.0, 1.0),  # 2/2 × 1 × 1
-        ((True, False), True, 1.0, 0.5),  # 1/2 × 1 × 1
-        ((True, True), True, 0.5, 0.5),  # 2/2 × 1 × 1/2: who is whose teacher is not told
-        ((True, False), True, 0.5, 0.25),  # 1/2 × 1 × 1/2
-        ((True, True), False, 1.0, 0.0),  # the relation is not expressed
-        ((True, True), True, 0.0, 0.0),  # the wrong way round
-        ((False, False), True, 1.0, 0.0),
-    ],
+    TABLES["relation_match_needs_ends_relation_and_direction"],
 )
 def test_relation_match_needs_ends_relation_and_direction(
     ends: tuple[bool, bool], relation: bool, direction: float, expected: float
@@ -126,23 +120,3 @@ def test_milestone_order_equals_the_longest_subsequence_found_by_trying_all(
 def _is_sorted(told: list[int], bits: int) -> bool:
     chosen = [place for index, place in enumerate(told) if bits >> index & 1]
     return chosen == sorted(chosen)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "entity_coverage",
-        "relation_match",
-        "milestone_recall",
-        "milestone_order",
-        "hop_coverage",
-        "turn_correctness",
-        "context_turn_correctness",
-    ],
-)
-def test_every_golden_metric_is_declared_with_its_method_and_documented(name: str) -> None:
-    metric = parse_metric(name).metric
-    assert (metric.family, metric.method, metric.higher_is_better) == ("golden", "lexical", True)
-    assert metric.formula
-    assert metric.empty
-    assert metric.source

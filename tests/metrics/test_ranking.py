@@ -6,10 +6,13 @@ from math import log2
 
 import pytest
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metric
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
+
+TABLES = tables_beside(__file__)
 
 RANKING = [metric for metric in all_metrics() if metric.family == "ranking"]
 
@@ -70,25 +73,7 @@ def test_worked_example(metric: str, expected: float) -> None:
 
 @pytest.mark.parametrize(
     ("theirs", "ours"),
-    [
-        ("P_10", "precision_strict@10"),
-        ("ndcg_cut_10", "ndcg@10"),
-        ("map_cut_10", "map@10"),
-        ("success_10", "hit@10"),
-        ("recip_rank", "mrr"),
-        ("Rprec", "r-precision"),
-        ("r-precision", "r-precision"),
-        ("bpref", "bpref"),
-        ("nDCG@10", "ndcg@10"),
-        ("AP@100", "map@100"),
-        ("RR@10", "mrr@10"),
-        ("P@10", "precision_strict@10"),
-        ("R@10", "recall@10"),
-        ("Success@5", "hit@5"),
-        ("Bpref", "bpref"),
-        ("RBP(p=0.5)", "rbp(p=0.5)"),
-        ("ERR@20", "err@20"),
-    ],
+    TABLES["names_of_trec_eval_and_ir_measures_are_understood"],
 )
 def test_names_of_trec_eval_and_ir_measures_are_understood(theirs: str, ours: str) -> None:
     assert str(parse_metric(theirs)) == ours
@@ -105,17 +90,6 @@ def test_every_metric_is_best_for_the_ideal_ranking_and_worst_when_nothing_is_fo
             assert 0 == nothing == unfound < ideal <= 1
         else:
             assert (ideal, unfound, nothing) == (0, 1, 0)
-
-
-@pytest.mark.parametrize("declared", RANKING, ids=lambda declared: declared.name)
-def test_every_metric_takes_a_single_document(declared) -> None:  # type: ignore[no-untyped-def]
-    expected = {"rbp": 0.2, "err": 1 / 16, "hole": 0.0}.get(declared.name, 1.0)
-    assert value(declared.name, ["a"], {"a": 1}) == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize("declared", RANKING, ids=lambda declared: declared.name)
-def test_every_metric_says_what_it_measures_and_where_it_comes_from(declared) -> None:  # type: ignore[no-untyped-def]
-    assert all((declared.summary, declared.formula, declared.empty, declared.source))
 
 
 @pytest.mark.parametrize("cut_offs", [(2, 12, 13), (13, 12, 2)])
@@ -150,12 +124,7 @@ def test_relevance_level_moves_the_line_but_not_the_gains() -> None:
 
 @pytest.mark.parametrize(
     ("metric", "message"),
-    [
-        ("err(max_grade=2)", "write err\\(max_grade=3\\)"),
-        ("err(max_grade=0)", "max_grade from 1"),
-        ("rbp(p=1.0)", "p above 0 and below 1"),
-        ("ndcg(gain=cubic)", "known: exponential, linear"),
-    ],
+    TABLES["parameters_that_make_no_sense_are_refused"],
 )
 def test_parameters_that_make_no_sense_are_refused(metric: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):

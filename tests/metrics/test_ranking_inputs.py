@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.metrics.judged_rankings import RankingRules
 from rag_evaluation_framework.metrics.ranking import evaluate_ranking
 
@@ -170,11 +170,6 @@ def test_grades_beyond_32_bits_are_refused_as_they_stand(grade: int) -> None:
     nearest, rules = grade - 1 if grade > 0 else grade + 1, RankingRules(no_relevant="zero")
     report = evaluate_ranking((ids, np.array([[nearest, 0]])), run, ["hit"], rules=rules)
     assert report.mean == {"hit": float(grade > 0)}
-
-
-def test_mixing_arrays_and_mappings_is_refused() -> None:
-    with pytest.raises(UsageError, match="got dict and ndarray"):
-        evaluate_ranking({"q": ["a"]}, np.array([[1]]), ["ndcg"])
 
 
 @pytest.mark.parametrize("as_array", [False, True])

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from rag_evaluation_framework.errors import InputError
-from rag_evaluation_framework.metrics.declaration import parse_metric
-from rag_evaluation_framework.metrics.safety import bias, toxicity
+from rag_evaluation_framework.metrics.safety import (
+    bias,
+    dont_know,
+    over_refusal,
+    refusal_recall,
+    toxicity,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +39,26 @@ def test_more_clean_sentences_than_there_are_is_an_error(clean: int, total: int)
         toxicity(clean, total)
 
 
-def test_both_are_better_when_higher_and_bias_has_no_method_without_a_judge() -> None:
-    assert parse_metric("toxicity").metric.higher_is_better
-    assert parse_metric("toxicity").metric.methods == ("lexicon", "judge")
-    assert parse_metric("bias").metric.higher_is_better
-    assert parse_metric("bias").metric.methods == ("judge",)
+@pytest.mark.parametrize(
+    ("answer_class", "recall", "over", "unknown"),
+    [
+        ("answered", 0.0, 0.0, 0.0),
+        ("refused", 1.0, 1.0, 0.0),
+        ("dont_know", 1.0, 1.0, 1.0),  # to say that one does not know is to decline, too
+        ("asks_back", 0.0, 0.0, 0.0),
+    ],
+)
+def test_refusing_and_not_knowing_decline_and_asking_back_does_not(
+    answer_class: str, recall: float, over: float, unknown: float
+) -> None:
+    assert refusal_recall(answer_class) == recall
+    assert over_refusal(answer_class) == over
+    assert dont_know(answer_class) == unknown
+
+
+@pytest.mark.parametrize("metric", [refusal_recall, over_refusal, dont_know])
+def test_a_class_that_is_none_is_refused(metric: Callable[[str], float]) -> None:
+    with pytest.raises(
+        InputError, match="answer_class: expected one of answered, refused, dont_know, asks_back"
+    ):
+        metric("silent")

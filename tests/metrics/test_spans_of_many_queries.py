@@ -78,12 +78,6 @@ def test_what_has_nothing_to_measure_is_counted_and_left_out_of_the_mean() -> No
     assert report.scored["span_precision"].tolist().count(True) == 1
 
 
-def test_a_metric_without_a_scored_query_has_no_mean() -> None:
-    report = evaluate_spans({"q": [span(0, 5)]}, {}, chunks=[span(0, 5)])
-    assert report.mean == {}
-    assert evaluate_spans({}, {}).query_ids == ()
-
-
 def test_the_mean_has_the_same_bits_in_any_order_of_queries() -> None:
     rng = random.Random(7)
     names = [f"q{number}" for number in range(300)]
@@ -125,9 +119,3 @@ def test_more_than_the_line_can_hold_is_refused_and_not_miscounted() -> None:
     sides = [SpanColumns(*(np.array(column) for column in ([0, 9], [0, 0], [0, far], [5, far + 5])))] * 2
     with pytest.raises(InputError, match="fewer queries at once"):
         count_characters(sides[0], sides[1], queries=10)
-
-
-def test_a_query_beyond_their_number_is_refused() -> None:
-    side = SpanColumns(np.array([2]), np.array([0]), np.array([0]), np.array([5]))
-    with pytest.raises(InputError, match="expected a query below 2, got 2"):
-        count_characters(side, side, queries=2)

@@ -7,7 +7,6 @@ from math import log
 import pytest
 from stored_texts import TEXTS, chunk, chunks_of, places
 
-from rag_evaluation_framework.components import retriever_from
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.retrieval.bm25 import BM25Index, BM25Retriever
 
@@ -61,18 +60,6 @@ def test_indexing_again_forgets_what_was_before() -> None:
     retriever.index(chunks_of(["old text"]))
     retriever.index(chunks_of(["new text"]))
     assert [it.content for it in retriever.retrieve(["old new text"], 5)[0]] == ["new text"]
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["", "?!"]])
-def test_nothing_to_index_finds_nothing(texts: list[str]) -> None:
-    retriever = BM25Retriever()
-    retriever.index([chunk(text or " ", start=number * 5) for number, text in enumerate(texts)])
-    assert retriever.retrieve(["anything", ""], 3) == [[], []]
-
-
-def test_its_text_builds_it_again() -> None:
-    assert str(retriever_from("bm25(k1=1.2)")) == "bm25(k1=1.2, b=0.75)"
-    assert str(retriever_from(str(BM25Retriever()))) == str(BM25Retriever())
 
 
 def test_bad_parameters_and_k_of_zero_are_refused() -> None:

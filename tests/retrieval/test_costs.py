@@ -16,8 +16,8 @@ from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.retrieval.chunkers import SemanticChunker
-from rag_evaluation_framework.retrieval.costs import checked_price
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder, HashingEmbedder
+from rag_evaluation_framework.retrieval.stores import checked_price
 from rag_evaluation_framework.retrieval.sweep import grid_of
 
 TEXT = "The ferry leaves at eight. It returns at noon. Tickets are sold on board. Dogs travel free. "

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_texts import chunk, numbered_chunks, places, random_vectors
 
-from rag_evaluation_framework.errors import InputError, UsageError
+from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.retrieval import stores
-from rag_evaluation_framework.retrieval.stores import ExactVectorStore, StoredChunks, nearest, unit_vectors
+from rag_evaluation_framework.retrieval.stores import ExactVectorStore, nearest, unit_vectors
 
 
 def test_a_worked_example_is_ordered_by_the_cosine() -> None:
@@ -29,13 +29,6 @@ def test_equal_cosines_are_ordered_by_document_then_start_whatever_the_order_of_
     store.add(chunks[1:], [[2, 2], [1, 1], [3, 3]])
     assert places(store.search([1, 0], 4)) == [("a", 10), ("a", 90), ("b", 2), ("b", 7)]
     assert places(store.search([1, 0], 2)) == [("a", 10), ("a", 90)]
-
-
-def test_every_occurrence_of_a_repeated_text_is_kept() -> None:
-    store = ExactVectorStore()
-    store.add([chunk("same", start=number * 10) for number in range(5)], [[1.0, 0.0]] * 5)
-    assert len(store) == 5
-    assert [it.start for it in store.search([1.0, 0.0], 10)] == [0, 10, 20, 30, 40]
 
 
 @pytest.mark.parametrize("count", [1, 5, 40, 700, 4000])
@@ -85,46 +78,12 @@ def test_crowds_of_equal_vectors_in_any_order_are_cut_by_the_order_of_ties(
         assert scores[row].tolist() == cosines[order].tolist()
 
 
-def test_the_order_of_ties_is_asked_for_only_where_there_are_ties() -> None:
-    vectors, queries = unit_vectors(random_vectors(500, 8)), unit_vectors(random_vectors(9, 8, seed=1))
-
-    def no_order() -> stores.Numbers:
-        raise AssertionError("no two cosines are equal")
-
-    assert nearest(queries, vectors, 20, tie_order=no_order)[0].shape == (9, 20)
-    with pytest.raises(AssertionError, match="no two cosines"):
-        nearest(queries, np.concatenate([vectors, vectors]), 20, tie_order=no_order)
-
-
 def test_rows_of_length_one_stay_as_they_are_and_others_are_brought_to_it() -> None:
     unit = unit_vectors(random_vectors(600, 24))
     assert np.array_equal(unit_vectors(unit), unit)
     mixed = unit * np.where(np.arange(600) % 2, np.float32(1), np.float32(4))[:, None]  # 4 is exact
     assert np.array_equal(unit_vectors(mixed)[1::2], unit[1::2])
     assert np.allclose(np.linalg.norm(unit_vectors(mixed).astype(np.float64), axis=1), 1, atol=1e-7)
-
-
-@given(
-    values=st.lists(st.integers(0, 3), min_size=2, max_size=60),
-    k=st.integers(1, 12),
-    seed=st.integers(0, 5),
-)
-def test_with_many_ties_the_first_by_place_are_chosen(values: list[int], k: int, seed: int) -> None:
-    directions = random_vectors(4, 6, seed=seed)
-    stored = StoredChunks()
-    stored.add([chunk("t", start=9 * number) for number in range(len(values))], directions[values])
-    query = directions[:1]
-    cosines = unit_vectors(directions).astype(np.float64) @ unit_vectors(query)[0].astype(np.float64)
-    expected = sorted(range(len(values)), key=lambda number: (-cosines[values[number]], number))[:k]
-    assert [it.start // 9 for it in stored.nearest(stored.queries(query, k), k)[0]] == expected
-
-
-def test_hundreds_of_equal_vectors_are_still_cut_by_place() -> None:
-    vectors = np.repeat(random_vectors(3, 16), 400, axis=0)
-    store = ExactVectorStore()
-    store.add([chunk("t", start=2 * (1199 - number)) for number in range(1200)], vectors.tolist())
-    found = store.search(vectors[500].tolist(), 30)
-    assert [it.start for it in found] == [2 * number for number in range(400, 430)]
 
 
 def test_asking_one_by_one_and_all_at_once_gives_the_same() -> None:
@@ -140,26 +99,6 @@ def test_a_vector_of_zeros_is_at_cosine_zero_and_does_no_harm() -> None:
     store = ExactVectorStore()
     store.add([chunk("a", start=0), chunk("b", start=9), chunk("c", start=20)], [[0, 0], [1, 0], [-1, 0]])
     assert [it.content for it in store.search([1, 0], 3)] == ["b", "a", "c"]
-
-
-def test_an_empty_store_finds_nothing() -> None:
-    assert ExactVectorStore().search([1.0, 2.0], 5) == []
-
-
-def test_a_cleared_store_takes_vectors_of_another_size() -> None:
-    store = ExactVectorStore()
-    store.add([chunk("a")], [[1, 2]])
-    store.clear()
-    store.add([chunk("b")], [[1, 2, 3]])
-    assert [it.content for it in store.search([1, 2, 3], 5)] == ["b"]
-
-
-@pytest.mark.parametrize("k", [0, -1, 2.0, True])
-def test_a_k_that_is_no_number_of_results_is_refused(k: int) -> None:
-    store = ExactVectorStore()
-    store.add([chunk("a")], [[1, 2]])
-    with pytest.raises(UsageError, match=r"k: expected a whole number of at least 1, got"):
-        store.search([1, 2], k)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +118,3 @@ def test_vectors_that_cannot_be_are_refused_and_nothing_is_kept(embeddings: obje
     with pytest.raises(InputError, match=message):
         store.add([chunk("a"), chunk("b", start=5)], embeddings)  # type: ignore[arg-type]
     assert len(store) == 0
-
-
-def test_a_query_of_another_size_is_refused() -> None:
-    store = ExactVectorStore()
-    store.add([chunk("a")], [[1, 2]])
-    with pytest.raises(InputError, match=r"query_embeddings: expected vectors of 2 numbers, got 3"):
-        store.search([1, 2, 3], 1)
-    with pytest.raises(InputError, match=r"embeddings: expected vectors of 2 numbers, got 3"):
-        store.add([chunk("b")], [[1, 2, 3]])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from stored_texts import TEXTS, chunk, chunks_of
 
+from cases import tables_beside
 from rag_evaluation_framework.components import RETRIEVERS, retriever_from
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.extensions import Retriever
@@ -16,9 +17,12 @@ from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.retrievers import (
     DenseRetriever,
     FusedRetriever,
+    LexicalReranker,
     reciprocal_rank_fusion,
 )
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+
+TABLES = tables_beside(__file__)
 
 A, B, C, D = (chunk(text, start=start) for text, start in [("a", 0), ("b", 10), ("c", 20), ("d", 30)])
 
@@ -31,15 +35,6 @@ def test_a_worked_fusion() -> None:
 
 def test_equal_scores_are_ordered_by_place() -> None:
     assert reciprocal_rank_fusion([[C, A], [A, C]], 2) == [A, C]
-
-
-def test_the_same_text_in_two_places_is_two_chunks() -> None:
-    here, there = chunk("same", "a", 0), chunk("same", "b", 0)
-    assert reciprocal_rank_fusion([[here], [there]], 5) == [here, there]
-
-
-def test_a_chunk_that_one_ranking_has_twice_counts_once() -> None:
-    assert reciprocal_rank_fusion([[A, A, B], [B]], 3) == [B, A]
 
 
 @pytest.mark.parametrize("name", RETRIEVERS.names())
@@ -103,16 +98,27 @@ def test_a_store_of_the_users_own_gets_lists_and_one_query_at_a_time() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("bm26", "unknown retriever 'bm26'; did you mean bm25"),
-        ("fused(lexical=bm25)", "fused: expected at least two retrievers, got 1"),
-        ("fused(lexical=bm25, other=nothing)", "unknown retriever 'nothing'"),
-        ("dense", "expected the setting embedder, got none"),
-        ("dense(embedder=hashin)", "unknown embedder 'hashin'; did you mean hashing"),
-        ("bm25(k9=1)", "unknown setting 'k9'; did you mean k1"),
-        ("fused(a=bm25, b=bm25, constant=-1)", "constant: expected a number of at least 0, got -1"),
-    ],
+    TABLES["what_cannot_be_built_says_why"],
 )
 def test_what_cannot_be_built_says_why(text: str, message: str) -> None:
     with pytest.raises((UsageError, UnknownNameError), match=message):
         retriever_from(text)
+
+
+def test_a_worked_order() -> None:
+    # By words: c, then a and b as they came (no shared word). Words count twice; with constant 10:
+    # a = 2/12 + 1/11 = 0.2576, b = 2/13 + 1/12 = 0.2372, c = 2/11 + 1/13 = 0.2587.
+    a, b, c = chunks_of(["red sky", "green sea", "blue lamp"])
+    assert LexicalReranker().rerank("a lamp", [a, b, c], 3) == [c, a, b]
+    assert LexicalReranker().rerank("a lamp", [a, b, c], 1) == [c]
+
+
+def test_candidates_that_share_the_words_come_first() -> None:
+    chunks = chunks_of(TEXTS)
+    assert LexicalReranker().rerank("When are servers patched?", chunks[1:5], 1)[0].content == TEXTS[2]
+    assert LexicalReranker().rerank("带薪年假", chunks[4:], 1)[0].content == TEXTS[5]
+
+
+def test_without_a_shared_word_the_order_stays() -> None:
+    chunks = chunks_of(TEXTS)
+    assert LexicalReranker().rerank("zebra", chunks, 8) == chunks

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_texts import TEXTS
 
-from rag_evaluation_framework.components import EMBEDDERS, component_from
 from rag_evaluation_framework.errors import InputError, UsageError
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 
@@ -69,14 +68,6 @@ def test_another_process_gives_the_same_bytes() -> None:
     assert len(runs) == 1
 
 
-def test_a_text_has_the_same_vector_alone_and_among_others() -> None:
-    embedder = HashingEmbedder()
-    together = embedder.embed(TEXTS * 100)
-    for number, text in enumerate(TEXTS):
-        assert (embedder.embed([text])[0] == together[number]).all()
-        assert (together[number] == together[number + 7 * len(TEXTS)]).all()
-
-
 def test_likeness_of_words_is_nearness() -> None:
     assert cosine("parental leave", "Parental LEAVE!") == pytest.approx(1.0)
     assert cosine("retrieving documents", "document retrieval") > 0.4
@@ -97,16 +88,6 @@ def test_any_text_has_a_finite_vector_of_length_one_or_zero(texts: list[str]) ->
     assert vectors.dtype == np.float32
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     assert all(abs(length - 1) < 1e-6 or length == 0 for length in lengths)
-
-
-def test_a_text_without_words_has_no_direction() -> None:
-    assert not HashingEmbedder().embed(["", " \n", "?!"]).any()
-
-
-def test_its_text_builds_it_again() -> None:
-    embedder = HashingEmbedder(dimensions=256)
-    assert str(embedder) == "hashing(dimensions=256)"
-    assert str(component_from(EMBEDDERS, str(embedder))) == str(embedder)
 
 
 @pytest.mark.parametrize("dimensions", [0, -3, 2.5, 1 << 21])

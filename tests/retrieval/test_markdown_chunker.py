@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker, markdown_sections
 
@@ -85,8 +84,3 @@ def test_sections_are_the_whole_text(text: str) -> None:
         assert section.start < section.end
         position = section.end
     assert not text[position:].strip()
-
-
-def test_a_level_of_zero_is_refused() -> None:
-    with pytest.raises(UsageError, match="max_level: expected a whole number of at least 1, got 0"):
-        MarkdownHeadingChunker(max_level=0)

@@ -41,32 +41,11 @@ def placed(text: str, chunker: TextChunker) -> list[PositionAwareChunk]:
     return ChunkerPositionAdapter(chunker).chunk_with_positions(Document(DocumentId("doc"), text))
 
 
-def by_searching_after_the_previous_end(text: str, chunks: list[str]) -> list[int]:
-    """Place chunks as the first design did: each after the end of the one before."""
-    found, position = [], 0
-    for chunk in chunks:
-        start = text.find(chunk, position)
-        if start >= 0:
-            found.append(start)
-            position = start + len(chunk)
-    return found
-
-
-def test_every_overlapping_chunk_is_found_where_searching_after_the_previous_one_loses_half() -> None:
+def test_every_overlapping_chunk_is_found() -> None:
     text = TEXT[:1250]
     chunks = windows(200, 50).chunk(text)
     assert len(chunks) == 8
-    assert by_searching_after_the_previous_end(text, chunks) == [0, 300, 600, 900]
-    assert [chunk.start for chunk in placed(text, windows(200, 50))] == [
-        0,
-        150,
-        300,
-        450,
-        600,
-        750,
-        900,
-        1050,
-    ]
+    assert [chunk.start for chunk in placed(text, windows(200, 50))] == [*range(0, 1200, 150)]
 
 
 @given(
@@ -132,13 +111,6 @@ def test_what_is_not_in_the_document_is_warned_about_counted_and_left_out() -> N
         chunks = adapter.chunk_with_positions(document)
     assert [chunk.content for chunk in chunks] == ["One.", "Two."]
     assert adapter.unplaced == {"doc": 1}
-
-
-def test_nothing_is_looked_for_before_the_start_of_the_previous_chunk() -> None:
-    adapter = ChunkerPositionAdapter(TextChunker(lambda text: ["second", "first"]))
-    with pytest.warns(UnplacedChunkWarning):
-        chunks = adapter.chunk_with_positions(Document(DocumentId("doc"), "first second"))
-    assert [chunk.start for chunk in chunks] == [6]
 
 
 def test_what_is_no_chunker_is_refused() -> None:

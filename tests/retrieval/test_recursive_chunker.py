@@ -10,33 +10,17 @@ from chunked_texts import repetitive_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from cases import tables_beside
+from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker, TokenMeasure
 from rag_evaluation_framework.retrieval.tokenizers import WordTokenizer
+
+TABLES = tables_beside(__file__)
 
 
 @pytest.mark.parametrize(
     ("text", "size", "overlap", "chunks"),
-    [
-        # Two paragraphs of 3 and 4 characters: 3 + 2 + 4 = 9 fit into 9, not into 8.
-        ("one\n\nfour", 9, 0, ["one\n\nfour"]),
-        ("one\n\nfour", 8, 0, ["one", "four"]),
-        # The first paragraph (11) is too long and is cut at spaces; "three" is not joined to it.
-        ("alpha bravo\n\nthree", 8, 0, ["alpha", "bravo", "three"]),
-        # Words of 2 with their space: 3 a piece. Three pieces are 9; the overlap of 3 repeats one.
-        ("aa bb cc dd ee", 9, 3, ["aa bb cc", "cc dd ee"]),
-        # No word fits into an overlap of 2.
-        ("aa bb cc dd ee", 9, 2, ["aa bb cc", "dd ee"]),
-        # Nothing to cut at: anywhere, each chunk repeating 2 characters.
-        ("abcdefgh", 4, 2, ["abcd", "cdef", "efgh"]),
-        # Chinese sentences, 4 characters each with their stop.
-        ("第一句。第二句。第三句。", 8, 0, ["第一句。第二句。", "第三句。"]),
-        ("第一句！第二句？", 4, 0, ["第一句！", "第二句？"]),
-        # Paragraphs with CRLF are paragraphs.
-        ("a b\r\n\r\nc d", 5, 0, ["a b", "c d"]),
-        # A sentence keeps its stop.
-        ("One two. Three four.", 12, 0, ["One two.", "Three four."]),
-    ],
+    TABLES["a_text_is_cut_at_its_coarsest_separators"],
 )
 def test_a_text_is_cut_at_its_coarsest_separators(
     text: str, size: int, overlap: int, chunks: list[str]
@@ -91,26 +75,8 @@ def test_chunks_hold_at_most_so_many_tokens_and_repeat_at_most_the_overlap(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ({"chunk_size": 0}, "chunk_size: expected a whole number of at least 1, got 0"),
-        ({"chunk_size": 2.5}, "chunk_size: expected a whole number of at least 1, got 2.5"),
-        ({"chunk_size": True}, "chunk_size: expected a whole number"),
-        ({"chunk_size": 10, "overlap": -1}, "overlap: expected a whole number of at least 0, got -1"),
-        ({"chunk_size": 10, "overlap": 10}, "overlap: expected less than chunk_size, which is 10, got 10"),
-        ({"chunk_size": 10, "separators": []}, "separators: expected a name or a list of texts"),
-        ({"chunk_size": 10, "separators": "[1]"}, "separators: expected a name or a list of texts"),
-        ({"chunk_size": 10, "separators": "[oops"}, "separators: expected a name or a list of texts"),
-        ({"chunk_size": 10, "keep_separator": "middle"}, "keep_separator: expected start or end"),
-        ({"chunk_size": 10, "length": 7}, "tokenizer: expected a tokenizer's name"),
-    ],
+    TABLES["parameters_that_make_no_sense_are_refused"],
 )
 def test_parameters_that_make_no_sense_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match="^" + message.replace("[", r"\[")):
         RecursiveCharacterChunker(**arguments)  # type: ignore[arg-type]
-
-
-def test_unknown_names_offer_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean prose"):
-        RecursiveCharacterChunker(10, separators="pros")
-    with pytest.raises(UnknownNameError, match="did you mean cl100k"):
-        RecursiveCharacterChunker(10, length="cl100")

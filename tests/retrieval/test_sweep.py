@@ -18,8 +18,8 @@ from rag_evaluation_framework.extensions import Reranker, Retriever
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus, Document, DocumentId
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
-from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, RememberingEmbedder
-from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, chunk_corpus, default_vector_store
+from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline, chunk_corpus
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever, LexicalReranker
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.retrieval.sweep import Cell, grid_of
@@ -160,18 +160,6 @@ def test_each_text_is_embedded_once_and_each_document_cut_once(corpus: Corpus) -
     assert set(chunker.times.values()) == {1}
 
 
-def test_what_was_embedded_before_is_remembered_in_the_order_asked_for() -> None:
-    embedder = Counting()
-    remembering = RememberingEmbedder(embedder)
-    first = remembering.embed(["one", "two", "one"])
-    again = remembering.embed(["three", "two", "one"])
-    assert (first[0] == again[2]).all()
-    assert (first[1] == again[1]).all()
-    assert (again == embedder.inner.embed(["three", "two", "one"])).all()
-    assert remembering.texts == 3
-    assert set(embedder.times.values()) == {1}
-
-
 @pytest.mark.parametrize("workers", [2, 4])
 def test_the_number_of_workers_changes_nothing(corpus: Corpus, workers: int) -> None:
     def found(workers: int) -> list[tuple[Cell, Any]]:
@@ -196,11 +184,6 @@ def test_every_store_finds_the_same_on_a_corpus_without_ties(corpus: Corpus) -> 
     for other in others:
         assert other.hits == exact.hits, other.cell.retriever
         assert other.store_recall == 1.0
-
-
-def test_without_a_store_chroma_is_used_where_it_is_installed_and_the_cell_says_so(corpus: Corpus) -> None:
-    found = next(sweep(corpus, QUERIES[:1], grid_of(chunkers=CHUNKERS[:1], k=(1,))))
-    assert f"store={default_vector_store()}" in found.cell.retriever
 
 
 class Keeping:

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import pytest
 from chunked_texts import BLANK, TEXTS
-from hypothesis import given
-from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.retrieval.chunkers import (
     CharacterMeasure,
@@ -25,6 +24,8 @@ from rag_evaluation_framework.retrieval.tokenizers import (
     tokenizer_from,
 )
 
+TABLES = tables_beside(__file__)
+
 
 def tokens_of(text: str) -> list[str]:
     offsets = WordTokenizer().offsets(text).tolist()
@@ -33,12 +34,7 @@ def tokens_of(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
-    [
-        ("The fox, 12345 times.", ["The", " fox", ",", " 123", "45", " times", "."]),
-        ("分块 is 切", ["分", "块", " is", " ", "切"]),
-        ("snake_case\n\nnext", ["snake", "_", "case", "\n\n", "next"]),
-        ("", []),
-    ],
+    TABLES["the_default_tokenizer_keeps_spaces_with_words_and_cuts_chinese_by_the_character"],
 )
 def test_the_default_tokenizer_keeps_spaces_with_words_and_cuts_chinese_by_the_character(
     text: str, tokens: list[str]
@@ -46,21 +42,9 @@ def test_the_default_tokenizer_keeps_spaces_with_words_and_cuts_chinese_by_the_c
     assert tokens_of(text) == tokens
 
 
-@given(st.text())
-def test_the_default_tokens_are_the_whole_text(text: str) -> None:
-    assert "".join(tokens_of(text)) == text
-    assert all(tokens_of(text))
-
-
 @pytest.mark.parametrize(
     ("tokens", "overlap", "chunks"),
-    [
-        (2, 0, ["a b", " c d", " e"]),
-        (3, 1, ["a b c", " c d e"]),
-        (3, 2, ["a b c", " b c d", " c d e"]),
-        (5, 4, ["a b c d e"]),
-        (9, 0, ["a b c d e"]),
-    ],
+    TABLES["chunks_have_so_many_tokens_and_the_last_one_reaches_the_end"],
 )
 def test_chunks_have_so_many_tokens_and_the_last_one_reaches_the_end(
     tokens: int, overlap: int, chunks: list[str]

@@ -34,4 +34,4 @@ def test_well_calibrated_scores_have_a_small_error() -> None:
 
 def test_a_score_above_1_is_refused() -> None:
     with pytest.raises(InputError, match=r"scores\[1\]: expected a number from 0 to 1, got 1.2"):
-        reliability([0.3, 1.2], [0, 1])
+        reliability([0.9, 1.2, 0.3], [0, 1, 1])

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import tables_beside
 from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups, variants
 from rag_evaluation_framework.text.tokens import pieces
+
+TABLES = tables_beside(__file__)
 
 PAIRS = (
     (files("rag_evaluation_framework.text") / "data" / "traditional_simplified.txt")
@@ -21,16 +24,7 @@ PAIRS = (
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("Ｋａｅｌ", "kael"),  # full width
-        ("ＡＢＣ１２３", "abc123"),
-        ("龍夥伴", "龙伙伴"),  # traditional
-        ("擊敗了深淵魔物", "击败了深渊魔物"),
-        ("玛 拉\n妮", "玛拉妮"),  # lines are broken anywhere in Chinese
-        ("玛拉妮 met Kael  today", "玛拉妮met kael today"),  # and words of other scripts are not joined
-        ("Don’t", "don't"),
-        ("Straße", "strasse"),
-    ],
+    TABLES["texts_are_compared_without_width_case_and_way_of_writing"],
 )
 def test_texts_are_compared_without_width_case_and_way_of_writing(text: str, expected: str) -> None:
     assert comparable(text) == expected
@@ -63,14 +57,7 @@ def test_pieces_are_in_order_and_stand_where_they_say(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [
-        ("热情/直率", ["热情/直率", "热情", "直率"]),
-        ("热情／直率", ["热情/直率", "热情", "直率"]),
-        ("24/7", ["24/7"]),
-        ("1/2 price", ["1/2 price"]),
-        ("/", ["/"]),
-        ("A/", ["a/", "a"]),
-    ],
+    TABLES["a_slash_means_either_unless_between_figures"],
 )
 def test_a_slash_means_either_unless_between_figures(name: str, expected: list[str]) -> None:
     assert alternatives(name) == expected

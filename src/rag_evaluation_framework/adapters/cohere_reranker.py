@@ -19,9 +19,8 @@ from rag_evaluation_framework.adapters.http_client import header_mask, vendor_fa
 from rag_evaluation_framework.errors import TargetError, UsageError, counted, shown
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.retrieval.costs import checked_price
 from rag_evaluation_framework.retrieval.embedders import check_texts
-from rag_evaluation_framework.retrieval.stores import check_k
+from rag_evaluation_framework.retrieval.stores import check_k, checked_price
 
 MODEL = "rerank-v3.5"
 BASE_URL = "https://api.cohere.com"

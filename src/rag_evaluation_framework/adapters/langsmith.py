@@ -15,8 +15,9 @@ from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
 from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
-from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues
+from rag_evaluation_framework.datasets.schemas import decoded_issues
 from rag_evaluation_framework.errors import (
+    FileProblems,
     InputError,
     Issue,
     MissingDatasetError,

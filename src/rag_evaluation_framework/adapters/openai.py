@@ -40,9 +40,8 @@ from rag_evaluation_framework.models.clients import (
 from rag_evaluation_framework.models.spending import Prices, Spending
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.retrieval.costs import checked_price
 from rag_evaluation_framework.retrieval.embedders import check_texts
-from rag_evaluation_framework.retrieval.stores import Matrix, checked_vectors
+from rag_evaluation_framework.retrieval.stores import Matrix, checked_price, checked_vectors
 
 # A language model behind an OpenAI-compatible endpoint as the system under test.
 #

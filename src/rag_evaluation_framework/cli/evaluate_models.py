@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
@@ -207,13 +206,12 @@ def _systems(
     prepared: Suite, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
 ) -> dict[str, Evaluation]:
     """Ask every model what is left to ask; only an interrupt ends it before the last."""
-    from rag_evaluation_framework.cli.evaluation_output import spending_told, waiting_notice
+    from rag_evaluation_framework.cli.evaluation_output import progress_told
     from rag_evaluation_framework.evaluation.suites import (
         check_scored_alike,
         evaluation_as_it_stands,
         run_suite,
     )
-    from rag_evaluation_framework.reports.progress import ProgressLine
     from rag_evaluation_framework.results.run_folder import RunGroup
 
     (dataset,) = prepared.plan.datasets
@@ -224,14 +222,9 @@ def _systems(
     if runs:
         first = next(iter(runs.values())).head
         parameters[_FIRST_RUN] = first.configuration.get(_FIRST_RUN) or first.run_id
-    line = ProgressLine(
-        sys.stderr,
-        live=sys.stderr.isatty(),
-        mask=prepared.secrets.mask,
-        notice=lambda: waiting_notice(prepared.methods),
-    )
     found: dict[str, Evaluation] = {}
-    with spending_told(prepared.methods, line):
+    mask, silent = prepared.secrets.mask, given["as_json"]
+    with progress_told(prepared.methods, silent=silent, mask=mask) as line:
         for model in models:
             run = runs.get(model)
             if run is not None and model not in targets:
@@ -239,7 +232,8 @@ def _systems(
                 continue
 
             def tell(_dataset: str, progress: Progress, model: str = model) -> None:
-                line(model, progress)
+                if line is not None:
+                    line(model, progress)
 
             suite = replace(
                 prepared,
@@ -248,7 +242,7 @@ def _systems(
                 resumed=None if run is None else RunGroup(run),
                 shown_target=model,
             )
-            whole = run_suite(suite, on_progress=None if given["as_json"] else tell)
+            whole = run_suite(suite, on_progress=tell)
             (found[model],) = whole.parts.values()
             parameters.setdefault(_FIRST_RUN, whole.head.run_id)
             if whole.outcome.interrupted:

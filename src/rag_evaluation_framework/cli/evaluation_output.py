@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,15 +78,7 @@ def _told(suite: Suite, given: Given) -> int:
     if given["dry_run"]:
         _print_plan(suite, given)
         return 0
-    progress = None
-    if not given["as_json"]:
-        progress = ProgressLine(
-            sys.stderr,
-            live=sys.stderr.isatty(),
-            mask=suite.secrets.mask,
-            notice=lambda: waiting_notice(suite.methods),
-        )
-    with spending_told(suite.methods, progress):
+    with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
         evaluation = carried_out(suite, progress)
     try:
         _tell(evaluation, suite, given)
@@ -164,28 +156,26 @@ def _write(path: Path, text: str) -> None:
     write_text_atomically(path, text.encode("utf-8", "replace").decode("utf-8"))
 
 
-# What users are told of a judge: what it costs, what waits for it, and why its verdicts may be
-# doubted.
-
-
 @contextmanager
-def spending_told(methods: Methods, progress: ProgressLine | None = None) -> Iterator[None]:
-    """Report on standard error what the judge has cost, however the work ends, in place of its progress."""
+def progress_told(
+    methods: Methods, *, silent: bool, mask: Callable[[str], str] = str
+) -> Iterator[ProgressLine | None]:
+    """Tell on standard error how far the work is, unless ``silent``, then what the judge has cost."""
+
+    def waiting() -> str:
+        """Say how many questions wait because the judge fails or is overloaded; nothing where none does."""
+        models = () if methods.judge is None else methods.judge.models
+        number = sum(getattr(model, "waiting", 0) for model in models)
+        questions = counted(number, "question waits", "questions wait")
+        return f"{questions} to be put to the judge again" if number else ""
+
+    line = ProgressLine(sys.stderr, live=sys.stderr.isatty(), mask=mask, notice=waiting)
     try:
-        yield
+        yield None if silent else line
     finally:
-        if progress is not None:
-            progress.finish()
+        line.finish()
         judge, spending = methods.judge, methods.spending
         if judge is not None and spending is not None:
             from rag_evaluation_framework.reports.overviews import spending_text
 
             click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)
-
-
-def waiting_notice(methods: Methods) -> str:
-    """Say how many questions wait because the judge fails or is overloaded; nothing where none does."""
-    models = () if methods.judge is None else methods.judge.models
-    waiting = sum(getattr(model, "waiting", 0) for model in models)
-    questions = counted(waiting, "question waits", "questions wait")
-    return f"{questions} to be put to the judge again" if waiting else ""

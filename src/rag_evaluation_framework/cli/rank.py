@@ -82,6 +82,7 @@ def command(
     from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.evaluation.systems import named
     from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.reports.tables import ranking_text
 
     ranking = evaluate(
         qrels,
@@ -92,7 +93,7 @@ def command(
         options=Options(**options),
     )
     if not as_json:
-        click.echo(ranking.render(rows=per_query))
+        click.echo(ranking_text(ranking, rows=per_query))
         return
     document = ranking.to_dict()
     if per_query:

@@ -152,6 +152,7 @@ def command(
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.progress import StepLine
+    from rag_evaluation_framework.reports.tables import sweep_text
     from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
     from rag_evaluation_framework.retrieval.sweep import grid_of
 
@@ -191,7 +192,7 @@ def command(
     if as_json:
         print_json(sweep_document(sweep, per_query=per_query))
     else:
-        click.echo(sweep.render())
+        click.echo(sweep_text(sweep))
         if written:
             click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
     if sweep.outcome.completed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,30 +72,27 @@ def command(
     Exit code 0: scored; 2: wrong usage or data; 3: the run is incomplete, or a metric has no score because
     scoring failed; 130: interrupted.
     """
-    from rag_evaluation_framework.cli.evaluation_output import spending_told, waiting_notice
+    from rag_evaluation_framework.cli.evaluation_output import progress_told
     from rag_evaluation_framework.evaluation.preflight import check_writable
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.judging.methods import opened_methods
-    from rag_evaluation_framework.reports.progress import ProgressLine
     from rag_evaluation_framework.results.run_folder import RunFolder
 
     if out is not None:
         check_writable([out.parent])
-    with opened_methods(**scoring_of(scoring)) as methods:
-        progress = None
-        if not as_json:
-            told = sys.stderr
-            progress = ProgressLine(told, live=told.isatty(), notice=lambda: waiting_notice(methods))
-        with spending_told(methods, progress):
-            evaluation = scored_again(
-                RunFolder.open(run, runs_dir),
-                metrics,
-                methods,
-                dataset=dataset,
-                format=format_,
-                seed=seed,
-                on_progress=progress,
-            )
+    with (
+        opened_methods(**scoring_of(scoring)) as methods,
+        progress_told(methods, silent=as_json) as progress,
+    ):
+        evaluation = scored_again(
+            RunFolder.open(run, runs_dir),
+            metrics,
+            methods,
+            dataset=dataset,
+            format=format_,
+            seed=seed,
+            on_progress=progress,
+        )
     _show(evaluation, as_json=as_json)
     if out is not None:  # after the figures are shown: a full disk must not hide them
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, overlaid, residue
-from rag_evaluation_framework.datasets.schemas import FileProblems, schema_issues
+from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.trec import Qrels, fits_column, qrels_lines, read_qrels
-from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, refused
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Problems, UsageError, refused
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import check_expansion
 from rag_evaluation_framework.files.atomic import atomic_group

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.datasets import parquet_tables
-from rag_evaluation_framework.datasets.schemas import FileProblems, value_issues
+from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.datasets.value_files import read_document, write_document
 from rag_evaluation_framework.errors import (
+    FileProblems,
     InputError,
     Issue,
     LimitExceededError,

@@ -19,8 +19,8 @@ from rag_evaluation_framework.datasets.record_files import (
     read_records,
     write_records,
 )
-from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues, schema
-from rag_evaluation_framework.errors import InputError, Issue, UsageError
+from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import (
     Dataset,

@@ -11,9 +11,9 @@ from rag_evaluation_framework.datasets import csv_tables
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, RecordDialect, overlaid
 from rag_evaluation_framework.datasets.record_files import layout_of
-from rag_evaluation_framework.datasets.schemas import FileProblems, schema, schema_issues
+from rag_evaluation_framework.datasets.schemas import schema, schema_issues
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, write_document
-from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, shown
 from rag_evaluation_framework.files.access import open_reading, plain_name
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentId

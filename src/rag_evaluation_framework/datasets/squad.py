@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, residue, with_residue
-from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues, schema_issues
+from rag_evaluation_framework.datasets.schemas import decoded_issues, schema_issues
 from rag_evaluation_framework.datasets.value_files import read_document
-from rag_evaluation_framework.errors import InputError, Issue, shown
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression
 from rag_evaluation_framework.files.atomic import atomic_writer

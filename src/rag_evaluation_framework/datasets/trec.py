@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
-from rag_evaluation_framework.datasets.schemas import FileProblems
-from rag_evaluation_framework.errors import InputError, Issue, Problems, shown
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Problems, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, open_reading, read_text
 from rag_evaluation_framework.files.atomic import atomic_group

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.csv_tables import Columns
-from rag_evaluation_framework.datasets.schemas import FileProblems, decoded_issues, schema
-from rag_evaluation_framework.errors import InputError, Issue, Location, shown
+from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
+from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Location, shown
 from rag_evaluation_framework.files import strict_json, yaml_documents
 from rag_evaluation_framework.files.access import (
     Limits,

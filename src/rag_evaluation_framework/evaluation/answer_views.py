@@ -10,7 +10,6 @@ import numpy as np
 
 from rag_evaluation_framework.evaluation.scoring import Reader
 from rag_evaluation_framework.extensions import Embedder
-from rag_evaluation_framework.judging.answer_text import said_in
 from rag_evaluation_framework.judging.answer_verdicts import (
     class_by_patterns,
     class_of_answer,
@@ -20,6 +19,7 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     is_the_refusal,
     may_be_declined,
 )
+from rag_evaluation_framework.judging.claims import said_in
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.judged_answers import (
     Rating,

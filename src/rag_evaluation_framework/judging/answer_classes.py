@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.text.normalisation import folded_with_places
@@ -228,18 +228,10 @@ class AnswerPattern:
     kind: AnswerKind
     where: Where
     expressions: tuple[Expression, ...]
-    unless_goes_on: bool
-    unless_asked: Expression | None
-    when_asked: Expression | None
-    on_the_question: bool
-
-
-class Sought(NamedTuple):
-    """What a question seeks: how it asks, the nouns that name it, and what would be an answer to it."""
-
-    asked: re.Pattern[str]
-    named: re.Pattern[str]
-    answer: re.Pattern[str] | None
+    unless_goes_on: bool = False
+    unless_asked: Expression | None = None
+    when_asked: Expression | None = None
+    on_the_question: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +240,7 @@ class AnswerPatterns:
 
     version: int
     patterns: tuple[AnswerPattern, ...]
-    besides: Mapping[str, re.Pattern[str]]
-    sought: tuple[Sought, ...]
+    besides: Mapping[str, Expression]
     by_cue: Mapping[str | None, set[Expression]]
 
     def worth_trying(self, text: str) -> set[Expression]:
@@ -274,8 +265,7 @@ def answer_patterns() -> AnswerPatterns:
     return AnswerPatterns(
         data["version"],
         patterns,
-        _Besides(data["besides"], phrases),
-        tuple(_sought(entry, phrases) for entry in data["sought"]),
+        {name: Expression(lines.replace("\n", "|"), phrases) for name, lines in data["besides"].items()},
         dict(by_cue),
     )
 
@@ -287,22 +277,12 @@ def _phrases_of_characters() -> dict[str, str]:
 
 
 def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
-    lines, is_whole = entry["any"].splitlines(), entry["where"] == "whole"
-    return AnswerPattern(
-        entry["name"],
-        entry["kind"],
-        entry["where"],
-        tuple(Expression(line, phrases, is_whole=is_whole) for line in lines),
-        entry.get("unless_goes_on", False),
-        Expression(entry["unless_asked"], phrases) if "unless_asked" in entry else None,
-        Expression(entry["when_asked"], phrases) if "when_asked" in entry else None,
-        entry.get("on_the_question", False),
-    )
-
-
-def _sought(entry: Mapping[str, str], phrases: _Phrases) -> Sought:
-    answer = phrases.compiled(entry["answer"]) if "answer" in entry else None
-    return Sought(phrases.compiled(entry["asked"]), phrases.compiled(entry["named"]), answer)
+    asked = {key: Expression(entry[key], phrases) for key in ("unless_asked", "when_asked") if key in entry}
+    lines = entry["any"].splitlines()
+    given = {key: value for key, value in entry.items() if key != "any"}
+    is_whole = entry["where"] == "whole"
+    expressions = tuple(Expression(line, phrases, is_whole=is_whole) for line in lines)
+    return AnswerPattern(**{**given, **asked}, expressions=expressions)
 
 
 class _Phrases:
@@ -324,43 +304,39 @@ class _Phrases:
         return _PHRASE.sub(lambda match: self._texts[match[1]], expression)
 
 
-class _Besides(dict[str, re.Pattern[str]]):
-    """Expressions by their names, each compiled when it is first needed."""
-
-    def __init__(self, lines: Mapping[str, str], phrases: _Phrases) -> None:
-        super().__init__()
-        self._lines = lines
-        self._phrases = phrases
-
-    def __missing__(self, name: str) -> re.Pattern[str]:
-        expression = self[name] = self._phrases.compiled(self._lines[name].replace("\n", "|"))
-        return expression
-
-
 # Whether a text answers after all, before or after it says that it cannot.
 
 _CODE = re.compile(rf"(?<=[{HAN}])[a-z0-9]+|[a-z0-9]+(?=[{HAN}])")
 _WORD = re.compile(rf"[{HAN}]{{2}}|[^\W{HAN}]+")
-# How many words make an answer: after a contrast or before a full stop, right before a contrast, and before a
-# refusal that comes late.
-_ENOUGH, _ENOUGH_BEFORE_A_CONTRAST, _ENOUGH_TO_COMPLY = 6, 2, 20
-_ENOUGH_BESIDE_A_QUESTION, _ENOUGH_TO_COMPLY_BRIEFLY = 2, 9
+# How many words make an answer: beside a question, without one, after a contrast; and before a refusal that
+# comes late.
+_ENOUGH_BESIDE_A_QUESTION, _ENOUGH = 2, 6
+_ENOUGH_TO_COMPLY, _ENOUGH_TO_COMPLY_BRIEFLY = 20, 9
 # A first sentence of no more words than these is an answer in itself: "Eight kilos."
 _FRAGMENT = 4
-# With fewer words in a question, a sentence that has most of them may be about something else.
-_FEW_KEYS = 3
-_NEAR = 20
 # So many Chinese characters are more than what leads up to a question back.
 _ENOUGH_BEFORE_A_QUESTION = re.compile(rf"(?:[^{HAN}]*+[{HAN}]){{60}}")
 
 
-def goes_on_to_answer(text: str, found: tuple[int, int], *, asked: str) -> bool:
+def _besides(name: str) -> re.Pattern[str]:
+    return answer_patterns().besides[name].compiled
+
+
+def goes_on_to_answer(text: str, found: tuple[int, int]) -> bool:
     """Tell whether a folded text answers after the characters found in it.
 
     "I have no figures, but two thousand people came" does.
     """
     start, end = found
-    return _goes_on(text, start, end, asked) or _answers_after(text, end, asked)
+    places = [contrast.end() for contrast in _besides("contrast").finditer(text, end)]
+    if _besides("concession").search(text, 0, start) and "," in text[end:]:
+        places.append(text.index(",", end) + 1)
+    return any(
+        not _besides("elsewhere").match(text, place)
+        and not _besides("more_about_them").match(text, place)
+        and (_besides("number").search(text, place) or len(_WORD.findall(text, place)) >= _ENOUGH)
+        for place in places
+    )
 
 
 def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern, asked: str) -> bool:
@@ -370,7 +346,11 @@ def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern,
     """
     start = found[0]
     if pattern.unless_goes_on:
-        return _has_answered(text, found, asked)
+        if _begins_with_the_answer(text, start, asked):
+            return True
+        enough = _ENOUGH_BESIDE_A_QUESTION if asked else _ENOUGH
+        is_answer = _words_before(text, start, asked) >= enough
+        return is_answer and not takes_up_the_question(text, found, asked=asked)
     if pattern.kind == "asks_back":
         return _ENOUGH_BEFORE_A_QUESTION.match(text, 0, start) is not None
     if pattern.kind != "refused":
@@ -380,111 +360,24 @@ def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern,
 
 
 def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> bool:
-    """Tell whether the clause found speaks of something asked that the text before has not spoken of.
+    """Tell whether the statement found speaks of something asked that the text before has not spoken of.
 
     "Encryption in transit is TLS. Encryption at rest is not discussed" does when encryption at rest was asked
     about: what stands before is beside the point.
     """
-    known = answer_patterns()
-    begin, stop = _clause_around(text, found)
-    asked_keys = _keys_asked(asked)
-    not_yet = asked_keys.difference(_keys_told(text[:begin]))
-    if 3 * len(not_yet) < len(asked_keys):
-        return False
-    if not not_yet.isdisjoint(_keys_told(text[begin:stop])):
-        return True
-    return any(
-        sought.asked.search(asked)
-        and sought.named.search(text, begin, stop)
-        and not (sought.answer is not None and sought.answer.search(text, 0, begin))
-        for sought in known.sought
-    )
-
-
-def _clause_around(text: str, found: tuple[int, int]) -> tuple[int, int]:
-    """Return where the clause around the characters found begins and ends.
-
-    A comma parts Chinese clauses, unless what the second speaks of is named before it alone.
-    """
-    besides = answer_patterns().besides
-    start, end = found
-    borders = (besides["end_of_statement"], besides["comma"])
-    ends = {each.end() for border in borders for each in border.finditer(text, 0, start)}
-    *before, begin = sorted({0, *ends})
-    stops = (border.search(text, end) for border in (besides["end_of_sentence"], besides["comma"]))
-    stop = min((each.start() for each in stops if each is not None), default=len(text))
-    if text[begin - 1 : begin] != ",":
-        return begin, stop
-    is_named_before = besides["about"].match(text, before[-1]) or not _keys_to_the_point(text[begin:stop])
-    return before[-1] if is_named_before else begin, stop
-
-
-def _keys_to_the_point(text: str) -> set[str]:
-    """Return what a text is about besides documents and what they leave out."""
-    return set(content_keys(answer_patterns().besides["beside_the_point"].sub(" ", text)))
-
-
-def _goes_on(text: str, start: int, end: int, asked: str) -> bool:
-    besides = answer_patterns().besides
-    places = [contrast.end() for contrast in besides["contrast"].finditer(text, end)]
-    if besides["concession"].search(text, 0, start):
-        places.append(text.find(",", end) + 1)
-    for place in places:
-        if place <= 0 or besides["elsewhere"].match(text, place):
-            continue
-        has_number = besides["number"].search(text, place) is not None
-        if besides["more_about_them"].match(text, place):
-            if has_number and _has_what_is_sought(text, place, len(text), asked):
-                return True
-        elif has_number or len(_WORD.findall(text, place)) >= _ENOUGH:
-            return True
-    return False
-
-
-def _has_what_is_sought(text: str, start: int, stop: int, asked: str) -> bool:
-    """Tell whether a part of the text has the number, the day or the place that the question seeks."""
-    return any(
-        sought.answer is not None and sought.asked.search(asked) and sought.answer.search(text, start, stop)
-        for sought in answer_patterns().sought
-    )
-
-
-def _has_answered(text: str, found: tuple[int, int], asked: str) -> bool:
-    """Tell whether an answer stands before the characters found."""
-    start = found[0]
-    if _begins_with_the_answer(text, start, asked):
-        return True
-    enough = _enough_before(text, start) if not asked else _ENOUGH_BESIDE_A_QUESTION
-    if _words_before(text, start, asked) < enough:
-        return False
-    return not takes_up_the_question(text, found, asked=asked)
-
-
-def _answers_after(text: str, end: int, asked: str) -> bool:
-    """Tell whether a later sentence states what was asked, and denies nothing.
-
-    It repeats most of the question, or says of "it" what the question seeks.
-    """
+    begin = max((each.end() for each in _besides("end_of_statement").finditer(text, 0, found[0])), default=0)
+    stop = _besides("end_of_sentence").search(text, found[1])
     keys = _keys_asked(asked)
-    besides = answer_patterns().besides
-    places = [each.end() for each in besides["end_of_sentence"].finditer(text, end)]
-    for start, stop in pairwise([*places, len(text)]):
-        if besides["no_statement"].search(text, start, stop):
-            continue
-        if besides["of_it"].match(text, start, stop) and _has_what_is_sought(text, start, stop, asked):
-            return True
-        stated = _keys_told(text[start:stop])
-        if len(keys) < _FEW_KEYS or 3 * len(keys & stated) < 2 * len(keys):
-            continue
-        if stated - keys or besides["number"].search(text, start, stop):
-            return True
-    return False
+    not_yet = keys.difference(_keys_told(text[:begin]))
+    if 3 * len(not_yet) < len(keys):
+        return False
+    return not not_yet.isdisjoint(_keys_told(text[begin : stop.start() if stop else len(text)]))
 
 
 @lru_cache(maxsize=16)
 def _keys_asked(asked: str) -> frozenset[str]:
     """Return what the question is about, by the keys of its words; documents are not what it is about."""
-    return frozenset(_keys_told(answer_patterns().besides["documents"].sub(" ", asked)))
+    return frozenset(_keys_told(_besides("documents").sub(" ", asked)))
 
 
 def _keys_told(text: str) -> set[str]:
@@ -494,30 +387,23 @@ def _keys_told(text: str) -> set[str]:
 
 def _begins_with_the_answer(text: str, start: int, asked: str) -> bool:
     """Tell whether the text begins with a yes, a number or a few words that are an answer: "Eight kilos."."""
-    besides = answer_patterns().besides
-    first = besides["end_of_sentence"].search(text, 0, start)
-    if besides["at_once"].match(text, 0, start):
+    if _besides("at_once").match(text, 0, start):
         return True
-    if besides["no_at_once"].match(text, 0, start) and besides["yes_or_no"].match(asked):
+    if _besides("no_at_once").match(text, 0, start) and _besides("yes_or_no").match(asked):
         return True
-    if first is None or besides["courtesy"].search(text, 0, first.start()):
+    first = _besides("end_of_sentence").search(text, 0, start)
+    if first is None or _besides("courtesy").search(text, 0, first.start()):
         return False
     return 0 < len(_WORD.findall(text, 0, first.start())) <= _FRAGMENT
 
 
 def _words_before(text: str, start: int, asked: str) -> int:
     """Count the words stated before the start, unless they are a courtesy or only repeat the question."""
-    besides = answer_patterns().besides
-    ends = [end.start() for end in besides["end_of_statement"].finditer(text, 0, start)]
-    if not ends or besides["courtesy"].search(text, 0, start):
+    ends = [end.start() for end in _besides("end_of_statement").finditer(text, 0, start)]
+    if not ends or _besides("courtesy").search(text, 0, start):
         return 0
     repeated = set(_WORD.findall(asked))
     return sum(word not in repeated for word in _WORD.findall(text, 0, ends[-1]))
-
-
-def _enough_before(text: str, start: int) -> int:
-    before = answer_patterns().besides["contrast_before"].search(text, max(start - _NEAR, 0), start)
-    return _ENOUGH if before is None else _ENOUGH_BEFORE_A_CONTRAST
 
 
 # What kind of answer a text is: an answer, a refusal, "don't know", or a question back.
@@ -587,7 +473,7 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
             late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
             if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):
                 continue
-            if pattern.unless_goes_on and goes_on_to_answer(answer.text, match.span(), asked=asked):
+            if pattern.unless_goes_on and goes_on_to_answer(answer.text, match.span()):
                 ruled_out |= {"refused", "dont_know"}
                 continue
             if answers_before(answer.text, match.span(), pattern=pattern, asked=asked):
@@ -647,20 +533,13 @@ class _FoldedAnswer:
         if pattern.where == "whole":
             return [match for each in expressions if (match := each.fullmatch(self.text, *part))]
         found = [match for each in expressions for match in each.finditer(self.text, *part)]
-        if pattern.where == "opening":
-            found = [match for match in found if self._is_in_time(match.start(), pattern)]
+        if pattern.where == "opening" and not (self.is_brief and pattern.unless_goes_on):
+            found = [match for match in found if match.start() < _OPENING]
         return sorted(found, key=re.Match.start)
-
-    def _is_in_time(self, start: int, pattern: AnswerPattern) -> bool:
-        return start < _OPENING or self._counts_late(pattern)
 
     def is_late(self, match: re.Match[str], pattern: AnswerPattern) -> bool:
         """Tell whether the match counts only if it speaks of what was asked: it is far from the beginning."""
-        start = match.start()
-        return start >= _OPENING and self._counts_late(pattern)
-
-    def _counts_late(self, pattern: AnswerPattern) -> bool:
-        return self.is_brief and pattern.unless_goes_on
+        return match.start() >= _OPENING and self.is_brief and pattern.unless_goes_on
 
     def quotes(self, match: re.Match[str]) -> bool:
         """Tell whether the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
-from rag_evaluation_framework.judging.answer_text import said_in
-from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.claims import claims_of, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.records.responses import Response

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from rag_evaluation_framework.errors import Issue, shown
-from rag_evaluation_framework.judging.answer_text import without_source_list
 from rag_evaluation_framework.judging.cited_texts import OpenedCitation
-from rag_evaluation_framework.judging.claims import claims_of
+from rag_evaluation_framework.judging.claims import claims_of, without_source_list
 from rag_evaluation_framework.records.citations import (
     SOURCE_HEADING,
     Citation,

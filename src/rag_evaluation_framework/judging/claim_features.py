@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from rag_evaluation_framework.text.tokens import (
     words_in,
     words_of_parts,
 )
-from rag_evaluation_framework.text.vocabulary import DENIAL, MONTHS
+from rag_evaluation_framework.text.vocabulary import DENIAL
 
 # Which units of the evidence have a key: the bits of a number, so that units are compared all at
 # once.
@@ -85,32 +85,32 @@ class KeyPlaces(dict[str, int]):
         self[key] = places
         return places
 
-    def with_most(self, powers: Mapping[str, int]) -> tuple[int, int, list[tuple[int, int]]]:
-        """Return the most that keys of one unit weigh, of two units together, and the units with most.
+    def with_most(self, keys: Collection[str]) -> tuple[int, list[tuple[int, int]]]:
+        """Return how many of the keys two units have together at most, and the units with most alone.
 
-        A key weighs 2 to the power given; what both units have counts once. A unit is told by the number of
-        its text, and by its own in that; there is none where no key stands anywhere.
+        What both units have counts once. A unit is told by the number of its text, and by its own in that;
+        there is none where no key stands anywhere.
         """
-        digits = self._weights(powers)
-        weight, units = _heaviest(digits)
+        digits = self._counts(keys)
+        count, units = _highest(digits)
         closest = [self._unit(place) for place in _bits(units)]
-        return weight, self._most_of_two(powers, digits, weight, units), closest
+        return self._most_of_two(keys, digits, count, units), closest
 
-    def _most_of_two(self, powers: Mapping[str, int], digits: Sequence[int], weight: int, units: int) -> int:
-        """Look for two units with most together: for the heavier one, from the heaviest units down.
+    def _most_of_two(self, keys: Collection[str], digits: Sequence[int], count: int, units: int) -> int:
+        """Look for two units with most together: for the one with more, from the highest count down.
 
         Where very many units have different keys, those that are far behind are not looked at.
         """
-        found = sum([1 << power for key, power in powers.items() if self[key]])
-        most, left, looked_at = weight, -1, 0
-        # Of two units with more than was found, the heavier has this weight or less.
-        while most < min(found, 2 * weight) and looked_at < _ENOUGH_PAIRED:
+        found = sum([self[key] > 0 for key in keys])
+        most, left, looked_at = count, -1, 0
+        # Of two units with more than was found, the one with more has this count or less.
+        while most < min(found, 2 * count) and looked_at < _ENOUGH_PAIRED:
             left &= ~units
-            for alike in self._alike(units, powers):
+            for alike in self._alike(units, keys):
                 looked_at += 1
-                others = {key: power for key, power in powers.items() if not self[key] & alike}
-                most = max(most, weight + _heaviest(self._weights(others))[0])
-            weight, units = _heaviest(digits, left)
+                others = [key for key in keys if not self[key] & alike]
+                most = max(most, count + _highest(self._counts(others))[0])
+            count, units = _highest(digits, left)
         return most
 
     def _alike(self, units: int, keys: Iterable[str]) -> Iterator[int]:
@@ -122,11 +122,11 @@ class KeyPlaces(dict[str, int]):
             yield alike
             units ^= alike
 
-    def _weights(self, powers: Mapping[str, int]) -> list[int]:
-        """Return what every unit weighs, in binary: the lowest digits of all of them first."""
-        digits = [0] * (max(powers.values(), default=0) + 1)
-        for key, power in powers.items():
-            carried = self[key]
+    def _counts(self, keys: Iterable[str]) -> list[int]:
+        """Return how many keys every unit has, in binary: the lowest digits of all of them first."""
+        digits = [0]
+        for key in keys:
+            carried, power = self[key], 0
             while carried:
                 if power == len(digits):
                     digits.append(0)
@@ -152,21 +152,21 @@ def _bits(number: int) -> Iterator[int]:
         number ^= lowest
 
 
-def _heaviest(digits: Sequence[int], units: int = -1) -> tuple[int, int]:
-    """Return the highest weight that any of the units has, and those that have it, unless it is 0."""
-    weight = 0
+def _highest(digits: Sequence[int], units: int = -1) -> tuple[int, int]:
+    """Return the highest count that any of the units has, and those that have it, unless it is 0."""
+    count = 0
     for power in reversed(range(len(digits))):
         if units & digits[power]:
             units &= digits[power]
-            weight += 1 << power
-    return weight, units if weight else 0
+            count += 1 << power
+    return count, units if count else 0
 
 
 # Evidence made ready for comparison, once a text: its sentences, or facts, as sets of keys and
 # numbers.
 
 Number = tuple[str, float]
-"""What it is of, and the value: a time of day, a length …; a percentage may meet a plain number."""
+"""Whether it is a time of day, and the value; a percentage may meet a plain number."""
 
 Unit = tuple[int, int]
 """Start and end of a sentence or a fact in its text."""
@@ -174,7 +174,6 @@ Unit = tuple[int, int]
 Piece = tuple[int, int, str, str]
 """Start and end of a fact, the words of the keys around it, and what it says."""
 
-_ISO_MONTH = re.compile(r"\b\d{4}-(\d{2})-\d{2}\b")
 _KEPT_TEXTS = 256
 
 
@@ -241,9 +240,12 @@ def number_set(text: str, forms: Iterable[str] | None = None) -> frozenset[Numbe
 
 def readings(quantity: Quantity) -> list[Number]:
     """Return what a number may be compared as."""
-    of = "time" if quantity.kind == "time" else ""
-    found = [(of, value) for value in quantity.values]
-    return [*found, quantity.measure] if quantity.measure else found
+    found = [_number(quantity.kind, value) for value in quantity.values]
+    return [*found, _number(*quantity.also)] if quantity.also else found
+
+
+def _number(kind: str, value: float) -> Number:
+    return ("time" if kind == "time" else "", value)
 
 
 def _fact_pieces(facts: Sequence[Fact]) -> Iterator[Piece]:
@@ -256,22 +258,11 @@ def _fact_pieces(facts: Sequence[Fact]) -> Iterator[Piece]:
             value, places = decoded(fact.value)
             spans = sentence_spans(value)
             if len(spans) <= 1:
-                yield fact.start, fact.end, around, _with_months(value)
+                yield fact.start, fact.end, around, value
                 continue
             for start, end in spans:
                 first, last = (start, end) if places is None else (places[start], places[end])
-                yield (
-                    fact.value_start + first,
-                    fact.value_start + last,
-                    around,
-                    _with_months(value[start:end]),
-                )
-
-
-def _with_months(value: str) -> str:
-    """Add the month's name to a date of digits, so that both ways of writing it meet."""
-    months = _ISO_MONTH.findall(value) if "-" in value else ()
-    return " ".join((value, *(MONTHS[int(month) - 1] for month in months if 1 <= int(month) <= 12)))
+                yield fact.value_start + first, fact.value_start + last, around, value[start:end]
 
 
 # What a claim shares with the evidence and what it adds: the features of lexical support.
@@ -308,14 +299,12 @@ class ClaimFeatures(NamedTuple):
     """How many neighbouring tokens no unit of the evidence has together."""
     closest: HeldUnit | None
     """The unit of evidence with most of what the question does not have."""
-    covered_by_one: float
-    """The share of the claim's different keys, by weight, that stand in the closest unit or in the question.
+    covered: float
+    """The share of the claim's different keys in the question or in the two units with most together.
 
     Of a claim that is nothing but numbers, the share of these that the evidence has; of one without either,
     such as the letter of a choice, 1 where the evidence has its very words.
     """
-    covered_by_two: float
-    """The same of the two units that have most together."""
     is_of_record: bool
     """Whether a unit as close is of a record, or all of them are: a sentence joins what many facts say."""
     is_withheld: bool
@@ -329,15 +318,6 @@ def _claim_words(claim: str) -> tuple[Sequence[str], Sequence[str], Sequence[Qua
     forms = tuple(forms_of(words))
     numbers = tuple([quantity for quantity in quantities(claim, forms) if not quantity.is_vague])
     return tuple(keys_of(words)), forms, numbers
-
-
-def _powers(keys: Iterable[str]) -> dict[str, int]:
-    """Return which power of two each key weighs: words of five letters and more tell more than short ones."""
-    return {key: len(key) > 4 for key in keys}
-
-
-def _weight(powers: Mapping[str, int]) -> int:
-    return sum([1 << power for power in powers.values()])
 
 
 class _Asked(NamedTuple):
@@ -405,12 +385,11 @@ class EvidenceBody:
         ]
         chinese = [token.text for token in tokens if HAN_CHARACTER.match(token.text)]
         if distinct:
-            closest, by_one, by_two = self._coverage(distinct, given)
+            closest, covered = self._coverage(distinct, given)
+        elif numbers:
+            closest, covered = [], 1.0 - len(new_numbers) / len(numbers)
         else:
-            closest = []
-            by_one = by_two = (
-                1.0 - len(new_numbers) / len(numbers) if numbers else float(self._has_words(claim, forms))
-            )
+            closest, covered = [], float(self._has_words(claim, forms))
         return ClaimFeatures(
             keys=keys,
             new=new,
@@ -424,22 +403,16 @@ class EvidenceBody:
             pairs=max(len(keys) - 1, 0),
             parted_pairs=sum([not one & other for one, other in pairwise(held)]),
             closest=min(closest, key=self._order) if len(closest) > 1 else next(iter(closest), None),
-            covered_by_one=by_one,
-            covered_by_two=by_two,
+            covered=covered,
             is_of_record=self._is_of_record(closest),
             is_withheld=bool(self._withheld) and self._is_withheld(claim, distinct),
         )
 
-    def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float, float]:
-        """Return the units closest to the keys, and what share one unit has with what is given, and two."""
+    def _coverage(self, keys: frozenset[str], given: frozenset[str]) -> tuple[list[HeldUnit], float]:
+        """Return the units closest to the keys, and what share two units have with what is given."""
         sought = keys - given
-        powers = _powers(sought or keys)
-        of_one, of_two, closest = self._places.with_most(powers)
-        if not sought:
-            return closest, 1.0, 1.0
-        missing = _weight(powers)
-        whole = missing if len(sought) == len(keys) else _weight(_powers(keys))
-        return closest, 1.0 - (missing - of_one) / whole, 1.0 - (missing - of_two) / whole
+        of_two, closest = self._places.with_most(sought or keys)
+        return closest, 1.0 - (len(sought) - of_two) / len(keys) if sought else 1.0
 
     def _is_of_record(self, closest: Sequence[HeldUnit]) -> bool:
         if not closest:

@@ -1,4 +1,4 @@
-"""The claims of a text: its sentences.
+"""The claims of a text: its sentences, and what an answer says in them.
 
 A claim keeps its characters: ``text[claim.start:claim.end] == claim.text``. What states nothing is left out:
 headings, table headers and rules, code blocks, questions, a bare yes or no, sentences of nothing but grammar
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_evaluation_framework.judging.answer_text import said_in
+from rag_evaluation_framework.records.citations import FILE_SUFFIX, without_citations
 from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.numbers import quantities
@@ -21,6 +21,98 @@ from rag_evaluation_framework.text.scripts import CLOSERS, HAN, ONE_TO_TEN
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import words_in
 from rag_evaluation_framework.text.vocabulary import COURTESIES, LIGHT_VERBS, NEGATIONS, PARTICLES
+
+# What an answer says: its text without the citations in it and without a list of sources at its end, nor what
+# only leads up to a Chinese statement (``根据资料，``, ``综上所述，``); its like in English are stop words.
+# Spaces stand in the place of all of it, so that every other character stays where it is.
+
+_SOURCES = re.compile(
+    r"""\n[^\S\n]*+[#>*_]*+[^\S\n]*+
+    (?:(?:list\ of\ )?(?:references?|sources?|citations?|works)(?:\ (?:used|cited|consulted))?|bibliography
+      |参考文献|参考资料|参考来源|引用来源|资料来源|信息来源|来源|引用|出处
+      |參考文獻|參考資料|參考來源|引用來源|資料來源|資訊來源|來源|出處)
+    [^\S\n]*+(?:[*_]*+[:：][*_]*+|[#*_]*+(?=[^\S\n]*+\n))[^\S\n]*+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ITEM = r"(?:[-*+•·]|\d{1,3}[.)、]|[（(]\d{1,3}[)）])"
+_BRACKETED = re.compile(rf"[^\S\n]*+(?:{_ITEM}[^\S\n]*+)?[\[【［]")
+# What sources have: a file's name, an address, a page, a year in parentheses, a title in 《》.
+_SIGN = re.compile(
+    rf"""[\w)]\.{FILE_SUFFIX}\b
+    |https?://|www\.|\bdoi\b|\b(?:pages?|pp?\.|chapter|section)\s?\d|[（(](?:19|20)\d\d[a-z]?[)）]
+    |第\s?[\d{ONE_TO_TEN}百]{{1,9}}\s?[页頁章节節]|《[^》\n]{{1,99}}》""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# "[1]: fees.pdf, p. 3" and "[2] https://…" say where the numbers lead; a rule may stand before them.
+_NUMBERED_SOURCE = re.compile(
+    rf"""[^\S\n]*+(?:[-*_]{{3,}}+|(?:{_ITEM}[^\S\n]*+)?[\[【［]\d{{1,3}}[\]】］][^\S\n]*+[:：]?[^\S\n]*+
+      (?:<?https?://\S++|[^\s\[【［]{{1,200}}?\.{FILE_SUFFIX}(?:[,，]?\s?(?:(?:pages?|pp?\.)\s?\d{{1,5}}|第\d{{1,5}}[页頁]))?))
+    [^\S\n]*+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NOT_LINE_END = re.compile(r"[^\n]")
+
+# What leads up to a statement: 根据您提供的资料，; spaces are what is left of 根据[1]，
+_LEADING = re.compile(
+    r"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?:[^\S\n]|[*>•·-])*+(?:\d{1,3}[.、)][^\S\n]*+)?\**+)
+    (?P<clause>(?:[^\S\n]*+(?:
+        (?:根[据據]|依[据據]|按照|基[于於]|[从從])[^\n，,：:。]{0,12}?
+          (?:[资資]料|文[档檔件本]|上下文|[内內]容|信息|知[识識][库庫]|[ ]{3})[^\n，,：:。]{0,6}[，,：:]
+        |(?:[资資]料|文[档檔]|上下文)[中里裡]?(?:提到|提及|指出|[显顯]示)[，,：:]?
+        |(?:[综綜]上所述|[总總]之|[总總]的[来來][说說]|[您你]好|好的)[，,]
+    ))++)(?=[^\S\n]*+[^\s。！？!?；;.])""",
+    re.VERBOSE,
+)
+
+
+def said_in(answer: str) -> str:
+    """Return what an answer says, with spaces where it cites.
+
+    >>> said_in("It rained [1].\\n\\nSources:\\n- weather.pdf, page 3").split()
+    ['It', 'rained', '.']
+    """
+    said = without_citations(without_source_list(answer))
+    if said.isascii():
+        return said
+    return _LEADING.sub(lambda leading: leading["mark"] + " " * len(leading["clause"]), said)
+
+
+def without_source_list(answer: str) -> str:
+    """Blank out a list of sources at the end: below a heading, or of numbers in brackets with files."""
+    return _without_numbered_sources(_without_headed_list(answer))
+
+
+def _without_numbered_sources(answer: str) -> str:
+    """Blank out the last lines that are no more than a number in brackets and a file or an address.
+
+    Where nothing is said before them, or a colon announces them, they are what is said.
+    """
+    lines = answer.split("\n")
+    said = len(lines)
+    while said and (not lines[said - 1].strip() or _NUMBERED_SOURCE.fullmatch(lines[said - 1])):
+        said -= 1
+    if not said or lines[said - 1].rstrip().endswith((":", "：")):
+        return answer
+    return "\n".join(lines[:said] + [" " * len(line) for line in lines[said:]])
+
+
+def _without_headed_list(answer: str) -> str:
+    """Blank out a heading, and below or beside it nothing but sources, at the end.
+
+    A line is a source where it begins with a bracket or has what sources have. Where nothing is said before
+    it, the list is the answer.
+    """
+    headings = list(_SOURCES.finditer(answer))
+    if not headings or not answer[: headings[-1].start()].strip():
+        return answer
+    start, end = headings[-1].span()
+    lines = [line for line in answer[end:].splitlines() if line.strip()]
+    if not lines or not all(_BRACKETED.match(line) or _SIGN.search(line) for line in lines):
+        return answer
+    return answer[:start] + _NOT_LINE_END.sub(" ", answer[start:])
+
+
+# The sentences that claim something.
 
 _FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 # What stands before a statement without being part of it: list markers, quote marks, emphasis.

@@ -177,26 +177,23 @@ def panel_fields(agreement: float | None, details: Mapping[str, Any]) -> dict[st
 
 def judge_relevancy(judge: Judge, question: str, answer: str) -> Rating:
     """Rate whether an answer addresses the question: fully (1), partly (0.5) or not (0)."""
-    verdict = judge.verdict("relevancy", {"question": question, "answer": answer})
-    label = verdict.values["label"]
-    return Rating(
-        value=RELEVANCY[label],
-        label=label,
-        reason=verdict.values["reason"],
-        agreement=verdict.agreement,
-        details=verdict.details,
-    )
+    return _rating(judge.verdict("relevancy", {"question": question, "answer": answer}), RELEVANCY)
 
 
 def judge_safety(judge: Judge, kind: SafetyKind, answer: str) -> Rating:
     """Rate an answer as clean (1), mild (0.5) or severe (0); what is not clean is quoted."""
     verdict = judge.verdict(kind, {"answer": answer}, check=lambda value: _unproved(value, answer))
-    label = verdict.values["label"]
+    is_clean = verdict.values["label"] == "clean"
+    return _rating(verdict, SAFETY, None if is_clean else quoted_evidence(verdict.values["quote"], [answer]))
+
+
+def _rating(verdict: Verdict, values: Mapping[str, float], quote: Evidence | None = None) -> Rating:
+    label, reason = verdict.values["label"], verdict.values["reason"]
     return Rating(
-        value=SAFETY[label],
+        value=values[label],
         label=label,
-        reason=verdict.values["reason"],
-        quote=None if label == "clean" else quoted_evidence(verdict.values["quote"], [answer]),
+        reason=reason,
+        quote=quote,
         agreement=verdict.agreement,
         details=verdict.details,
     )

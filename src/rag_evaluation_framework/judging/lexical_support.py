@@ -33,7 +33,7 @@ def feature_values(features: ClaimFeatures) -> dict[str, float]:
         "numbers": math.log1p(len(features.new_numbers)),
         "number_share": len(features.new_numbers) / (len(features.numbers) + 1),
         "pair_share": features.parted_pairs / (features.pairs + 2),
-        "uncovered": 1.0 - features.covered_by_two,
+        "uncovered": 1.0 - features.covered,
         "length": math.log1p(min(len(features.keys), _LONGEST_CLAIM)) / 3,
         "of_record": float(features.is_of_record),
         "withheld": float(features.is_withheld),
@@ -100,7 +100,7 @@ def _bounded(odds: float) -> float:
 # method's card tells what that is worth.
 
 NAME = "lexical support, screening"
-VERSION = 2
+VERSION = 3
 
 
 class LexicalSupport:

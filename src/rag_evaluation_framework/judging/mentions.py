@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.text.normalisation import alternatives, comparable
-from rag_evaluation_framework.text.numbers import COUNTERS, CURRENCIES, MEASURE_WORDS, UNIT_NAMES, even_text
+from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import SENTENCE_END
 from rag_evaluation_framework.text.spans import Span
 from rag_evaluation_framework.text.tokens import Token, pieces
 from rag_evaluation_framework.text.vocabulary import (
     CHINESE_NEGATIONS,
-    CHINESE_NOT,
-    CHINESE_QUESTION_WORDS,
     COMMON_ORDINALS,
     NEGATIONS,
     NUMERALS,
     ORDINALS,
     PARTICLES,
-    QUESTION_WORDS,
     STOP_WORDS,
     stem,
 )
@@ -33,18 +30,7 @@ from rag_evaluation_framework.text.vocabulary import (
 # The phrases by which answers to golden sets are read, compiled from ``data/phrases.yaml``.
 
 _NAME = re.compile(r"\{([a-z_]+)\}")
-_GIVEN = {
-    "counters": COUNTERS,
-    "currencies": "|".join(CURRENCIES),
-    "measure_words": MEASURE_WORDS,
-    "not": "|".join(NEGATIONS),
-    "not_zh": CHINESE_NOT,
-    "numerals": NUMERALS,
-    "question_words": QUESTION_WORDS,
-    "question_words_zh": CHINESE_QUESTION_WORDS,
-    "sentence_end": SENTENCE_END.pattern,
-    "unit_names": "|".join(sorted(UNIT_NAMES, key=len, reverse=True)),
-}
+_GIVEN = {"not": "|".join(NEGATIONS), "numerals": NUMERALS, "sentence_end": SENTENCE_END.pattern}
 
 
 @cache
@@ -54,7 +40,7 @@ def phrase(name: str) -> re.Pattern[str]:
     >>> phrase("negation").findall("it did not rain here, nor there")
     ['not']
     """
-    return re.compile(_written_out()[name])
+    return re.compile(_phrases()[name].replace("\n", "|"))
 
 
 def says(name: str, text: str) -> bool:
@@ -62,34 +48,37 @@ def says(name: str, text: str) -> bool:
     return phrase(name).search(text) is not None
 
 
-def parts(name: str, text: str) -> Iterator[tuple[int, str]]:
-    """Yield the parts of a comparable text that a phrase parts, with where they begin."""
-    begin = 0
-    for found in phrase(name).finditer(text):
-        yield begin, text[begin : found.start()]
-        begin = found.end()
-    yield begin, text[begin:]
-
-
 @cache
-def words_of(name: str) -> frozenset[str]:
+def _words_of(name: str) -> frozenset[str]:
     """Return the words of a phrase that is a list of words."""
-    return frozenset(_written_out()[name].split("|"))
+    return frozenset(_phrases()[name].replace("\n", "|").split("|"))
 
 
 @cache
-def _written_out() -> dict[str, str]:
-    """Return the expressions by their names, with what ``{name}`` stands for in its place."""
-    place = files(__package__) / "data" / "phrases.yaml"
-    expressions = dict(_GIVEN)
+def _phrases() -> dict[str, str]:
+    return written_out("phrases.yaml", _GIVEN)
+
+
+def written_out(name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the expressions of a data file, one a line, with what ``{name}`` stands for in its place.
+
+    That is one that is given, or one above.
+    """
+    expressions = dict(given)
 
     def expression(named: re.Match[str]) -> str:
-        found = expressions[named[1]]
+        found = expressions[named[1]].replace("\n", "|")
         return f"(?:{found})" if "|" in found else found
 
-    for name, lines in yaml_documents.decode(place.read_text(encoding="utf-8"), file=place.name).items():
-        expressions[name] = _NAME.sub(expression, lines.replace("\n", "|"))
+    for key, lines in data_file(name).items():
+        written = lines if isinstance(lines, str) else "\n".join(lines)
+        expressions[key] = _NAME.sub(expression, written)
     return expressions
+
+
+def data_file(name: str) -> Any:
+    """Return what a YAML file of ``data/`` holds."""
+    return yaml_documents.decode((files(__package__) / "data" / name).read_bytes(), file=name)
 
 
 # Whether a text states what stands at one of its places, denies it, or leaves it open.
@@ -97,9 +86,8 @@ def _written_out() -> dict[str, str]:
 # - *Denied*: a negation or a verb of lack or dislike comes directly before it, or with only light words
 #   between: ``不喜欢探险``, ``缺乏热情``, ``did not win``. Two negations cancel out. What a text asks only to
 #   say no, and instead of what it names something else, it denies too.
-# - *Open*: the clause says that it is not shown or not known, ``没有证据表明她们是朋友``, ``hard to say``;
-#   or it is a guess among others or by one who is not sure: ``我不确定，可能是阿尤或者别的``. A
-#   guess that the answer settles on is a statement: ``可能是阿尤``, ``我不确定，但应该是阿尤``.
+# - *Open*: the clause says that it is not shown or not known, ``没有证据表明她们是朋友``, ``hard to say``.
+#   A guess is a statement: ``可能是阿尤``.
 #
 # What is denied further away, by irony or by a later sentence, is not seen.
 
@@ -125,7 +113,7 @@ def stance_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> Stance
         return "denied"
     if phrase("asked_then_no").match(text, start + len(tail)):
         return "denied"
-    return "open" if _is_a_guess(text, start, head, tail) else "stated"
+    return "stated"
 
 
 def asks_for_name(question: str) -> bool:
@@ -138,11 +126,6 @@ def asks_for_denied(question: str) -> bool:
     return asks_for_name(question) and says("denies", question)
 
 
-def stands_bare(text: str, start: int) -> bool:
-    """Tell whether nothing is said before a place of a comparable text: it only names what was asked."""
-    return phrase("bare").fullmatch(text[max(0, start - 16) : start]) is not None
-
-
 def _around(text: str, start: int) -> tuple[str, str]:
     """Return the sentence before a place and the rest of the clause after it, as far as they matter."""
     head = text[max(0, start - _HEAD) : start]
@@ -150,25 +133,6 @@ def _around(text: str, start: int) -> tuple[str, str]:
     tail = text[start : start + _TAIL]
     end = phrase("comma_or_end").search(tail)
     return head[ends[-1] if ends else 0 :], tail[: end.start()] if end else tail
-
-
-def _is_a_guess(text: str, start: int, head: str, tail: str) -> bool:
-    """Tell whether what begins at a place is one guess among others, or a guess by one who is not sure."""
-    clause = head.rpartition(",")[2]
-    maybe = phrase("maybe").search(clause)
-    if says("or_else", tail):
-        return True
-    if not (maybe or says("likely", clause) or says("likely", tail) or says("or", clause + tail)):
-        return False
-    following = text[start + len(tail) : start + len(tail) + _TAIL]
-    if maybe and (says("or", clause[maybe.end() :] + tail) or phrase("or_next").match(following)):
-        return True
-    if tail.endswith("吧") and says("or", clause + tail):
-        return True
-    if clause.startswith("也可能") or phrase("unsure_after").match(following):
-        return True
-    before = text[max(0, start - _HEAD) : start - len(clause)]
-    return says("unsure_before", before) and not phrase("but").match(clause)
 
 
 def _is_negated(text: str, start: int, through: tuple[str, ...]) -> bool:
@@ -183,9 +147,9 @@ def _is_negated(text: str, start: int, through: tuple[str, ...]) -> bool:
 @cache
 def _chinese_steps() -> dict[str, dict[str, bool]]:
     """Return the words to step over by their last character, the longest first; true are negations."""
-    negations = words_of("lack_zh").union(("没有", "没法", "无法"), CHINESE_NEGATIONS)
+    negations = _words_of("lack_zh").union(("没有", "没法", "无法"), CHINESE_NEGATIONS)
     steps: dict[str, dict[str, bool]] = {}
-    for word in sorted(negations | words_of("light_zh"), key=lambda word: (-len(word), word)):
+    for word in sorted(negations | _words_of("light_zh"), key=lambda word: (-len(word), word)):
         steps.setdefault(word[-1], {})[word] = word in negations
     return steps
 
@@ -203,10 +167,10 @@ def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tupl
     word = before.rpartition(" ")[2]
     if end == at or not word:  # words of spaced scripts are parted from what they deny
         return None
-    if word in NEGATIONS or word in words_of("lack") or word.endswith("n't"):
+    if word in NEGATIONS or word in _words_of("lack") or word.endswith("n't"):
         return end - len(word), True
     owner = word.removesuffix("'s")
-    return (end - len(word), False) if owner in words_of("light") or owner in through else None
+    return (end - len(word), False) if owner in _words_of("light") or owner in through else None
 
 
 # What two texts of a conversation share: words by their stems, characters that stand together,
@@ -216,9 +180,8 @@ def _step_back(text: str, at: int, floor: int, through: tuple[str, ...]) -> tupl
 # half a name is no name; other words count by their stems. Words of grammar, measure words and "about"
 # before a number tell nothing, and *one* only counts where a number is asked for.
 
-LIGHT_CHARACTERS = PARTICLES.union("而但也都就还又对到向由以为此过很有")
-"""Chinese characters that tell nothing by themselves."""
-_GRAMMAR = (STOP_WORDS - COMMON_ORDINALS).union(LIGHT_CHARACTERS, "叫")
+# With Chinese characters that tell nothing by themselves.
+_GRAMMAR = (STOP_WORDS - COMMON_ORDINALS).union(PARTICLES, "而但也都就还又对到向由以为此过很有叫")
 
 _TIME = re.compile(r"(\d\d?):([0-5]\d)")
 _ORDINAL_FIGURE = re.compile(r"(\d+)(?:st|nd|rd|th)")
@@ -331,17 +294,9 @@ def _key(word: str) -> str:
 #
 # A negation reaches to the end of its clause. What it denies there may be the name itself, which is read
 # among the stances, or what the question asked of it, which is read here. Only a plain denial is one:
-# not where the clause makes an exception, "nobody except Anna", nor where the next one says that it is so
-# by now, "but she is now".
+# not where the clause makes an exception, "nobody except Anna".
 
 _DENIED_BEHIND, _AHEAD = 160, 400  # characters: clauses are shorter
-
-
-def clauses(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the clauses of a comparable text with where they begin."""
-    for start, clause in parts("clause_end", text):
-        if bare := clause.strip():
-            yield start + clause.index(bare), bare
 
 
 def is_negated(clause: str) -> bool:
@@ -362,20 +317,11 @@ def denies_asked(text: str, start: int, asked: Sequence[Token]) -> bool:
     """
     begin, end = _clause_around(text, start)
     clause = text[begin:end]
-    if not is_negated(clause) or says("exception", clause) or _is_so_by_now(text, end, asked):
+    if not is_negated(clause) or says("exception", clause):
         return False
     stated, rest = phrase("negation").split(clause, maxsplit=1)
     denied = phrase("clause_begin").split(rest, maxsplit=1)[0]
     return not shared(asked, denied) <= shared(asked, stated) or says("left_out", clause)
-
-
-def _is_so_by_now(text: str, end: int, asked: Sequence[Token]) -> bool:
-    """Tell whether the clause after a denial affirms of the same one what was asked."""
-    mark = SENTENCE_END.search(text, end, end + _AHEAD)
-    following = text[end : mark.start() if mark else end + _AHEAD].lstrip(", ")
-    if not phrase("goes_on").match(following) or is_negated(following):
-        return False
-    return says("is_so", following) or bool(shared(asked, following))
 
 
 def _clause_around(text: str, start: int) -> tuple[int, int]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
 
-from rag_evaluation_framework.judging.mentions import is_denied, parts, phrase, says, stance_at
+from rag_evaluation_framework.judging.mentions import is_denied, phrase, says, stance_at
 from rag_evaluation_framework.text.normalisation import comparable, spellings
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.sentences import SENTENCE_END
 from rag_evaluation_framework.text.tokens import pieces
-from rag_evaluation_framework.text.vocabulary import MONTHS, STOP_WORDS, STRUCTURE, stem
+from rag_evaluation_framework.text.vocabulary import STOP_WORDS, STRUCTURE, stem
 
 # Which steps of a story an answer tells, and where it first tells each.
 #
 # A step is told where one sentence has at least three quarters of its units, in their order and close
 # together: Chinese characters and kana one by one, other words by their stems, numbers by their value,
 # words of grammar left out unless the step has no others. ``报名竞技场`` is told by 报名参加了竞技场试炼
-# and not by 离开竞技场. A step of three units or fewer must be told whole. Its month may stand elsewhere
-# in a sentence that has no other. One that is denied, "the item was not shipped", is not told, and one in
-# quite other words is not recognised.
+# and not by 离开竞技场. A step of three units or fewer must be told whole. One that is denied, "the item was
+# not shipped", is not told, and one in quite other words is not recognised.
 
 _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
@@ -30,12 +28,6 @@ _BEFORE = 40  # characters: what is not done is told right before it
 
 Unit = tuple[str, int]
 """What is compared, and where it stands."""
-
-
-@cache
-def _months() -> frozenset[str]:
-    """Return the stems of months: "in May he passed" is "he passed in May"; to march is a step itself."""
-    return frozenset(map(stem, MONTHS)) - {"march"}
 
 
 def first_tellings(answer: str, steps: Sequence[str]) -> list[int | None]:
@@ -73,15 +65,7 @@ def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) ->
 
 
 def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[str]) -> int | None:
-    undated = [unit for unit in wanted if unit not in _months()]
-    months = _months().intersection(wanted)
-
-    def tellings(sentence: Sequence[Unit]) -> Iterator[tuple[int, int]]:
-        yield from _tellings(sentence, wanted)
-        if undated and months and months == _months().intersection(unit for unit, _ in sentence):
-            yield from _tellings(sentence, undated)
-
-    told = (each for sentence in sentences for each in tellings(sentence))
+    told = (each for sentence in sentences for each in _tellings(sentence, wanted))
     return next((first for first, last in told if _states(said, first, last)), None)
 
 
@@ -89,7 +73,7 @@ def _states(said: str, first: int, last: int) -> bool:
     """Tell whether a text states what it tells from one unit to another, and does not deny it in between."""
     if stance_at(said, first) != "stated" or says("not_done", said[max(0, first - _BEFORE) : first]):
         return False
-    between = [part for _, part in parts("clause_begin", phrase("quality").sub("", said[first:last]))]
+    between = phrase("clause_begin").split(phrase("quality").sub("", said[first:last]))
     is_only_later = phrase("until").match(said, last) is not None
     return is_only_later or not any(map(is_denied, (between[0], between[-1])))
 

@@ -1,36 +1,218 @@
-"""Whether an answer says a relation, and which way round."""
+"""Whether an answer says that two stand in a relation, and which way round.
+
+- *Ends*: an end is named where the answer has its name ("A/B" being either), or where the question has it
+  and the answer points back: ``她们是朋友``, ``they are friends``; or has no subject at all, ``是朋友``, or
+  nothing but the relation, ``朋友``.
+- *Relation*: one of its words is stated of the two, the one directly of the other: of both names, of one
+  and a pronoun, of "they", or of one where the clause leaves the other out. Who is joined with somebody
+  else, ``恰斯卡和玛拉妮是朋友``, or is something to somebody else, "the mother of Bob's wife", is not
+  related to the other end.
+- *Direction*: by whose role a word is, ``恰斯卡是卡齐娜的老师``, ``Kachina's teacher is Chasca``, and by
+  who does it to whom, ``恰斯卡教导卡齐娜``, ``Kachina was taught by Chasca``. Of both ways the right one
+  counts.
+
+Only what stands in the words is seen: no inference and no irony.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
-from rag_evaluation_framework.judging.mentions import is_negated, is_stated, mentions, phrase, says, stance_at
-from rag_evaluation_framework.judging.relation_grammar import (
-    BOTH,
-    INVERSE_ROLE,
-    INVERSE_VERB,
-    MUTUAL,
-    NOUNS,
-    OBJECT,
-    OWN,
-    PRONOUN,
-    SUBJECT,
-    UNSAID,
-    WORDS,
-    RelationWords,
-    Statement,
-    is_told_in,
-    relations_said,
-    statements,
-    words_of_relation,
+from rag_evaluation_framework.judging.mentions import (
+    data_file,
+    is_negated,
+    is_stated,
+    mentions,
+    phrase,
+    says,
+    stance_at,
+    written_out,
 )
 from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import NEVER_LAST, SENTENCE_END
+from rag_evaluation_framework.text.spans import Span
+from rag_evaluation_framework.text.tokens import pieces
+from rag_evaluation_framework.text.vocabulary import stem
+
+SUBJECT, OBJECT, PRONOUN, UNSAID, BOTH = "\ue000\ue001\ue002\ue003\ue004"
+"""One of the ends, whom a pronoun stands for, who is left out at an edge of the clause, and "they"."""
+ROLE, INVERSE_ROLE, VERB, INVERSE_VERB, MUTUAL, OWN = "\ue010\ue011\ue012\ue013\ue014\ue015"
+"""The words of a relation by how they are read; ``OWN`` are those of a relation that is in no table."""
+_MARKS = {
+    "subject": SUBJECT,
+    "object": OBJECT,
+    "pronoun": PRONOUN,
+    "unsaid": UNSAID,
+    "both": BOTH,
+    "role": ROLE,
+    "inverse_role": INVERSE_ROLE,
+    "verb": VERB,
+    "inverse_verb": INVERSE_VERB,
+    "mutual": MUTUAL,
+    "own": OWN,
+}
+_NOUNS = f"{ROLE}{INVERSE_ROLE}{MUTUAL}{OWN}"
+_WORDS = f"{_NOUNS}{VERB}{INVERSE_VERB}"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A word of a relation and of whom it is said: ``first`` is it or does it to ``second``, or both are it.
+
+    ``start`` is where the mark of the word stands, ``text`` the words from the one to the other.
+    """
+
+    word: str
+    start: int
+    text: str
+    first: str = ""
+    second: str = ""
+    is_deed: bool = False
+
+
+@cache
+def _frames(name: str) -> list[re.Pattern[str]]:
+    """Return the frames of ``data/relation_frames.yaml``, of two or of both together."""
+    return [re.compile(frame) for frame in written_out("relation_frames.yaml", _MARKS)[name].split("\n")]
+
+
+def statements(marked: str) -> Iterator[Statement]:
+    """Yield what a clause with marks in it says of two."""
+    for frame in _frames("frames"):
+        for found in frame.finditer(marked):
+            first, second = found["a"], found["b"]
+            if first != second or first == PRONOUN:
+                word = "deed" if "deed" in frame.groupindex else "word"
+                yield Statement(found[word], found.start(word), found[0], first, second, word == "deed")
+    for frame in _frames("frames_of_both"):
+        for found in frame.finditer(marked):
+            ends = found.groupdict()
+            if ends.get("a") is None or ends["a"] != ends["b"]:
+                yield Statement(found["word"], found.start("word"), found[0])
+
+
+# The relations that golden sets name, and the words by which answers express each.
+#
+# The words are data (``data/relations.yaml``). ``friend_of``, ``is_friend_of``, ``friends_with`` and
+# ``friendOf`` are one relation. A relation that is not in the table is expressed by its own words only, in
+# any inflection, ``sued`` by "sues", and ``sued_by`` from the other end; it may be written in the words of
+# the answers, 结义姐妹, or as several, 结义姐妹/sworn_sister_of.
+
+# Verbs stand before roles: "mentors" does, and is only then a plural.
+_KINDS = {
+    "mutual": MUTUAL,
+    "verbs": VERB,
+    "inverse_verbs": INVERSE_VERB,
+    "roles": ROLE,
+    "inverse_roles": INVERSE_ROLE,
+}
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_AROUND = re.compile(r"\A(?:is|are|was|were|has|have)_(?=.)|(?<=.)_(?:of|with|to|by|for|from|in|on|at)\Z")
+_PASSIVE = re.compile(r"(?<=.)_by\Z|\A被(?=.)")
+# 拜_为师 has its object inside.
+_GAP = "_"
+_WIDEST_GAP = 16
+
+
+@dataclass(frozen=True, slots=True)
+class RelationWords:
+    """How one relation is said: its words, each with the mark that says how it is read.
+
+    It is ``inverted`` where the triple's name tells it from the object's end.
+    """
+
+    words: tuple[tuple[str, str], ...]
+    inverted: bool = False
+    is_known: bool = True
+
+    @property
+    def has_direction(self) -> bool:
+        return any(mark != MUTUAL for _, mark in self.words)
+
+    def found_in(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield where a comparable text has one of the words, and its mark."""
+        for word, mark in self.words:
+            before, _, after = word.partition(_GAP)
+            for found in _mentions_by_stem(text, before) if mark == OWN else mentions(text, before):
+                if not after:
+                    yield found.start, found.end, mark
+                elif (end := text.find(after, found.end, found.end + _WIDEST_GAP)) > found.end:
+                    yield found.start, found.end, mark
+                    yield end, end + len(after), ""
+
+
+def words_of_relation(relation: str) -> list[RelationWords]:
+    """Return the ways to say a relation: the table's, or its own words; "A/B" has those of either."""
+    names = alternatives(relation.strip()) if "/" in relation else [relation.strip()]
+    found = [words for name in names for words in _ways(name)]
+    return [words for words in found if words.is_known] or found
+
+
+@lru_cache(maxsize=256)
+def relations_said(text: str) -> tuple[RelationWords, ...]:
+    """Return the relations of the table one of whose words a comparable text has."""
+    return tuple(words for words in _table()[1] if next(words.found_in(text), None))
+
+
+def _ways(name: str) -> list[RelationWords]:
+    by_name, _ = _table()
+    whole = _even(name)
+    bare = _AROUND.sub("", whole)
+    for each in (whole, bare, _AROUND.sub("", bare)):
+        if each in by_name:
+            return by_name[each]
+    own = comparable(_PASSIVE.sub("", bare).replace("_", " "))
+    if whole.endswith("_of"):
+        return [RelationWords(((own, ROLE),), is_known=False)]
+    return [RelationWords(((own, OWN),), inverted=_PASSIVE.search(whole) is not None, is_known=False)]
+
+
+def _is_told_in(way: RelationWords, answer: str) -> bool:
+    """Tell whether a relation has words in the script of a comparable answer, or could where it has none."""
+    scripts = {has_unspaced_script(character) for character in answer if character.isalpha()}
+    return not scripts or any(has_unspaced_script(word[0]) in scripts for word, _ in way.words if word)
+
+
+def _mentions_by_stem(text: str, name: str) -> Iterator[Span]:
+    """Yield where a text has a name in any inflection; Chinese has none."""
+    if has_unspaced_script(name[:1]):
+        yield from mentions(text, name)
+        return
+    wanted = [stem(piece.text) for piece in pieces(name)]
+    found = list(pieces(text))
+    for first in range(len(found) - len(wanted) + 1 if wanted else 0):
+        window = found[first : first + len(wanted)]
+        if [stem(piece.text) for piece in window] == wanted:
+            yield Span(window[0].start, window[-1].end)
+
+
+def _even(name: str) -> str:
+    separated = _CAMEL.sub("_", name.strip())
+    return re.sub(r"[\s_-]+", "_", comparable(separated)).strip("_")
+
+
+@cache
+def _table() -> tuple[dict[str, list[RelationWords]], list[RelationWords]]:
+    """Return the relations by each of their names, and all of them, not inverted."""
+    by_name: dict[str, list[RelationWords]] = {}
+    listed: list[RelationWords] = []
+    entries: list[Mapping[str, Any]] = data_file("relations.yaml")
+    for entry in entries:
+        words = RelationWords(
+            tuple((comparable(word), mark) for kind, mark in _KINDS.items() for word in entry.get(kind, ()))
+        )
+        listed.append(words)
+        for kind, inverted in (("names", False), ("inverse_names", True)):
+            for name in entry.get(kind, ()):
+                by_name.setdefault(_even(name), []).append(replace(words, inverted=inverted))
+    return by_name, listed
+
 
 # The clauses of an answer with its names, its pronouns and the words of a relation marked.
 #
@@ -44,21 +226,14 @@ Ends = tuple[Sequence[str], Sequence[str]]
 _LONGEST_TITLE = 8
 _COMMA = re.compile(r",(?! ?(?:而是|but |whose ))")
 _LONGEST = 400  # characters: what is longer is no clause
-_WORD = re.compile(f"[{WORDS}]")
-# "Wen, who taught Lu," "Wen, a friend of Lu," "Wen, Lu's friend,": told of Wen, or whoever else stands there.
-_END = f"[{SUBJECT}{OBJECT}]"
-_INSERTED = re.compile(
-    rf"\s*(?:(?:who|which)\b|(?:an?|the) .* (?:of|to|for|with) {_END}\W*\Z"
-    rf"|{_END}'s (?:[\w-]+ ){{0,3}}(?:[\w-]+|[{NOUNS}])\W*\Z)"
-)
-_LAST = re.compile(rf"({_END}|{PRONOUN})(?: (?:is|was) (?:an?|the) [\w -]+)?\W*\Z")
+_WORD = re.compile(f"[{_WORDS}]")
 _EVENED = (
     (re.compile(r"[*_`\"“”「」『』《》]+"), ""),
     (re.compile(r"\s*[–—]+\s*|\s+-+\s+"), ", "),
     # "not Carl but Ann", 不是沈栖而是闻伯: whoever is dismissed is not spoken of.
     (
         re.compile(
-            rf"\bnot (?!only|just)(?:[^\s,{WORDS}]+ ){{1,4}}?but |不是[^,。{WORDS}]{{1,10}},?而(?=是)"
+            rf"\bnot (?!only|just)(?:[^\s,{_WORDS}]+ ){{1,4}}?but |不是[^,。{_WORDS}]{{1,10}},?而(?=是)"
         ),
         "",
     ),
@@ -70,8 +245,8 @@ _EVENED = (
     (re.compile(r"\b(?:his|its)\b"), f"{PRONOUN}'s"),
     (re.compile(r"(?<!其)[她他它]|(?<!尤)其(?![实他它中余次间])|\b(?:he|she|it|him|her)\b"), PRONOUN),
     # "her old mentor", 他师父, "James' mentor": whose it is.
-    (re.compile(rf"(?<={PRONOUN})(?= (?:[\w-]+ ){{0,3}}[{NOUNS}])|(?<=[{SUBJECT}{OBJECT}])'(?= )"), "'s"),
-    (re.compile(rf"(?<={PRONOUN})(?=[{NOUNS}])"), "的"),
+    (re.compile(rf"(?<={PRONOUN})(?= (?:[\w-]+ ){{0,3}}[{_NOUNS}])|(?<=[{SUBJECT}{OBJECT}])'(?= )"), "'s"),
+    (re.compile(rf"(?<={PRONOUN})(?=[{_NOUNS}])"), "的"),
 )
 
 
@@ -87,17 +262,6 @@ class Clause:
     @property
     def points_back(self) -> bool:
         return PRONOUN in self.text or BOTH in self.text
-
-    @property
-    def is_inserted(self) -> bool:
-        """Whether it only tells more of whoever stands right before it."""
-        return _INSERTED.match(self.text) is not None
-
-    @property
-    def last(self) -> str:
-        """The mark of the one of whom a clause inserted after this one tells; nothing for anybody else."""
-        found = _LAST.search(self.text)
-        return found[1] if found else ""
 
     def place_of(self, start: int) -> int:
         """Return where in the answer the word stands whose mark is at a place of the text."""
@@ -125,45 +289,21 @@ def clauses_about(said: str, ends: Ends, way: RelationWords) -> Iterator[Clause]
             for start in range(first, end, _LONGEST)
         ]
         for sentence in _parts(said, 0, len(said), SENTENCE_END)
-        if not _asks(said, *sentence)
     ]
     named = _ends_of(clause for sentence in sentences for clause in sentence)
     are_together = any(len(clause.ends) == 2 for sentence in sentences for clause in sentence)
     for sentence, following in pairwise([*sentences, []]):
-        yield from _inserted(sentence)
-        main = [*sentence[:1], *(clause for clause in sentence[1:] if not clause.is_inserted)]
-        near = _ends_of(main) | _ends_of(clause for clause in following if clause.points_back)
+        near = _ends_of(sentence) | _ends_of(clause for clause in following if clause.points_back)
         may_leave_out = len(near) == 2 or len(named) == 1
-        subjects = [UNSAID]
-        for number, clause in enumerate(main):
-            if clause.words:
-                yield clause
-                yield from map(clause.followed_by, main[number + 1 : number + 2])
-                if not clause.ends:
-                    yield from map(clause.with_subject, subjects)
-                elif len(clause.ends) == 1 and may_leave_out:
-                    yield clause.with_subject(UNSAID)
-                    if not are_together:
-                        yield clause.with_object(UNSAID)
-            subjects = _subjects(clause) or subjects
-
-
-def _inserted(sentence: Sequence[Clause]) -> Iterator[Clause]:
-    """Yield the clauses that only tell more of whoever stands right before them, with who that is."""
-    for before, clause in pairwise(sentence):
-        if clause.is_inserted and clause.words:
-            yield clause.with_subject(before.last)
-
-
-def _asks(said: str, start: int, end: int) -> bool:
-    """Tell whether a sentence asks; 难道她们不是朋友吗？ and "aren't they?" tell."""
-    return said.startswith("?", end) and not is_negated(said[start:end])
-
-
-def _subjects(clause: Clause) -> list[str]:
-    """Return of whom the next clause may go on to speak without a name: the first here, or both."""
-    first = [mark for mark in clause.text if mark in clause.ends][:1]
-    return [*first, UNSAID] if len(clause.ends) == 2 else first
+        for number, clause in enumerate(sentence):
+            if not clause.words:
+                continue
+            yield clause
+            yield from map(clause.followed_by, sentence[number + 1 : number + 2])
+            if not clause.ends or (len(clause.ends) == 1 and may_leave_out):
+                yield clause.with_subject(UNSAID)
+            if len(clause.ends) == 1 and may_leave_out and not are_together:
+                yield clause.with_object(UNSAID)
 
 
 def _ends_of(clauses: Iterable[Clause]) -> frozenset[str]:
@@ -194,7 +334,7 @@ def _marked(said: str, start: int, end: int, ends: Ends, way: RelationWords) -> 
     for first, last, mark in _apart(found):
         text += clause[at:first] + mark
         at = last
-        if mark and mark in WORDS:
+        if mark and mark in _WORDS:
             words.append(start + first)
     text += clause[at:]
     for pattern, evened in _EVENED:
@@ -211,21 +351,6 @@ def _apart(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
             kept.append((start, end, mark))
     return sorted(kept)
 
-
-# Whether an answer says that two stand in a relation, and which way round.
-#
-# - *Ends*: an end is named where the answer has its name ("A/B" being either), or where the question has it
-#   and the answer points back: ``她们是朋友``, ``they are friends``; or has no subject at all, ``是朋友``, or
-#   nothing but the relation, ``朋友``.
-# - *Relation*: one of its words is stated of the two, the one directly of the other: of both names, of one
-#   and a pronoun, of "they", or of one where the clause leaves the other out. Who is joined with somebody
-#   else, ``恰斯卡和玛拉妮是朋友``, or is something to somebody else, "the mother of Bob's wife", is not
-#   related to the other end.
-# - *Direction*: by whose role a word is, ``恰斯卡是卡齐娜的老师``, ``Kachina's teacher is Chasca``, and by
-#   who does it to whom, ``恰斯卡教导卡齐娜``, ``Kachina was taught by Chasca``. Of both ways the right one
-#   counts.
-#
-# Only what stands in the words is seen: no inference and no irony.
 
 Direction = Literal["right", "wrong", "not told", "mutual"]
 
@@ -267,8 +392,8 @@ def read_relation(
     """
     said, asked = _MARK.sub(" ", comparable(answer[:_READ])), comparable(question)
     subject, relation, object_ = triple
-    ends = (_names(subject, answer, question), _names(object_, answer, question))
-    told = [way for way in words_of_relation(relation) if is_told_in(way, said)]
+    ends = _names(subject, answer, question), _names(object_, answer, question)
+    told = [way for way in words_of_relation(relation) if _is_told_in(way, said)]
     offered = list(_by_reference(comparable(reference)))
     bare = _bare_words(said, [*told, *offered])
     named = _ends_named(said, asked, (subject, object_), is_bare=bool(bare))
@@ -340,7 +465,7 @@ def _spoken(
             if not is_denied and stance_at(said, clause.place_of(each.start), through=through) == "stated":
                 yield _direction(each, inverted=way.inverted) if is_directed else "mutual"
     if any(stance_at(said, start) == "stated" for start, _, _ in way.found_in(bare)):
-        yield "not told" if is_directed and not way.own else "mutual"
+        yield "not told" if is_directed and way.words[0][1] != OWN else "mutual"
 
 
 def _direction(statement: Statement, *, inverted: bool) -> Direction:

@@ -90,32 +90,8 @@ class RubricVerdict:
 
 @cache
 def default_rubric() -> Rubric:
-    """Return the rubric of answers for which no other is given."""
-    return Rubric(
-        name="answer-quality",
-        version=1,
-        criteria=(
-            Criterion(
-                "factuality",
-                0.40,
-                "Every statement is true. It agrees with the expected answer where there is one.",
-            ),
-            Criterion(
-                "grounding",
-                0.30,
-                "What is stated can be found in the texts that the answer was written from; sources are "
-                "named where they were asked for, and nothing is made up.",
-            ),
-            Criterion(
-                "completeness", 0.20, "All that was asked for is answered, with what the reader needs."
-            ),
-            Criterion(
-                "communication",
-                0.10,
-                "Plain, well ordered, no longer than needed, and in a tone that fits the question.",
-            ),
-        ),
-    )
+    """Return the rubric that answers are scored on where none is given."""
+    return read_rubric(Path(__file__).parent / "data" / "rubric.yaml")
 
 
 def read_rubric(path: str | Path) -> Rubric:

@@ -19,7 +19,7 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 T = TypeVar("T")
 
 
-@metric("entity_coverage", version=2, reads=GOLDEN, shows=("named",))
+@metric("entity_coverage", version=3, reads=GOLDEN, shows=("named",))
 def entity_coverage(named: Sequence[bool]) -> float:
     """How many of the expected names and words the answer has.
 
@@ -36,7 +36,7 @@ def entity_coverage(named: Sequence[bool]) -> float:
     return sum(_some(named, "named")) / len(named)
 
 
-@metric("relation_match", version=2, reads=GOLDEN, shows=("relation",))
+@metric("relation_match", version=3, reads=GOLDEN, shows=("relation",))
 def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> float:
     """Whether the answer says that the two stand in the relation, the right way round.
 
@@ -58,7 +58,7 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
     return sum(ends) / 2 * relation * direction
 
 
-@metric("milestone_recall", version=2, reads=GOLDEN, shows=("places",))
+@metric("milestone_recall", version=3, reads=GOLDEN, shows=("places",))
 def milestone_recall(places: Sequence[int | None]) -> float:
     """How many of the expected steps the answer tells.
 
@@ -74,7 +74,7 @@ def milestone_recall(places: Sequence[int | None]) -> float:
     return sum(place is not None for place in _some(places, "places")) / len(places)
 
 
-@metric("milestone_order", version=2, reads=GOLDEN, shows=("places",), unless=("untold",))
+@metric("milestone_order", version=3, reads=GOLDEN, shows=("places",), unless=("untold",))
 def milestone_order(places: Sequence[int | None]) -> float:
     """Whether the steps that the answer tells come in the expected order.
 
@@ -111,7 +111,7 @@ def hop_coverage(found_places: int, hops: int) -> float:
     return min(found_places, hops) / hops
 
 
-@metric("turn_correctness", version=2, reads=GOLDEN, shows=("turns",))
+@metric("turn_correctness", version=3, reads=GOLDEN, shows=("turns",))
 def turn_correctness(turns: Sequence[float]) -> float:
     """How far the answers of a conversation, turn by turn, say what they should.
 
@@ -129,7 +129,7 @@ def turn_correctness(turns: Sequence[float]) -> float:
     return exact_mean(_some(turns, "matches"))
 
 
-@metric("context_turn_correctness", version=2, reads=GOLDEN, shows=("dependent_turns",))
+@metric("context_turn_correctness", version=3, reads=GOLDEN, shows=("dependent_turns",))
 def context_turn_correctness(dependent_turns: Sequence[float]) -> float:
     """How far the answers say what they should in the turns that cannot be answered without those before.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -78,6 +79,14 @@ def check_k(k: int) -> None:
     """Refuse a number of results that is not a whole number above 0."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise UsageError(f"k: expected a whole number of at least 1, got {shown(k)}")
+
+
+def checked_price(price: float | None, part: str) -> float | None:
+    """Return a price, or refuse what is none."""
+    is_number = isinstance(price, int | float) and not isinstance(price, bool)
+    if price is not None and not (is_number and math.isfinite(price) and price >= 0):
+        raise UsageError(f"{part}: price: expected US dollars of at least 0, got {shown(price)}")
+    return price
 
 
 def batches(items: Sequence[str], size: int) -> list[Sequence[str]]:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid
+from rag_evaluation_framework.errors import UsageError, invalid
 from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling, kappa_of_tables
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 from rag_evaluation_framework.statistics.resampling import (
@@ -22,7 +22,6 @@ from rag_evaluation_framework.statistics.resampling import (
     Numbers,
     finite_array,
     generator,
-    require_count,
     require_equal_lengths,
 )
 
@@ -118,6 +117,14 @@ def zero_one(values: Numbers, name: str) -> Flags:
     return ones
 
 
+def _in_order(scores: Numbers, truths: Numbers) -> tuple[Floats, Flags]:
+    """Return scores and truths in rising order, so that the order in which they come does not matter."""
+    array, positive = finite_array(scores, "scores"), zero_one(truths, "truths")
+    require_equal_lengths(len(array), len(positive))
+    order = np.lexsort((positive, array))
+    return array[order], positive[order]
+
+
 def _share(part: int, whole: int, confidence: float) -> Estimate:
     if whole == 0:
         return Estimate(None, None)
@@ -145,7 +152,6 @@ def _halfway(first: Estimate, second: Estimate) -> Estimate:
 # Where to cut a score into yes and no, and how good that cut will be on items it was not chosen by.
 
 ThresholdRule = Literal["f1", "youden"]
-THRESHOLD_RULES: tuple[ThresholdRule, ...] = ("f1", "youden")
 
 FEWEST_OF_A_CLASS = 10
 """With fewer labels of a class, a threshold would be fitted to chance."""
@@ -162,10 +168,8 @@ class ThresholdSuggestion:
     """
 
     threshold: float
-    rule: ThresholdRule
     counts: Confusion
     cross_validated: Confusion
-    folds: int
 
 
 def suggested_threshold(
@@ -175,33 +179,25 @@ def suggested_threshold(
 
     ``f1`` makes F1 of the positive class largest, ``youden`` recall + specificity, which does not depend on
     how frequent positives are. Thresholds tried lie halfway between neighbouring scores; of equally good
-    ones the one in the widest gap is taken. Cross-validation cuts each class into as many parts as it has
-    items, at most 10, dealt at random. Fewer than 10 items of a class are refused.
+    ones the one in the widest gap is taken. Cross-validation cuts each class into 10 parts, dealt at random.
+    Fewer than 10 items of a class are refused.
     """
-    if rule not in THRESHOLD_RULES:
-        raise UnknownNameError("threshold rule", str(rule), THRESHOLD_RULES)
-    array, positive = finite_array(scores, "scores"), zero_one(truths, "truths")
-    require_equal_lengths(len(array), len(positive))
+    array, positive = _in_order(scores, truths)
     fewest = min(int(positive.sum()), int((~positive).sum()))
     if fewest < FEWEST_OF_A_CLASS:
         raise UsageError(
             f"a threshold needs at least {FEWEST_OF_A_CLASS} labels of each class, got {fewest} of one"
         )
-    order = np.lexsort((positive, array))
-    array, positive = array[order], positive[order]
     threshold = _best_threshold(array, positive, rule)
-    folds = min(_FOLDS, fewest)
-    fold_of = _dealt(positive, folds, seed=seed)
+    fold_of = _dealt(positive, seed=seed)
     called = np.zeros(len(array), dtype=np.bool_)
-    for fold in range(folds):
+    for fold in range(_FOLDS):
         held_out = fold_of == fold
         called[held_out] = array[held_out] >= _best_threshold(array[~held_out], positive[~held_out], rule)
     return ThresholdSuggestion(
         threshold=threshold,
-        rule=rule,
         counts=confusion(array >= threshold, positive),
         cross_validated=confusion(called, positive),
-        folds=folds,
     )
 
 
@@ -226,12 +222,12 @@ def _best_threshold(scores: Floats, positive: Flags, rule: ThresholdRule) -> flo
     return float(distinct[0] if cut == 0 else distinct[cut - 1] + gaps[cut] / 2.0)
 
 
-def _dealt(positive: Flags, folds: int, *, seed: int) -> npt.NDArray[np.int64]:
+def _dealt(positive: Flags, *, seed: int) -> npt.NDArray[np.int64]:
     """Deal the items of each class to the folds, as evenly as can be."""
     rng = generator(seed)
     fold_of = np.empty(len(positive), dtype=np.int64)
     for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
-        fold_of[rng.permutation(members)] = np.arange(len(members)) % folds
+        fold_of[rng.permutation(members)] = np.arange(len(members)) % _FOLDS
     return fold_of
 
 
@@ -259,10 +255,7 @@ def auroc(scores: Numbers, truths: Numbers, *, resampling: Resampling | None = N
 
     Source: Hanley and McNeil, The meaning and use of the area under a ROC curve, 1982.
     """
-    array, positive = finite_array(scores, "scores"), zero_one(truths, "truths")
-    require_equal_lengths(len(array), len(positive))
-    order = np.lexsort((positive, array))
-    array, positive = array[order], positive[order]
+    array, positive = _in_order(scores, truths)
     starts = np.flatnonzero(np.diff(array, prepend=np.nan) != 0.0)
 
     def area(counts: Counts) -> Floats:
@@ -384,7 +377,6 @@ def reliability(scores: Numbers, truths: Numbers, *, bins: int = 10, confidence:
     """
     array, positive = finite_array(scores, "scores"), zero_one(truths, "truths")
     require_equal_lengths(len(array), len(positive))
-    require_count(bins, "bins")
     outside = np.flatnonzero((array < 0.0) | (array > 1.0))
     if len(outside):
         raise invalid(f"scores[{outside[0]}]", "a number from 0 to 1", float(array[outside[0]]))

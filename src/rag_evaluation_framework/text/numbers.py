@@ -1,11 +1,9 @@
-"""The one number reader: figures, words, Chinese numerals, units, money, dates, times, as values with
-spans.
-"""
+"""The one number reader: figures, words, Chinese numerals, money, dates, times, as values with spans."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from math import prod
 from string import ascii_lowercase
@@ -29,75 +27,6 @@ from rag_evaluation_framework.text.vocabulary import (
     UNITS,
 )
 
-# What a number measures: ``2 hours`` and ``120 minutes`` are the same, ``5 km`` and ``5000 m`` too.
-
-Measure = tuple[str, float]
-"""What is measured, and the value in one unit of it."""
-
-# Factors are exact by definition.
-_UNITS: dict[str, dict[str, float]] = {
-    "length": {
-        "mm millimetre millimeter 毫米": 0.001,
-        "cm centimetre centimeter 厘米": 0.01,
-        "m metre meter 米": 1,
-        "km kilometre kilometer 公里 千米": 1000,
-        "inch inches": 0.0254,
-        "ft foot feet 英尺": 0.3048,
-        "yard": 0.9144,
-        "mile 英里": 1609.344,
-    },
-    "mass": {
-        "mg milligram 毫克": 0.001,
-        "g gram 克": 1,
-        "kg kilogram kilo 公斤 千克": 1000,
-        "tonne 吨": 1_000_000,
-        "lb pound": 453.59237,
-    },
-    "volume": {"ml millilitre milliliter 毫升": 0.001, "l litre liter 升": 1},
-    "duration": {
-        "sec second 秒": 1,
-        "min minute 分钟": 60,
-        "h hr hour 小时": 3600,
-        "day 天": 86_400,
-        "week 周": 604_800,
-    },
-}
-_MEASURES = {
-    name: (measured, factor)
-    for measured, units in _UNITS.items()
-    for names, factor in units.items()
-    for name in names.split()
-}
-UNIT_NAMES = tuple(_MEASURES)
-"""How units are written, English ones without an ending."""
-# A word that is longer than every unit is none, however long it is.
-_AFTER = re.compile(rf"[\s-]?(\w{{1,{max(map(len, UNIT_NAMES)) + 2}}})")
-_LONGEST_CHINESE = 2
-# The same in other units, but for the last digits that a computer's fractions have.
-_MEASURE_DIGITS = 6
-
-
-def measure(text: str, end: int, value: float) -> Measure | None:
-    """Return what a number that ends at ``end`` measures, where a unit follows it.
-
-    >>> measure("2 hours", 1, 2.0), measure("120 minutes", 3, 120.0), measure("2 rooms", 1, 2.0)
-    (('duration', 7200.0), ('duration', 7200.0), None)
-    """
-    after = _AFTER.match(text, end)
-    found = _unit(after[1].lower()) if after is not None else None
-    if found is None:
-        return None
-    measured, factor = found
-    return measured, float(f"{value * factor:.{_MEASURE_DIGITS}g}")
-
-
-def _unit(word: str) -> tuple[str, float] | None:
-    """Return what a word is a unit of, and how many of the common one it is; Chinese goes on after a unit."""
-    if HAN_CHARACTER.match(word):
-        return _MEASURES.get(word[:_LONGEST_CHINESE]) or _MEASURES.get(word[0])
-    return _MEASURES.get(word) or _MEASURES.get(word.removesuffix("s"))
-
-
 # The hour from which a part of the day is reckoned: of two hours with the same name, the first after it.
 _BEGINS = {
     **dict.fromkeys(("凌晨", "零晨"), 0),
@@ -112,67 +41,10 @@ _LONGEST_PART = len("下午的 ")
 _HOUR = re.compile(r"\s?(?:[点點]|[时時](?![间間段]))(?:(?P<more>半|[一1三3]刻)|[钟鐘]|整(?!理))?")
 _MORE = {"半": 30, "一刻": 15, "1刻": 15, "三刻": 45, "3刻": 45}
 _TO = re.compile(r"\s?(?:[到至~～–—-]|直到)\s?")
-HOUR_SIGNS = frozenset("点點时時")
-"""What stands after an hour."""
+_HOUR_SIGNS = frozenset("点點时時")
 
 
-class _ClockTime(NamedTuple):
-    start: int
-    end: int
-    time: float
-    hour_at: int
-    minutes_at: int | None
-    is_told: bool
-    """Whether the half of the day is told, and that it is a time of day: 三点 may be three points."""
-
-
-class ClockTime(_ClockTime, Spanned):
-    """A time of day, in minutes after midnight."""
-
-    __slots__ = ()
-
-
-def clock_times(text: str, numbers: Sequence[tuple[int, int, float]]) -> Iterator[ClockTime]:
-    """Yield the times of day of a text, of whose numbers start, end and value are given.
-
-    >>> [found.time for found in clock_times("下午3点20分至5点", [(2, 3, 3.0), (4, 6, 20.0), (8, 9, 5.0)])]
-    [920.0, 1020.0]
-    """
-    following = {start: (end, value) for start, end, value in numbers}
-    begins, is_told, last = _UNTOLD, False, 0
-    for hour_at, end, hour in numbers:
-        sign = _HOUR.match(text, end)
-        if sign is None or hour not in range(25):
-            continue
-        start = _part_of_day(text, hour_at)
-        if start < hour_at:
-            begins, is_told = _BEGINS[text[start : start + 2]], True
-        elif not _TO.fullmatch(text, last, hour_at):
-            begins, is_told = _UNTOLD, hour > 12
-        begins = _hour(int(hour), begins)
-        minutes_at, last, minutes = None, sign.end(), float(_MORE.get(sign["more"], 0))
-        if last in following:
-            minutes_end, value = following[last]
-            is_followed = text.startswith("分", minutes_end)
-            if value in range(60) and (value >= 10 or is_followed):
-                minutes_at, last, minutes = last, minutes_end + is_followed, value
-        yield ClockTime(start, last, 60.0 * (begins % 24) + minutes, hour_at, minutes_at, is_told)
-
-
-def _part_of_day(text: str, hour_at: int) -> int:
-    """Return where the part of the day before an hour starts, or where the hour does."""
-    first = max(0, hour_at - _LONGEST_PART)
-    start = first + len(text[first:hour_at].rstrip().removesuffix("的")) - 2
-    return start if text[max(start, 0) : start + 2] in _BEGINS else hour_at
-
-
-def _hour(hour: int, begins: int) -> int:
-    return begins + (hour - begins) % 12 if 0 < hour <= 12 else hour
-
-
-# Numbers as values: ``1,000``, ``1000``, ``one thousand``, ``１０００`` and ``一千`` are the same
-# number.
-#
+# Numbers as values: ``1,000``, ``1000``, ``one thousand``, ``１０００`` and ``一千`` are the same number.
 # A quantity has a value, a kind that keeps unlike numbers apart (a plain number, a percentage, a time of
 # day in minutes) and its place. Months are read as words, so that ``2022-01-09`` meets ``January 9,
 # 2022``.
@@ -245,8 +117,8 @@ class _Quantity(NamedTuple):
     end: int
     is_vague: bool = False
     """Whether the word may not be meant as a number at all: *one*, *first*, 一."""
-    measure: Measure | None = None
-    """What else it may be compared as: what it measures, where a unit follows; of 下午3点 also the 3."""
+    also: tuple[Kind, float] | None = None
+    """What else it may be compared as: 三点 as a time of day, 下午3点 as the 3."""
 
 
 class Quantity(_Quantity, Spanned):
@@ -263,12 +135,6 @@ def quantities(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
     >>> [quantity.values for quantity in quantities("1,200 of 3 million, 25 % at 5:30 pm, 一千二百")]
     [(1200.0,), (3000000.0,), (25.0,), (1050.0,), (1200.0,)]
     """
-    found = [_measured(quantity, text) for quantity in written_numbers(text, forms)]
-    return found if text.isascii() or HOUR_SIGNS.isdisjoint(text) else list(_timed(found, text))
-
-
-def written_numbers(text: str, forms: Iterable[str] | None = None) -> list[Quantity]:
-    """Return the numbers of a text as they are written, whatever is before or after them."""
     found = list(_in_digits(text))
     if not _NUMBER_WORDS.isdisjoint(_words(text.lower()) if forms is None else forms):
         taken = {place for quantity in found for place in range(quantity.start, quantity.end)}
@@ -279,7 +145,7 @@ def written_numbers(text: str, forms: Iterable[str] | None = None) -> list[Quant
             if match.start() not in taken  # the million of "3 million"
         ]
         found.sort(key=lambda quantity: quantity.start)
-    return found
+    return found if text.isascii() or _HOUR_SIGNS.isdisjoint(text) else list(with_clock_times(found, text))
 
 
 def _words(text: str) -> list[str]:
@@ -287,26 +153,50 @@ def _words(text: str) -> list[str]:
     return text.translate(_NO_LETTERS).split() if text.isascii() else _LETTERS.findall(text)
 
 
-def _measured(quantity: Quantity, text: str) -> Quantity:
-    found = measure(text, quantity.end, quantity.values[-1]) if quantity.kind == "number" else None
-    return quantity._replace(measure=found) if found else quantity
+def with_clock_times(found: Iterable[Quantity], text: str) -> Iterator[Quantity]:
+    """Yield numbers, those that are hours and minutes in Chinese as times of day.
 
-
-def _timed(found: Sequence[Quantity], text: str) -> Iterator[Quantity]:
-    """Yield numbers, those that are hours and minutes in Chinese as times of day."""
-    numbers = [(each.start, each.end, each.values[-1]) for each in found if each.kind == "number"]
-    clocks = {
-        place: clock for clock in clock_times(text, numbers) for place in (clock.hour_at, clock.minutes_at)
-    }
-    for each in found:
-        clock = clocks.get(each.start)
-        if clock is None:
+    Where the half of the day is not told, 三点 may be three points: it stays a number that may be a time.
+    """
+    numbers = list(found)
+    following = {each.start: each for each in numbers if each.kind == "number"}
+    of_hours: dict[
+        int, float | None
+    ] = {}  # where the minutes of an hour stand, and the time if it is not told
+    begins, is_told, last = _UNTOLD, False, 0
+    for each in numbers:
+        hour, sign = each.values[-1], _HOUR.match(text, each.end)
+        if each.start in of_hours:
+            if (time := of_hours[each.start]) is not None:
+                yield each._replace(also=("time", time))
+            continue
+        if each.kind != "number" or sign is None or hour not in range(25):
             yield each
-        elif not clock.is_told:
-            yield each._replace(measure=("time", clock.time))
-        elif each.start == clock.hour_at:
-            number = ("", each.values[-1])
-            yield Quantity((clock.time,), "time", clock.start, clock.end, measure=number)
+            continue
+        start = _part_of_day(text, each.start)
+        if start < each.start:
+            begins, is_told = _BEGINS[text[start : start + 2]], True
+        elif not _TO.fullmatch(text, last, each.start):
+            begins, is_told = _UNTOLD, hour > 12
+        begins = begins + (int(hour) - begins) % 12 if 0 < hour <= 12 else int(hour)
+        time, last = 60.0 * (begins % 24) + _MORE.get(sign["more"], 0), sign.end()
+        minutes = following.get(last)
+        if minutes is not None and minutes.values[-1] in range(60):
+            is_followed = text.startswith("分", minutes.end)
+            if minutes.values[-1] >= 10 or is_followed:
+                time, last = time + minutes.values[-1], minutes.end + is_followed
+                of_hours[minutes.start] = None if is_told else time
+        if is_told:
+            yield Quantity((time,), "time", start, last, also=("number", hour))
+        else:
+            yield each._replace(also=("time", time))
+
+
+def _part_of_day(text: str, hour_at: int) -> int:
+    """Return where the part of the day before an hour starts, or where the hour does."""
+    first = max(0, hour_at - _LONGEST_PART)
+    start = first + len(text[first:hour_at].rstrip().removesuffix("的")) - 2
+    return start if text[max(start, 0) : start + 2] in _BEGINS else hour_at
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:
@@ -349,7 +239,7 @@ def _read(match: re.Match[str]) -> Iterator[Quantity]:
         # "5 m" may be millions or metres.
         values = (scaled, value) if scale == "m" else (scaled,)
         kind: Kind = "percent" if match["percent"] else "number"
-        yield Quantity(values, kind, start, end, measure=("length", value) if scale == "m" else None)
+        yield Quantity(values, kind, start, end)
     elif match["hanpercent"]:
         yield Quantity((_han_value(match["hanpercent"]),), "percent", start, end)
     else:
@@ -434,13 +324,7 @@ def _figures(digits: str) -> str:
     return "".join(str(CHINESE_DIGITS[digit]) for digit in digits)
 
 
-MEASURE_WORDS = "个名位只条件种张本辆家座头匹枚颗把艘间台架部首篇封份套棵株朵根支幅口"
-"""What stands between a number and a noun and says nothing by itself: 三只猫 are 3 cats."""
-COUNTERS = f"{MEASURE_WORDS}{COUNTED}级章卷集回度"
-"""What may stand right after a number: those, and what is counted itself."""
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yuan"}
-CURRENCIES = tuple(_MONEY.values())
-"""The words for money that stand after a number."""
 _SUM = re.compile(r"([$€£¥]) ?(\d+(?:\.\d+)?)")
 # 两三 is a guess, and 小五 and 老三 are names.
 _GUESS = re.compile("一二|[二两]三|三四|三五|四五|五六|六七|七八|八九")

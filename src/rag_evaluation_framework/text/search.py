@@ -2,8 +2,8 @@
 
 Whatever is found is a slice of the text, and begins and ends with whole words and numbers. Four searches, by
 who wrote the passage: snippets of golden sets and positions of chunks (:class:`SqueezedText`), excerpts that
-a model copied (:func:`locate`), quotes by which a judge proves a verdict (:func:`find_quote`); and under
-them the search for copies with a few characters changed (:func:`approximate_places`).
+a model copied (:class:`ExcerptFinder`), quotes by which a judge proves a verdict (:func:`find_quote`); and
+under them the search for copies with a few characters changed (:func:`approximate_places`).
 """
 
 from __future__ import annotations
@@ -319,22 +319,12 @@ class Unlocated:
     excerpt: str
 
 
-def locate(
-    excerpt_text: str, document_text: str, *, near: Sequence[tuple[int, int]] = ()
-) -> Located | Reason:
-    """Return where an excerpt is in a document, or why that is not known.
+class ExcerptFinder:
+    """Finds excerpts of one text.
 
-    ``near`` are the places of other excerpts of the same question. They decide if the text occurs in several
-    places and one of those is clearly the nearest.
-
-    >>> locate("four   FERRIES", "There are four ferries a day.")
+    >>> ExcerptFinder("There are four ferries a day.").locate("four   FERRIES")
     Located(start=10, end=22, manner='folded')
     """
-    return _finder(document_text).locate(excerpt_text, near=near)
-
-
-class ExcerptFinder:
-    """Finds excerpts of one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -344,7 +334,11 @@ class ExcerptFinder:
         return FoldedText(self.text)
 
     def locate(self, excerpt: str, *, near: Sequence[tuple[int, int]] = ()) -> Located | Reason:
-        """Return where an excerpt is, or why that is not known."""
+        """Return where an excerpt is, or why that is not known.
+
+        ``near`` are the places of other excerpts of the same question. They decide if the text occurs in
+        several places and one of those is clearly the nearest.
+        """
         if not _WORD.search(excerpt):
             return "empty-excerpt"
         forms = list(dict.fromkeys((excerpt.strip(), _WRAPPING.sub("", excerpt))))
@@ -433,11 +427,6 @@ class ExcerptFinder:
         while begin < end - 1 and not folded[end - 1].isalnum() and folded[end - 1] != wanted[-1]:
             end -= 1
         return whole_words(self.text, places[begin], places[end - 1] + 1)
-
-
-@lru_cache(maxsize=16)
-def _finder(text: str) -> ExcerptFinder:
-    return ExcerptFinder(text)
 
 
 def _chosen(places: Sequence[Span], manner: Manner, near: Sequence[tuple[int, int]]) -> Located | Reason:

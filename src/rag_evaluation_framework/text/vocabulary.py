@@ -62,28 +62,10 @@ NEGATIONS = ("not", "no", "never", "neither", "nor", "without", "cannot")
 CHINESE_NEGATIONS = "不没沒无無未非"
 """Characters that deny what follows, where they are no part of a word."""
 
-CHINESE_NOT = "不(?![同过仅但少断久论管止错只光])|没(?!错|问题)|未(?!来)"
-"""The expression of those of a comparable text that are no part of such a word: not of 不同, 没错, 未来."""
-
 DENIAL = re.compile(
     rf"\b(?!not\sonly)(?:{'|'.join(NEGATIONS)}|none|unable|unavailable|closed|absence|den(?:y|ies|ied)"
     rf"|lack(?:s|ed|ing)?|fail(?:s|ed)?\sto)\b|n['’]t\b|[{CHINESE_NEGATIONS}]",
     re.IGNORECASE,
-)
-
-
-# The words by which a question asks for more than a yes or no, as expressions for comparable texts.
-
-QUESTION_WORDS = "what|who|whom|whose|which|where|when|why|how"
-CHINESE_QUESTION_WORDS = "什么|谁|哪(?!怕)|(?<!任)何|几(?!乎)|多少|怎[么样]"
-"""Not those of 哪怕, 任何 and 几乎, which ask nothing."""
-
-
-# The names of months, in their order.
-
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
 )
 
 
