@@ -120,15 +120,9 @@ def test_a_judge_that_talks_nonsense_fails_the_score_and_never_makes_one_up(proj
     figures = document["runs"][0]["metrics"]["faithfulness"]
     assert (figures["value"], figures["n_scored"], figures["n_failed"]) == (None, 0, 2)
     assert "no verdict: not-json" in document["samples"][0]["error"]
-
-
-def test_a_run_goes_on_only_with_the_judge_it_began_with(project: Path) -> None:
-    manifest(project)
-    with running_chat(judging(verdict)) as server:
-        run = evaluated(*judge_options(server))["runs"][0]["runId"]
-        resumed = ("evaluate", "agent.yaml", "--target", "answers.jsonl", "--resume", run)
-        refused = rag_eval(*resumed)
-    assert "expected faithfulness by judge:scripted, got lexical support, screening" in str(refused.exception)
+    # The reason that is counted is the kind, without what the judge said.
+    (told,) = document["runs"][0]["notScored"]["bias"]
+    assert told == {"status": "failed", "reason": "no verdict: not-json", "count": 2}
 
 
 @pytest.mark.parametrize(
@@ -255,14 +249,6 @@ def test_why_samples_have_no_score_stands_below_the_figures_and_in_the_documents
     assert document["samples"][0]["notScored"]["bias"] == {"status": "skipped", "reason": "needs a judge"}
     rescored = rag_eval("score", document["runs"][0]["runId"], "-m", "bias", "-m", "refusal_recall").stdout
     assert "2 skipped, the sample expects an answer: refusal_recall" in rescored
-
-
-def test_the_reason_of_failed_verdicts_is_their_kind_without_what_the_judge_said(project: Path) -> None:
-    manifest(project)
-    with running_chat(lambda asked: f"no {len(asked)}") as server:
-        document = evaluated("-m", "bias", *judge_options(server))
-    (told,) = document["runs"][0]["notScored"]["bias"]
-    assert told == {"status": "failed", "reason": "no verdict: not-json", "count": 2}
 
 
 def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:

@@ -7,7 +7,6 @@ contradicts one whose "is" it turns into "is not", or the other way round.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,14 +32,12 @@ from rag_evaluation_framework.records.samples import (
     Turn,
 )
 from rag_evaluation_framework.records.scores import (
-    BLAME_KINDS,
     Blame,
     BlameEvidence,
     Claim,
     ClaimVerdict,
     Evidence,
     Label,
-    SupportMethod,
 )
 
 TABLES = tables_beside(__file__)
@@ -93,53 +90,40 @@ def blamed(asked: Sample, answer: str | None, **fields: Any) -> Blame:
     return blame(asked, Response(text=answer, **fields), Containment())
 
 
-def test_the_method_of_these_tests_is_a_support_method() -> None:
-    assert isinstance(Containment(), SupportMethod)
+def expectation(written: dict[str, Any] | None) -> Expectation | None:
+    match written:
+        case {"names": names}:
+            return Entities(names=tuple(names))
+        case {"relation": [subject, relation, other]}:
+            return Relation(subject=subject, relation=relation, object=other)
+        case {"refusal": _}:
+            return Refusal()
+    return None
 
 
-@pytest.mark.parametrize(
-    ("answer", "contexts", "kind"),
-    [
-        # The reference is one claim: the ferry is green.
-        (SHIP, [SHIP, WEATHER], "ok"),
-        (f"{WEATHER} {SHIP}", [SHIP], "ok"),
-        (SHIP, [WEATHER], "ok"),  # right without help: nothing failed
-        (WEATHER, [SHIP, WEATHER], "not_used"),
-        (WEATHER, [WEATHER], "retrieval_missed"),
-        (NOT_SHIP, [SHIP], "contradicted"),
-        (NOT_SHIP, [WEATHER], "retrieval_missed"),
-        ("I don't know.", [SHIP], "refused_wrongly"),
-        ("I'm sorry, but I can't help with that.", [SHIP], "refused_wrongly"),
-        ("I don't know.", [WEATHER], "retrieval_missed"),
-        (f"{SHIP} [1]", [SHIP, WEATHER], "ok"),
-        (f"{SHIP} [2]", [SHIP, WEATHER], "wrong_citation"),
-        (f"{SHIP} [3]", [SHIP, WEATHER], "wrong_citation"),
-        (f"{WEATHER} [2]", [SHIP, WEATHER], "not_used"),  # the citation is right, the answer is not
-    ],
-)
-def test_blame_by_the_claims_of_the_reference(answer: str, contexts: list[str], kind: str) -> None:
-    assert blamed(sample(reference=SHIP), answer, contexts=tuple(contexts)).kind == kind
+@pytest.mark.parametrize(("asked", "answer", "contexts", "kind", "why"), TABLES["blame_of_an_answer"])
+def test_blame_of_an_answer(
+    asked: dict[str, Any], answer: str, contexts: list[str], kind: str, why: str
+) -> None:
+    found = blamed(
+        sample(
+            turns=(Turn(role="user", content=asked.get("question", "What about it?")),),
+            reference=asked.get("reference"),
+            reference_contexts=tuple(asked.get("reference_contexts", ())),
+            expectation=expectation(asked.get("expectation")),
+            origin=GOLDEN if "golden" in asked else None,
+        ),
+        answer,
+        contexts=tuple(contexts),
+    )
+    assert (found.kind, why in found.why) == (kind, True), found
 
 
-@pytest.mark.parametrize(
-    ("answer", "contexts", "kind"),
-    [
-        # Two claims are wanted. One is said; the other was retrieved, or not.
-        (SHIP, [SHIP, HARBOUR], "not_used"),
-        (SHIP, [SHIP], "retrieval_missed"),
-        (f"{SHIP} {HARBOUR}", [SHIP], "ok"),
-        # What the answer denies was retrieved, what it leaves out was not: retrieval comes first.
-        (NOT_SHIP, [SHIP], "retrieval_missed"),
-        (NOT_SHIP, [SHIP, HARBOUR], "contradicted"),
-    ],
-)
-def test_blame_of_an_answer_that_says_half_of_it(answer: str, contexts: list[str], kind: str) -> None:
-    assert blamed(sample(reference=f"{SHIP} {HARBOUR}"), answer, contexts=tuple(contexts)).kind == kind
-
-
-def test_a_contradiction_is_counted_once_though_it_is_seen_from_both_sides() -> None:
-    found = blamed(sample(reference=SHIP), NOT_SHIP, contexts=(SHIP,))
-    assert found.why.startswith("the answer lacks 1 of 1 claims of the reference, 1 claim is contradicted; ")
+def test_a_failure_and_hits_without_texts_leave_it_unknown() -> None:
+    failed = blamed(sample(), None, failure=Failure(kind="http-503", message="down"))
+    assert (failed.kind, failed.why) == ("unknown", "no answer: http-503")
+    textless = blamed(sample(reference=SHIP), WEATHER, hits=(Hit(id="k1"),))
+    assert (textless.kind, "no texts came with the hits" in textless.why) == ("unknown", True)
 
 
 def test_the_evidence_is_what_is_missing_or_denied() -> None:
@@ -153,31 +137,7 @@ def test_the_evidence_is_what_is_missing_or_denied() -> None:
     assert [each.claim for each in unused.evidence] == [HARBOUR]
     denied = blamed(sample(reference=SHIP), NOT_SHIP, contexts=(SHIP,))
     assert denied.evidence[0] == BlameEvidence(NOT_SHIP, "The ferry is green")
-
-
-@pytest.mark.parametrize(
-    ("answer", "contexts", "kind"),
-    [
-        # A passage is known, no reference: an answer is right when it says something of the passage.
-        (SHIP, [f"Long ago: {SHIP} {HARBOUR} So it was."], "ok"),
-        (WEATHER, [f"{SHIP} {HARBOUR}"], "not_used"),
-        (WEATHER, [f"... {SHIP} ..."], "not_used"),  # cut by a chunk's edge: half of its claims are there
-        (WEATHER, [WEATHER], "retrieval_missed"),
-        (NOT_SHIP, [f"{SHIP} {HARBOUR}"], "contradicted"),
-        ("I don't know.", [WEATHER], "retrieval_missed"),
-        ("Could you tell me which ferry you mean?", [f"{SHIP} {HARBOUR}"], "not_used"),
-    ],
-)
-def test_blame_by_a_relevant_passage(answer: str, contexts: list[str], kind: str) -> None:
-    asked = sample(reference_contexts=(f"{SHIP} {HARBOUR}",))
-    assert blamed(asked, answer, contexts=tuple(contexts)).kind == kind
-
-
-def test_a_passage_that_was_retrieved_holds_even_where_the_reference_is_worded_otherwise() -> None:
-    asked = sample(reference="Green.", reference_contexts=(SHIP,))
-    found = blamed(asked, WEATHER, contexts=(SHIP,))
-    assert found.kind == "not_used"
-    assert "1 of 1 relevant passages retrieved" in found.why
+    assert denied.to_dict()["evidence"][0] == {"claim": NOT_SHIP, "passage": "The ferry is green"}
 
 
 def hit(start: int, end: int, document: str = "a.md", **fields: Any) -> Hit:
@@ -259,19 +219,6 @@ def test_of_documents_one_is_enough_and_of_chunks_all_are_needed(
     assert blamed(sample(reference=SHIP, **truth), "I don't know.", hits=hits).kind == kind
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        ("I'm sorry, but I can't help with that.", "ok"),
-        ("I don't know.", "ok"),
-        (SHIP, "answered_wrongly"),
-        ("Could you tell me which ferry you mean?", "unknown"),
-    ],
-)
-def test_where_a_refusal_is_expected_declining_is_right(answer: str, kind: str) -> None:
-    assert blamed(sample(expectation=Refusal()), answer, contexts=(SHIP,)).kind == kind
-
-
 DOCUMENTS = CitableTexts([Document(DocumentId("ship.md"), f"{SHIP} {HARBOUR}")])
 
 
@@ -308,26 +255,6 @@ def test_citations_beside_the_answer_need_to_bear_out_one_sentence() -> None:
     assert [each.claim for each in wrong.evidence] == [SHIP, HARBOUR]
 
 
-@pytest.mark.parametrize(
-    ("asked", "answer", "fields", "why"),
-    [
-        ({}, None, {"failure": Failure(kind="http-503", message="down")}, "no answer: http-503"),
-        ({"reference": SHIP}, " ", {"contexts": (SHIP,)}, "the answer is empty"),
-        ({}, SHIP, {"contexts": (SHIP,)}, "no reference and no relevant passage"),
-        ({"reference": SHIP}, WEATHER, {}, "neither contexts nor hits"),
-        ({"reference": SHIP}, "I don't know.", {}, "neither contexts nor hits"),
-        ({"reference": SHIP}, WEATHER, {"hits": (Hit(id="k1"),)}, "no texts came with the hits"),
-        ({}, "I don't know.", {"contexts": (SHIP,)}, "nothing is known to be relevant"),
-    ],
-)
-def test_what_cannot_be_told_is_unknown_and_says_what_is_missing(
-    asked: dict[str, Any], answer: str | None, fields: dict[str, Any], why: str
-) -> None:
-    found = blamed(sample(**asked), answer, **fields)
-    assert found.kind == "unknown"
-    assert why in found.why
-
-
 @pytest.mark.parametrize("answer", [WEATHER, "I don't know."])
 def test_a_system_that_says_it_retrieved_nothing_missed_it(answer: str) -> None:
     found = blamed(sample(reference=SHIP), answer, retrieved_nothing=True)
@@ -343,24 +270,6 @@ def test_a_judge_that_gives_no_verdict_leaves_it_unknown() -> None:
 
     found = blame(sample(reference=SHIP), Response(text=SHIP, contexts=(SHIP,)), Silent())
     assert (found.kind, found.why) == ("unknown", "no verdict: not-json: prose")
-
-
-def test_a_reference_that_is_a_name_is_a_claim() -> None:
-    asked = sample(reference="Jane Austen", expectation=Entities(names=("Jane Austen",)))
-    assert blamed(asked, "Emma is by Jane Austen.", contexts=("Jane Austen wrote it.",)).kind == "ok"
-    assert blamed(asked, "Emma is by somebody.", contexts=("Jane Austen wrote it.",)).kind == "not_used"
-
-
-def test_chinese_claims_are_told_apart_too() -> None:
-    asked = sample(reference="渡轮是绿色的。港口很深。")
-    assert blamed(asked, "渡轮是绿色的。", contexts=("渡轮是绿色的。港口很深。",)).kind == "not_used"
-    assert blamed(asked, "渡轮是绿色的。", contexts=("渡轮是绿色的。",)).kind == "retrieval_missed"
-
-
-def test_every_kind_is_a_plain_value_for_results() -> None:
-    found = blamed(sample(reference=SHIP), NOT_SHIP, contexts=(SHIP,)).to_dict()
-    assert found["kind"] in BLAME_KINDS
-    assert found["evidence"][0] == {"claim": NOT_SHIP, "passage": "The ferry is green"}
 
 
 FRIENDS = Relation(subject="恰斯卡", relation="friend_of", object="卡齐娜")
@@ -428,37 +337,12 @@ def test_an_answer_that_declines_a_part_is_blamed_by_what_it_tells(
     assert blamed(asked, answer, contexts=(WEATHER,)).kind == otherwise
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        (f"{SHIP} {HARBOUR} However, I can't sell you a ticket.", "ok"),
-        (f"{SHIP} But I don't know about the harbour.", "not_used"),
-        (f"{NOT_SHIP} But I don't know about the harbour.", "contradicted"),
-        (f"I don't know. {WEATHER}", "refused_wrongly"),
-    ],
-)
-def test_the_claims_beside_what_is_declined_count(answer: str, kind: str) -> None:
-    asked = sample(reference=f"{SHIP} {HARBOUR}")
-    assert blamed(asked, answer, contexts=(SHIP, HARBOUR)).kind == kind
-    passages = sample(reference_contexts=(SHIP,))
-    assert blamed(passages, answer, contexts=(SHIP,)).kind == kind.replace("not_used", "ok")
-
-
 def test_a_refusal_that_sounds_as_its_sample_says_is_one() -> None:
     asked = sample(expectation=Refusal(pattern="请联系人工客服..."))
     answer = "请联系人工客服处理退款。"
     assert scorer_for("refusal_recall").score(asked, Response(text=answer)).value == 1
     assert blamed(asked, answer).kind == "ok"
     assert blamed(sample(expectation=Refusal()), answer).kind == "answered_wrongly"
-
-
-def test_an_answer_that_denies_what_was_asked_of_the_name_is_not_right() -> None:
-    turns = (Turn(role="user", content="Who is the mayor?"),)
-    asked = sample(turns=turns, expectation=Entities(names=("Anna Berg",)))
-    assert blamed(asked, "Anna Berg is the mayor.", contexts=("Anna Berg is the mayor.",)).kind == "ok"
-    assert (
-        blamed(asked, "Anna Berg is not the mayor.", contexts=("Anna Berg is the mayor.",)).kind == "not_used"
-    )
 
 
 def test_blame_says_which_names_are_missing_and_which_step_comes_too_early() -> None:
@@ -472,29 +356,6 @@ def test_blame_says_which_names_are_missing_and_which_step_comes_too_early() -> 
         "the answer lacks 1 of 3 expected steps, 1 told too early; 3 of 3 expected steps retrieved"
     )
     assert told.evidence == (BlameEvidence("修好小船"),)
-
-
-def test_a_relation_without_known_words_is_blamed_by_the_claims_of_the_reference() -> None:
-    odd = Relation(subject="A", relation="结义姐妹", object="B")  # has no English words
-    asked = sample(expectation=odd, reference=SHIP)
-    assert blamed(asked, SHIP, contexts=(SHIP,)).why == "the answer has 1 of 1 claims of the reference"
-    assert blamed(asked, WEATHER, contexts=(SHIP,)).kind == "not_used"
-
-
-@pytest.mark.parametrize(
-    ("answer", "context", "kind"),
-    [
-        ("The ferry is green.", WEATHER, "ok"),
-        ("The ferry is blue.", WEATHER, "ok"),
-        (WEATHER, "The ferry is blue.", "not_used"),  # either is enough in what was retrieved, too
-        (WEATHER, HARBOUR, "retrieval_missed"),
-    ],
-)
-def test_either_reading_of_a_golden_reference_will_do(answer: str, context: str, kind: str) -> None:
-    asked = sample(reference="The ferry is green/blue ...", origin=GOLDEN)
-    assert blamed(asked, answer, contexts=(context,)).kind == kind
-    # Elsewhere a slash is a slash.
-    assert blamed(replace(asked, origin=None), answer, contexts=(context,)).kind != "ok"
 
 
 CONVERSATION = Sample(
@@ -572,12 +433,6 @@ def test_a_turn_may_also_say_what_a_reference_says_that_sounds_like_a_refusal() 
     asked, response = Sample(id="c", turns=turns), conversation(("没有，手册里没有保修说明。", "今天下雨。"))
     assert scorer_for("turn_correctness").score(asked, response).value == 1.0
     assert blame(asked, response, LexicalSupport()).turns[1].kind == "ok"
-
-
-def test_an_answer_that_asks_back_as_its_reference_does_is_right() -> None:
-    asked = sample(reference="Which ferry do you mean?")
-    assert blamed(asked, "Which ferry do you mean?", contexts=(SHIP,)).kind == "ok"
-    assert blamed(asked, "Which harbour do you mean?", contexts=(SHIP,)).kind != "ok"
 
 
 def test_the_turns_before_a_failure_are_blamed_and_the_others_are_unknown() -> None:

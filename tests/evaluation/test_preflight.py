@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError
+from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
 from rag_evaluation_framework.evaluation.preflight import (
     MissingFields,
@@ -93,13 +92,14 @@ def test_a_declared_metric_whose_field_is_missing_is_found_before_the_first_requ
 def test_metrics_that_are_not_available_are_named_with_the_line_of_their_dataset(tmp_path: Path) -> None:
     manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}])
     with pytest.raises(InputError) as caught:
-        plan_evaluation(manifest, metrics=["precision_omega", "bleuu", "chrf"])
+        plan_evaluation(manifest, metrics=["precision_omega", "bleuu", "chrf", "rouge(variant=rougeX)"])
     found = [str(issue).partition("agent.yaml:")[2] for issue in caught.value.issues]
     assert found[0].endswith(
         "got metric precision_omega: it judges all chunks of a corpus: use rag-eval retrieval"
     )
     assert found[1].startswith("4: d: expected a metric that is available, got unknown metric")
-    assert len(found) == 2
+    assert "got unknown variant of rouge 'rougeX'; did you mean" in found[2]
+    assert len(found) == 3
 
 
 def test_metrics_given_replace_those_of_the_manifest(tmp_path: Path) -> None:
@@ -149,12 +149,6 @@ def test_a_malformed_line_stops_the_plan_with_every_problem_of_the_file(tmp_path
     assert {issue.line for issue in caught.value.issues} == {2, 3}
 
 
-def test_filtering_to_nothing_is_an_error_that_names_the_dataset(tmp_path: Path) -> None:
-    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b", "tags": ["x"]}])
-    with pytest.raises(UsageError, match="dataset d: expected samples with the tag y, got none of 1"):
-        plan_evaluation(manifest, choice=SampleChoice(tags=("y",)))
-
-
 def test_a_sample_that_holds_a_secret_is_refused_by_its_line_without_showing_it(tmp_path: Path) -> None:
     records = [{"input": "a", "expected": "b"}, {"input": "my key is s3cret-value", "expected": "b"}]
     secrets = Secrets()
@@ -175,13 +169,6 @@ def test_write_access_is_checked_on_the_nearest_folder_that_exists(tmp_path: Pat
         check_writable([tmp_path / "file" / "runs"])
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(StorageError, match="cannot write"):
-        check_writable([tmp_path / "runs"])
-
-
 def test_a_metric_that_only_a_judge_can_measure_is_a_problem_under_the_gate_and_says_how_to_get_one(
     tmp_path: Path,
 ) -> None:
@@ -194,23 +181,11 @@ def test_a_metric_that_only_a_judge_can_measure_is_a_problem_under_the_gate_and_
     assert dataset.scorers[0].method == "not scored: needs a judge"
 
 
-def test_what_golden_and_span_metrics_need_of_a_sample_is_looked_for_beforehand(tmp_path: Path) -> None:
-    metrics = "[entity_coverage, citation_span_recall]"
-    manifest = manifest_of(tmp_path, [{"input": "a", "expected": "b"}], metrics=metrics)
-    with pytest.raises(InputError) as caught:
-        plan_evaluation(manifest)
-    found = [str(issue).partition("data.jsonl:")[2] for issue in caught.value.issues]
-    assert found == [
-        "1: entities: expected entities in every sample, which entity_coverage needs, "
-        "got none in 1 of 1: line 1",
-        "1: relevant_spans: expected relevant_spans in every sample, which citation_span_recall needs, "
-        "got none in 1 of 1: line 1",
-    ]
-
-
 @pytest.mark.parametrize(
     ("metric", "field"),
     [
+        ("entity_coverage", "entities"),
+        ("citation_span_recall", "relevant_spans"),
         ("hop_coverage", "hops"),
         ("turn_correctness", "turns"),
         ("context_turn_correctness", "turns"),
@@ -251,15 +226,3 @@ def test_samples_of_one_line_are_named_by_their_ids_and_the_systems_contexts_are
         "7 of 7: q1, q2, q3, q4, q5 and 2 more; "
         "--allow-missing scores by the contexts that the system returns"
     )
-
-
-def test_parameters_that_make_no_sense_are_found_before_the_first_request(tmp_path: Path) -> None:
-    records = [{"input": "a", "expected": "b"}]
-    metrics = '["rouge(variant=rougeX)", "citation_tolerance_jaccard(tolerance_chars=-3)"]'
-    with pytest.raises(InputError) as caught:
-        plan_evaluation(manifest_of(tmp_path, records, metrics=metrics))
-    assert [issue.found.partition(";")[0] for issue in caught.value.issues] == [
-        "unknown variant of rouge 'rougeX'",
-        "metric 'citation_tolerance_jaccard(tolerance_chars=-3)': "
-        "expected tolerance_chars of at least 0, got -3",
-    ]

@@ -132,7 +132,7 @@ def test_masking_a_value_reaches_keys_lists_and_depths_and_changes_nothing_else(
     secrets = Secrets()
     secrets.add("s3cret-value")
     value = {"s3cret-value": [1, None, {"a": ("x s3cret-value y", 2.5)}], "b": True}
-    assert secrets.mask_value(value) == {"***": [1, None, {"a": ["x *** y", 2.5]}], "b": True}
+    assert secrets.mask_value(value) == {"***": [1, None, {"a": ("x *** y", 2.5)}], "b": True}
     assert "s3cret" not in repr(secrets)
 
 

@@ -1,18 +1,16 @@
-"""When a sample is asked again: attempts, waits and the budget."""
+"""When a sample is asked again, how many are asked at once, and when a run gives up."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.attempts import (
-    Attempts,
-    RetryBudget,
-    shows_congestion,
-    was_reached,
-)
+from rag_evaluation_framework.evaluation.attempts import AdaptiveLimit, Attempts, OutageWatch, RetryBudget
 
 BUSY = TargetError("http-503", "busy", retry=True)
 
@@ -56,15 +54,6 @@ def test_how_often_a_sample_is_asked(error: TargetError, count: int) -> None:
     assert tries(error) == count
 
 
-def test_malformed_json_gets_one_more_attempt_after_other_failures_too() -> None:
-    made, malformed = attempts(), TargetError("malformed-json", "", retry=True)
-    made.failed(BUSY)
-    made.failed(malformed)
-    assert made.may_go_on(malformed)
-    made.failed(malformed)
-    assert not made.may_go_on(malformed)
-
-
 @given(st.integers(0, 2**32), st.text(max_size=8))
 def test_waits_grow_with_jitter_up_to_a_bound_and_depend_on_seed_and_sample_alone(
     seed: int, key: str
@@ -103,19 +92,83 @@ def test_the_budget_bounds_retries_to_a_share_of_samples_plus_a_few_a_second() -
     assert sum(budget.spend() for _ in range(100)) in (10, 11)  # 2 a second, and the rounding
 
 
-def test_a_long_calm_does_not_save_up_an_endless_budget() -> None:
+REFUSED = TargetError("connection-failed", "connection refused", retry=True)
+
+
+def missed(watch: OutageWatch, clock: Clock, *moments: float) -> list[bool]:
+    """Let one attempt fail to connect at each moment; tell after each whether the run stops."""
+    stops = []
+    for clock.now in moments:
+        stops.append(watch.attempt_failed(REFUSED) is not None)
+    return stops
+
+
+def test_five_misses_over_two_seconds_stop_a_run_at_its_start_and_over_half_a_minute_later() -> None:
     clock = Clock()
-    budget = RetryBudget(16, clock=clock)
-    for _ in range(100_000):
-        budget.sample_begun()
-    clock.now = 1e6
-    assert sum(budget.spend() for _ in range(1000)) == 100
+    watch = OutageWatch(5, clock=clock)
+    assert missed(watch, clock, 0, 0, 0, 0, 0.5, 1.9, 2.0) == [False] * 6 + [True]
+    for heard in (OutageWatch.answered, lambda watch: watch.attempt_failed(BUSY)):
+        watch = OutageWatch(5, clock=clock)
+        heard(watch)
+        assert missed(watch, clock, *range(100, 131)) == [False] * 30 + [True]
+        assert watch.attempt_failed(BUSY) is None  # any reply ends the row of misses
+        assert missed(watch, clock, 131, 132, 133, 134, 135) == [False] * 5
 
 
-def test_what_asks_for_fewer_requests_at_once() -> None:
-    assert shows_congestion(TargetError("http-429", "", throttled=True))
-    assert shows_congestion(TargetError("timeout", ""))
-    assert shows_congestion(TargetError("connection-failed", ""))
-    assert not shows_congestion(TargetError("http-500", "", retry=True))
-    assert not was_reached(TargetError("connect-timeout", ""))
-    assert was_reached(TargetError("connection-reset", "", retry=True))
+def test_failures_that_speak_of_the_sample_never_stop_the_run() -> None:
+    for kinds in (["http-422"] * 30, ["http-500"] * 30, ["http-401", "http-422"] * 15):
+        watch = OutageWatch(5, clock=Clock())
+        assert not any(watch.sample_failed(TargetError(kind, "")) for kind in kinds)
+
+
+def after_rounds(limit: AdaptiveLimit, rounds: int, *, congested: Callable[[int], bool]) -> list[int]:
+    """Return the limit after each round in which every slot was used once."""
+    seen = []
+    for _ in range(rounds):
+        for number in range(limit.limit):
+            limit.replied(congested=congested(number))
+        seen.append(limit.limit)
+    return seen
+
+
+def test_a_target_is_given_three_times_as_much_each_clean_round_and_half_if_it_refuses_everything() -> None:
+    assert [AdaptiveLimit(maximum).limit for maximum in (1, 3, 16, 400)] == [1, 3, 4, 50]
+    limit = AdaptiveLimit(100)
+    assert after_rounds(limit, 4, congested=lambda _: False) == [36, 100, 100, 100]
+    assert after_rounds(limit, 3, congested=lambda _: True) == [50, 25, 12]
+    # After trouble a small step a round: 100 / 32 is about 3.
+    assert after_rounds(limit, 2, congested=lambda _: False)[1] - 12 in range(5, 8)
+    # One refusal in a hundred costs almost nothing.
+    limit = AdaptiveLimit(400)
+    after_rounds(limit, 3, congested=lambda _: False)
+    assert min(after_rounds(limit, 50, congested=lambda number: number % 100 == 0)) >= 390
+
+
+@given(st.integers(1, 40), st.lists(st.booleans(), max_size=300), st.integers(0, 2**16))
+def test_slots_are_never_more_than_the_maximum_and_never_lost(
+    maximum: int, congested: list[bool], cancelled: int
+) -> None:
+    limit = AdaptiveLimit(maximum)
+    most = 0
+
+    async def request(number: int, trouble: bool) -> None:
+        nonlocal most
+        await limit.acquire()
+        try:
+            most = max(most, limit.in_flight)
+            await asyncio.sleep(0)
+            limit.replied(congested=trouble)
+        finally:
+            limit.give_back()
+
+    async def all_of_them() -> None:
+        tasks = [asyncio.ensure_future(request(*numbered)) for numbered in enumerate(congested)]
+        await asyncio.sleep(0)
+        for number, task in enumerate(tasks):
+            if (cancelled >> (number % 16)) & 1:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(all_of_them())
+    assert most <= maximum
+    assert limit.in_flight == 0

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
+from types import EllipsisType
+from typing import Any, TypeAlias
 
 from rag_evaluation_framework.errors import InputError, TargetError, UnknownNameError, invalid
 from rag_evaluation_framework.evaluation.manifest import REPLY_PARTS
@@ -56,12 +57,8 @@ _STEP = re.compile(
 )
 
 
-class _Every:
-    """The step ``[*]``."""
-
-
-_EVERY = _Every()
-_Step = str | int | _Every
+_Step: TypeAlias = str | int | EllipsisType
+"""A name, a place in a list, or ``...`` for every item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +95,13 @@ def _step(match: re.Match[str]) -> _Step:
     if match["index"] is not None:
         return int(match["index"])
     if match["all"]:
-        return _EVERY
+        return ...
     return next(match[group] for group in ("name", "quoted", "single") if match[group] is not None)
 
 
 def _found(value: Any, steps: tuple[_Step, ...]) -> Any:
     for place, step in enumerate(steps):
-        if isinstance(step, _Every):
+        if isinstance(step, EllipsisType):
             if not isinstance(value, list):
                 return None
             found = [_found(item, steps[place + 1 :]) for item in value]

@@ -25,8 +25,7 @@ from rag_evaluation_framework.records.responses import (
 from rag_evaluation_framework.records.runs import Options, Timing
 from rag_evaluation_framework.records.samples import Sample
 
-# The sign that ends a run early: no new samples, no more waiting, and some time for what is in
-# flight.
+# The sign that ends a run early: no new samples, no more waiting, and some time for what is in flight.
 
 
 class Stopped(Exception):  # noqa: N818  # not an error: the run ends before the sample does
@@ -80,7 +79,6 @@ LONGEST_DELAY = 30.0
 LONGEST_RETRY_AFTER = 60.0
 
 _RETRIED_ONCE = frozenset({"malformed-json"})
-"""The kinds of failure of requests that did not reach the target."""
 
 # Under 30 % faults an ideal client needs 0.43 retries a sample; the cap leaves room for bad luck and stays
 # below 1.8 attempts a sample whatever the target does.
@@ -233,20 +231,15 @@ class AdaptiveLimit:
         self._limit = min(float(self.maximum), self._limit + (steady if self._cautious else _FAST_GROWTH))
 
 
-# Notices that the target is gone, so that a run stops with a reason instead of failing sample by
-# sample.
+# Notices that the target is gone, so that a run stops with a reason instead of failing sample by sample.
 #
-# - *Not reached*: as many attempts in a row as a sample may make end without a connection, for at least 2 s
-#   at
-#   the start of a run and 30 s once the target has replied. No sample fails for it: all of them are asked
-#   again
-#   when the run is resumed.
+# - *Not reached*: as many attempts in a row as a sample may make end without a connection, for at least 2
+#   s at the start of a run and 30 s once the target has replied. No sample fails for it: all of them are
+#   asked again when the run is resumed.
 # - *Turned away*: the first 10 samples all end with the same status, one that is about the caller or the
-#   target
-#   and not about a sample (401, 403, 404, 405, 407, 429, 502, 503, 504): a wrong key, a wrong address, a
-#   target
-#   that is down behind its gateway. While that is still possible the samples are in doubt, and none of them
-#   fails for it either.
+#   target and not about a sample (401, 403, 404, 405, 407, 429, 502, 503, 504): a wrong key, a wrong
+#   address, a target that is down behind its gateway. While that is still possible the samples are in
+#   doubt, and none of them fails for it either.
 #
 # A sample that does fail for such a reason, since others were answered, is asked again on a resume too.
 
@@ -317,16 +310,6 @@ class Asked:
 
     response: Response
     timing: Timing
-
-
-def key_of(run_id: str, sample_id: str) -> str:
-    """Return the idempotency key of a sample in a run: the same for every attempt, after a resume too."""
-    return _digest("key", run_id, sample_id)
-
-
-def thread_of(run_id: str, sample_id: str) -> str:
-    """Return the id of a sample's conversation in a run."""
-    return _digest("thread", run_id, sample_id)
 
 
 class Asker:
@@ -410,8 +393,9 @@ class Asker:
     def _request(self, sample: Sample, *, timeout: float) -> Request:
         return Request(
             sample=sample,
-            key=key_of(self._run_id, sample.id),
-            thread_id=thread_of(self._run_id, sample.id),
+            # The same for every attempt, after a resume too.
+            key=_digest("key", self._run_id, sample.id),
+            thread_id=_digest("thread", self._run_id, sample.id),
             timeout=timeout,
             history=self._options.history,
         )

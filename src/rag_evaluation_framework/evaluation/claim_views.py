@@ -43,30 +43,17 @@ _OF_SENTENCES = frozenset({"supported", "cited"})
 class ClaimsReader(Reader):
     """The claims of an answer and of its reference, against the contexts and against each other."""
 
+    by_contexts = property(lambda self: _flags(self.on.by_contexts))
+    by_reference = property(lambda self: _flags(self.on.by_reference))
+    reference_by_answer = property(lambda self: _flags(self.on.reference_by_answer))
+    reference_by_contexts = property(lambda self: _flags(self.on.reference_by_contexts))
+    truth_by_contexts = property(lambda self: _flags(self.on.truth_by_contexts))
+    by_useful_contexts = property(lambda self: _flags(self.on.by_useful_contexts))
+
     @found_once
     def on(self) -> Reading:
         """What the method says of the answer."""
         return self.methods.reading(self.sample, self.response, self.method)
-
-    @property
-    def by_contexts(self) -> list[bool]:
-        return _flags(self.on.by_contexts)
-
-    @property
-    def by_reference(self) -> list[bool]:
-        return _flags(self.on.by_reference)
-
-    @property
-    def reference_by_answer(self) -> list[bool]:
-        return _flags(self.on.reference_by_answer)
-
-    @property
-    def reference_by_contexts(self) -> list[bool]:
-        return _flags(self.on.reference_by_contexts)
-
-    @property
-    def truth_by_contexts(self) -> list[bool]:
-        return _flags(self.on.truth_by_contexts)
 
     @property
     def useful_contexts(self) -> list[bool]:
@@ -75,10 +62,6 @@ class ClaimsReader(Reader):
     @property
     def relevant_contexts(self) -> Sequence[bool]:
         return self._ratings.useful if self.method == "judge" else self.on.useful_contexts
-
-    @property
-    def by_useful_contexts(self) -> list[bool]:
-        return _flags(self.on.by_useful_contexts)
 
     @property
     def similarity(self) -> float:
@@ -184,6 +167,11 @@ def verdict_fields(verdict: ClaimVerdict) -> dict[str, Any]:
 class CitationsReader(Reader):
     """The citations of an answer, opened and held against what it says; files are opened in the documents."""
 
+    supported = property(lambda self: self._report.supported)
+    relevant = property(lambda self: self._report.relevant)
+    cited = property(lambda self: self._report.cited)
+    correct = property(lambda self: self._report.correct)
+
     @property
     def nothing(self) -> str:
         """Why there is no share."""
@@ -193,22 +181,6 @@ class CitationsReader(Reader):
     def on(self) -> CitationVerdicts:
         """What the method says of the citations."""
         return self.methods.citations(self.sample, self.response, self.method)
-
-    @property
-    def supported(self) -> Sequence[bool]:
-        return self._report.supported
-
-    @property
-    def relevant(self) -> Sequence[bool]:
-        return self._report.relevant
-
-    @property
-    def cited(self) -> Sequence[bool]:
-        return self._report.cited
-
-    @property
-    def correct(self) -> Sequence[bool]:
-        return self._report.correct
 
     @property
     def opened(self) -> list[bool]:

@@ -87,7 +87,7 @@ class Secrets:
             raise UsageError(masked) from None
 
     def mask_value(self, value: Any) -> Any:
-        """Return a JSON value with the secrets in its texts and keys replaced."""
+        """Return a JSON value, or a record of such, with the secrets in its texts and keys replaced."""
         if not self._forms:
             return value
         if isinstance(value, str):
@@ -95,7 +95,11 @@ class Secrets:
         if isinstance(value, Mapping):
             return {self.mask_value(key): self.mask_value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.mask_value(item) for item in value]
+            return type(value)(self.mask_value(item) for item in value)
+        if is_dataclass(value) and not isinstance(value, type):
+            written = {field.name: getattr(value, field.name) for field in fields(value)}
+            masked = {name: self.mask_value(old) for name, old in written.items()}
+            return value if masked == written else replace(value, **masked)
         return value
 
 
@@ -239,22 +243,8 @@ class MaskedTarget:
             ) from None
         except Exception as error:  # noqa: BLE001 - a target is a plug-in: its mistake must not tell secrets
             raise TargetError("target-error", self._secrets.mask(in_full(error))) from None
-        masked: Response = _masked(response, self._secrets)
+        masked: Response = self._secrets.mask_value(response)
         return masked
 
     async def close(self) -> None:
         await self._target.close()
-
-
-def _masked(value: Any, secrets: Secrets) -> Any:
-    """Return a record, or a value in one, with the secrets in its texts masked; unchanged if it has none."""
-    if is_dataclass(value) and not isinstance(value, type):
-        changed = {
-            field.name: masked
-            for field in fields(value)
-            if (masked := _masked(old := getattr(value, field.name), secrets)) is not old and masked != old
-        }
-        return replace(value, **changed) if changed else value
-    if isinstance(value, tuple):
-        return tuple(_masked(item, secrets) for item in value)
-    return secrets.mask_value(value)
