@@ -13,7 +13,7 @@ from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.clients import ChatSettings
 from rag_evaluation_framework.models.prompts import load_prompt, prompt_names
 from rag_evaluation_framework.records.documents import Corpus, Document
-from rag_evaluation_framework.results.sample_list import fingerprint
+from rag_evaluation_framework.results.run_folder import fingerprint
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks, question_mix
